@@ -81,9 +81,14 @@ function findCauses(computes: readonly AskedCompute<PastCompute>[]): PricedCause
   return found.toSorted((a, b) => middle(b) - middle(a));
 }
 
-/** Sorts by dollars if there is a price, otherwise by CU-hours: within an account the order is the same. */
-function middle({ usdMonth, cuHoursMonth }: PricedCause): number {
-  const { low, high } = usdMonth ?? cuHoursMonth;
+/** Undefined where people are told of CU-hours: the plan is free, or the price is not known. */
+function paidMonth({ usdMonth, past }: PricedCause): Range | undefined {
+  return past.price === 0 ? undefined : usdMonth;
+}
+
+/** Sorts by dollars if hours have a price, otherwise by CU-hours: within an account the order is the same. */
+function middle(finding: PricedCause): number {
+  const { low, high } = paidMonth(finding) ?? finding.cuHoursMonth;
   return low + high;
 }
 
@@ -120,10 +125,12 @@ function awakeText(findings: readonly PricedCause[], past: Pick<FleetPast, 'comp
   return [...lines, '', `${findings.length} of ${past.computes.length} computes. Cost: ${cost}.`].join('\n');
 }
 
-function titleOf({ compute, cause, periodMs, awakeShare, cuHoursMonth, usdMonth, figure }: PricedCause): string {
+function titleOf(finding: PricedCause): string {
+  const { compute, cause, periodMs, awakeShare, cuHoursMonth, figure } = finding;
+  const usd = paidMonth(finding);
   const { projectName, computeId } = compute;
   const every = periodMs === undefined ? '' : ` every ${formatDuration(roundedSeconds(periodMs))}`;
-  const cost = usdMonth === undefined ? `${formatHours(cuHoursMonth)} CU-hours` : formatUsdRange(usdMonth);
+  const cost = usd === undefined ? `${formatHours(cuHoursMonth)} CU-hours` : formatUsdRange(usd);
   const name = `${shortened(printable(projectName), NAME_WIDTH)} / ${shortened(printable(computeId), NAME_WIDTH)}`;
   return `${name}: ${cause}${every}, awake ${Math.round(awakeShare * 100)} %, ${cost} a month (${figure})`;
 }

@@ -28,6 +28,21 @@ it('counts unused computes that sleep and have no policy, and shows the rest', (
   ]);
 });
 
+it('tells of CU-hours where the plan is free, and of dollars elsewhere', () => {
+  const usd = (mid: number) => ({ low: 0, mid, high: mid });
+  const free: Finding = { ...never, savesCuHours: usd(8), savesUsd: usd(0), isFree: true };
+  const paid: Finding = { ...never, savesCuHours: usd(8), savesUsd: usd(2) };
+  const lines = recommendText([free, paid]).split('\n');
+  expect(lines.slice(1, 3)).toEqual([
+    expect.stringMatching(/^ *up to 8 CUh /),
+    expect.stringMatching(/^ *up to \$2\.00 /),
+  ]);
+  expect(lines.slice(-2)).toEqual([
+    'with these policies, estimate: 1 finding, up to $2.00 a month',
+    'with these policies, estimate: 1 finding without a price, up to 8 CU-hours a month',
+  ]);
+});
+
 it('has no empty table', () => {
   expect(recommendText([sleeping])).toBe('asleep anyway: 1 more, saving no CU-hours (--json lists them)');
 });

@@ -68,6 +68,17 @@ describe('ebb report', () => {
     ]);
   });
 
+  it('has nothing of $0.00 in awake and recommend either: on Free hours are scarce', async () => {
+    for (const command of ['awake', 'recommend']) {
+      const args = [command, '--live', '--api-url', platform.url];
+      const child = startEbb(args, { cwd: folder.path, env: { NEON_API_KEY: platform.apiKey } });
+      expect(await child.ended).toBe(0);
+      const stdout = child.lines.join('\n');
+      expect(stdout).toMatch(/\d CU-hours a month/);
+      expect(stdout).not.toContain('$');
+    }
+  });
+
   it('writes names as code in markdown, so that they can be nothing else', async () => {
     const { stdout } = await report(['--format', 'markdown']);
     expect(stdout).toMatch(/^### ebb report\n/);

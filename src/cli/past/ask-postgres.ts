@@ -178,7 +178,7 @@ const UNTIL: Readonly<Record<AskedUntil, string>> = {
 export function askedLines(asked: AskedPostgres, past: PastCompute): string[] {
   const { clients, samples, sampledMs, keptAwakeMs, atMs, sawStatements, until } = asked;
   const { hours, usd } = costOf(asked, past);
-  const cost = usd ? formatUsdRange(usd) : `${formatHours(hours)} CU-hours`;
+  const cost = usd && past.price !== 0 ? formatUsdRange(usd) : `${formatHours(hours)} CU-hours`;
   const more = clients.length - MOST_SHOWN;
   return [
     ...(clients.length === 0 ? [NOBODY] : clients.slice(0, MOST_SHOWN).map(clientLine)),

@@ -2,7 +2,14 @@ import { counted } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
 import { formatEstimate } from '../../domain/compute/cost.ts';
 import { sumEstimates, ZERO } from '../../domain/estimate.ts';
-import { CHANGE_BY, type ChangeBy, changeBy, changesIn, type Finding } from '../../domain/recommend/finding.ts';
+import {
+  CHANGE_BY,
+  type ChangeBy,
+  changeBy,
+  changesIn,
+  type Finding,
+  paidSaving,
+} from '../../domain/recommend/finding.ts';
 import { formatNumber } from '../forecast/span.ts';
 import { markdownCode, markdownText } from '../markdown.ts';
 import { shortened } from '../output.ts';
@@ -91,9 +98,9 @@ const CHANGE_BY_TITLES: Readonly<Record<ChangeBy, string>> = {
 function sumsOf(findings: readonly Finding[]): string[] {
   return (['at_least', 'replayed', 'estimate', 'measured'] as const).flatMap((figure) => {
     const those = findings.filter((one) => one.figure === figure);
-    const priced = those.filter(({ savesUsd }) => savesUsd);
-    const others = those.filter(({ savesUsd }) => !savesUsd);
-    const usd = formatEstimate(sumEstimates(priced.map(({ savesUsd }) => savesUsd ?? ZERO)));
+    const priced = those.filter((one) => paidSaving(one));
+    const others = those.filter((one) => !paidSaving(one));
+    const usd = formatEstimate(sumEstimates(priced.map((one) => paidSaving(one) ?? ZERO)));
     const cuHours = formatEstimate(sumEstimates(others.map(({ savesCuHours }) => savesCuHours)), formatNumber);
     const unpriced = `${figure}: ${counted(others.length, 'finding')}${priced.length > 0 ? ' without a price' : ''}`;
     return [
@@ -103,9 +110,10 @@ function sumsOf(findings: readonly Finding[]): string[] {
   });
 }
 
-/** The expected monthly saving and its range, in dollars if the price is known. */
-export function savedText({ savesUsd, savesCuHours }: Finding): string {
-  return savesUsd ? formatEstimate(savesUsd) : `${formatEstimate(savesCuHours, formatNumber)} CUh`;
+/** The expected monthly saving and its range, in dollars if hours are paid and the price is known. */
+export function savedText(finding: Finding): string {
+  const usd = paidSaving(finding);
+  return usd ? formatEstimate(usd) : `${formatEstimate(finding.savesCuHours, formatNumber)} CUh`;
 }
 
 /** The proposed change. A finding without a change shows its first evidence; one about an unused compute also shows its last use. */

@@ -84,6 +84,8 @@ export interface Finding {
   savesOtherUsd?: Estimate;
   /** The total saving in US dollars per month; absent if the price is unknown. */
   savesUsd?: Estimate;
+  /** A CU-hour costs nothing on the plan, so that hours are what is scarce. */
+  isFree?: true;
   startsMonth?: { before: number; after: Range };
   awakeShare?: { before: number; after: Range };
   evidence: string[];
@@ -114,8 +116,13 @@ export function changeBy({
   return mayBeSetBy === undefined ? 'people' : 'unread_policy';
 }
 
+/** The saving in dollars; undefined where people are told of CU-hours: the plan is free, or the price is not known. */
+export function paidSaving({ savesUsd, isFree }: Pick<Finding, 'savesUsd' | 'isFree'>): Estimate | undefined {
+  return isFree ? undefined : savesUsd;
+}
+
 /** A finding before its price is computed. */
-export type Unpriced = Omit<Finding, 'savesUsd' | 'owner' | 'compute'>;
+export type Unpriced = Omit<Finding, 'savesUsd' | 'isFree' | 'owner' | 'compute'>;
 
 /** The settings after a proposed change. */
 export function withProposed(settings: ComputeSettings, proposed: Fields): ComputeSettings {

@@ -9,6 +9,7 @@ import {
   causeOf,
   type Finding,
   type PolicyDraft,
+  paidSaving,
   type RecommendFacts,
   sleepAfter,
   type Unpriced,
@@ -99,9 +100,9 @@ function firstOf(checks: readonly Check[], facts: RecommendFacts, options: Recom
   return checks.reduce<Unpriced | undefined>((found, check) => found ?? check(facts, options), undefined);
 }
 
-/** The expected saving in dollars, or in CU-hours if the price is unknown. */
-export function expectedSaving({ savesUsd, savesCuHours }: Finding): number {
-  return (savesUsd ?? savesCuHours).mid;
+/** The expected saving in dollars, or in CU-hours if these have no price. */
+export function expectedSaving(finding: Finding): number {
+  return (paidSaving(finding) ?? finding.savesCuHours).mid;
 }
 
 const sleepSooner: Check = (facts, options) => proposeSleep(facts, startWorthMs(facts, options));
@@ -209,7 +210,8 @@ function withPrice(found: Unpriced, { compute, owner, price }: RecommendFacts): 
   if (price === undefined) return { ...found, compute, owner };
   const { savesCuHours: hours, savesOtherUsd: other = ZERO } = found;
   const usd = (end: keyof Estimate) => hours[end] * price + other[end];
-  return { ...found, compute, owner, savesUsd: { low: usd('low'), mid: usd('mid'), high: usd('high') } };
+  const priced = { ...found, compute, owner, savesUsd: { low: usd('low'), mid: usd('mid'), high: usd('high') } };
+  return price === 0 && other.high === 0 ? { ...priced, isFree: true } : priced;
 }
 
 function withMiddle({ low, high }: Range): Estimate {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { CONNECTION_PROFILES } from '../../../src/domain/connections/connection-profile.ts';
 import { seededRandom } from '../../../src/domain/random.ts';
 import type { RecommendFacts } from '../../../src/domain/recommend/finding.ts';
-import { findingsOf } from '../../../src/domain/recommend/recommend.ts';
+import { expectedSaving, findingsOf } from '../../../src/domain/recommend/recommend.ts';
 import { aCompute } from '../../support/builders.ts';
 import { cron, DAY, HOUR, inHours, MINUTE, simulate, visits } from '../../support/demand.ts';
 import { historyOf } from './history.ts';
@@ -37,6 +37,13 @@ describe('what a finding saves', () => {
     const most = (730 * 36) / 3600;
     for (const end of ['low', 'mid', 'high'] as const) expect(found?.savesCuHours[end]).toBeCloseTo(most, 9);
     expect(found?.savesUsd?.high).toBeCloseTo(0.2 * most, 6);
+  });
+
+  it('is in CU-hours where an hour costs nothing, and by these it is compared', () => {
+    const [free] = findingsOf(factsOf(300, { price: 0 }));
+    expect(free).toMatchObject({ isFree: true, savesUsd: { high: 0 } });
+    expect(free && expectedSaving(free)).toBe(free?.savesCuHours.mid);
+    expect(findingsOf(factsOf(300, { price: 0.2 }))[0]).not.toHaveProperty('isFree');
   });
 
   it('is not limited by a measurement of less than a week, or from before the log', () => {
