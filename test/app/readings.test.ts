@@ -425,7 +425,9 @@ describe('a reading', () => {
       expect((await readFleet({ api, readBranches: true })).computes).toEqual([COMPUTE]);
       expect(failed).toEqual([OLDER]);
       api.readAgain([PROJECT.projectId]);
-      expect((await readFleet({ api, readBranches: true })).errors).toContainEqual({ account: 'default', ...OLDER });
+      const { projectId } = PROJECT;
+      const { errors } = await readFleet({ api, readBranches: true });
+      expect(errors).toContainEqual({ account: 'default', projectId, ...OLDER });
     });
   });
 });
