@@ -130,8 +130,7 @@ async function measure(projects: number, perMinute: number): Promise<string[]> {
     const before = (await stage.requests()).length;
     const { patches, cpuMs } = await changesAt(stage, boundaryMs, projects);
     const all = await stage.requests();
-    const late = patches.map(({ atMs }) => atMs - boundaryMs);
-    const at = (share: number) => `${Math.round(percentile(late, share))} ms`;
+    const at = (share: number) => `${lateMs(patches, boundaryMs, share)} ms`;
     const atBoundary = all.filter(({ atMs }) => atMs >= boundaryMs - HEAD_START_MS).length;
     const scraped = await scrapeMs(stage.daemonUrl);
     const rss = await rssMb(stage.daemon);
@@ -144,7 +143,7 @@ async function measure(projects: number, perMinute: number): Promise<string[]> {
       at(1),
       (atBoundary / Math.max(1, patches.length)).toFixed(2),
       `${(cpuMs / Math.max(1, patches.length)).toFixed(1)} ms`,
-      `${(next.cpuMs / Math.max(1, next.patches.length)).toFixed(1)} ms`,
+      `p50 ${lateMs(next.patches, nextMs, 0.5)}, p99 ${lateMs(next.patches, nextMs, 0.99)} ms, CPU ${(next.cpuMs / Math.max(1, next.patches.length)).toFixed(1)} ms`,
       `${Math.round(rss)} MB`,
       `${Math.round((await storeBytes(stage.redisUrl)) / projects)} B`,
       `${Math.round(scraped)} ms (${before} requests to start)`,
@@ -152,6 +151,11 @@ async function measure(projects: number, perMinute: number): Promise<string[]> {
   } finally {
     await stage.close();
   }
+}
+
+function lateMs(patches: readonly Seen[], boundaryMs: number, share: number): number {
+  const late = patches.map(({ atMs }) => atMs - boundaryMs);
+  return Math.round(percentile(late, share));
 }
 
 /** The PATCHes from this boundary on, and the CPU of the daemon from its preparation until they are made. */
