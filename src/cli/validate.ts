@@ -24,12 +24,14 @@ export function validateCommand(): Command {
     .option(...FLAGS.live)
     .argument('[PATHS...]', 'files, folders and globs')
     .option(...FLAGS.config)
-    .option('--api-url <url>', 'control API (EBB_API_URL), for --matches')
+    .option('--api-url <url>', 'control API (EBB_API_URL), for --matches');
+  return withFormat(command, 'text', 'json', 'github')
     .option('--strict', 'every warning is an error, for CI')
     .option('--matches', 'list what each policy selects')
     .option(...FLAGS.fleet)
-    .option('--at <iso>', 'start of the two years that are checked (default: now)');
-  return withFormat(command, 'text', 'json', 'github').addHelpText('after', EXAMPLES).action(validate);
+    .option('--at <iso>', 'start of the two years that are checked (default: now)')
+    .addHelpText('after', EXAMPLES)
+    .action(validate);
 }
 
 async function validate(

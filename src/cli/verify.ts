@@ -23,10 +23,10 @@ export function verifyCommand(): Command {
       '--database-url <env:NAME|file:PATH>',
       'where its connection string is: the string itself would be visible to others on this machine',
     )
-    .option('--restore', 'only put back what a run that was killed has left')
-    .option(...FLAGS.config)
-    .option(...FLAGS.apiUrl);
+    .option('--restore', 'only put back what a run that was killed has left');
   return withFormat(command, 'text', 'json', 'markdown', 'yaml')
+    .option(...FLAGS.config)
+    .option(...FLAGS.apiUrl)
     .addHelpText('after', EXAMPLES)
     .action(async (flags: VerifyFlags) => {
       const { runVerifyCommand } = await import('./verify/run-verify.ts');
