@@ -30,8 +30,8 @@ const OWN_SOURCE = /\/(src|test|scripts)\/.*\.tsx?$/;
 /** Seeds that a worker runs before it says so. */
 const AT_A_TIME = 5;
 
-/** A seed takes about a second, on a machine that is very busy a minute; one that takes so long never ends. Milliseconds. */
-const LONGEST_SEED_MS = 90_000;
+/** A seed takes about a second, on a machine that is very busy a minute; one that takes so long never ends. Many mutants never end. Milliseconds. */
+const [LONGEST_SEED_MS, LONGEST_MUTANT_SEED_MS] = [600_000, 90_000];
 
 /** A mutant is tried by so many of the seeds that reach it. */
 const TRIES = 30;
@@ -42,7 +42,7 @@ const MUTATED = ['src/app/reconcile', 'src/app/apply', 'src/app/rollout'];
 /** Decides only what messages say of a restart: notifications are not simulated. */
 const NOT_MUTATED = new Set(['src/app/apply/told-before.ts']);
 
-let pool = createPool(0);
+let pool = createPool(0, LONGEST_SEED_MS);
 await main().finally(() => pool.close());
 
 async function main(): Promise<void> {
@@ -62,7 +62,7 @@ async function main(): Promise<void> {
       workers: { type: 'string', default: String(Math.max(2, availableParallelism())) },
     },
   });
-  pool = createPool(Number(values.workers));
+  pool = createPool(Number(values.workers), values.mutants === undefined ? LONGEST_SEED_MS : LONGEST_MUTANT_SEED_MS);
   if (values.seed !== undefined) return showOne(Number(values.seed));
   const from = Number(values.from);
   const seeds = Array.from({ length: Number(values.seeds) }, (_, index) => from + index);
@@ -166,7 +166,7 @@ interface Work {
 }
 
 /** Processes that run seeds, and that are kept: each takes a second to load what bundles share. */
-function createPool(size: number) {
+function createPool(size: number, longestSeedMs: number) {
   const workers: (ChildProcess | undefined)[] = Array.from({ length: size }, () => undefined);
 
   function workerOf(index: number): ChildProcess {
@@ -197,12 +197,12 @@ function createPool(size: number) {
       };
       const hear = (message: Done | 'ready') => {
         clearTimeout(late);
-        late = setTimeout(() => worker.kill('SIGKILL'), LONGEST_SEED_MS);
+        late = setTimeout(() => worker.kill('SIGKILL'), longestSeedMs);
         if (message === 'ready') send();
         else note(message);
       };
       worker.on('exit', lost).on('message', hear);
-      late = setTimeout(() => worker.kill('SIGKILL'), LONGEST_SEED_MS);
+      late = setTimeout(() => worker.kill('SIGKILL'), longestSeedMs);
       send();
     });
   }

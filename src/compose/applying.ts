@@ -58,10 +58,8 @@ export async function openApplying(options: { settings: Settings; policies: Poli
     limits: limitsOf(settings.apiRequestsPerMinute, settings.apiReserve),
     clock: systemClock(),
   });
-  const api = openControlApi({
-    ...{ settings, purpose: 'write', hide: () => {}, metrics: NO_METRICS, budget },
-    patience: patienceOf(settings),
-  });
+  const patience = patienceOf(settings);
+  const api = openControlApi({ settings, purpose: 'write', hide: () => {}, metrics: NO_METRICS, budget, patience });
   const memory = recordHistory({
     store,
     log: SILENT_LOG,

@@ -310,9 +310,15 @@ async function openApi(options: ReadingOptions): Promise<Result<Reading>> {
   const budget = engine
     ? await createGroupBudget({ engine, limits, clock })
     : createReadingBudget({ alone, limits, clock });
+  const patience = patienceOf(settings);
   const api = openControlApi({
-    ...{ settings, purpose: 'read', hide: () => {}, metrics: NO_METRICS, budget, clock },
-    patience: patienceOf(settings),
+    settings,
+    purpose: 'read',
+    hide: () => {},
+    metrics: NO_METRICS,
+    budget,
+    clock,
+    patience,
   });
   const explain = (error: ControlApiError) => explainApiError(settings, error);
   const reading = { isLive: true, facts: new Map(), explain };

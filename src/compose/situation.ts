@@ -189,14 +189,16 @@ export async function readFleetUsage({
 export async function readUsageOfProjects({
   settings,
   live,
+  mayAskPlans,
   ...options
-}: Parameters<typeof usageOfProjects>[1] & Pick<ReadingOptions, 'settings' | 'live'>): Promise<
+}: Parameters<typeof usageOfProjects>[1] &
+  Pick<ReadingOptions, 'settings' | 'live'> & { mayAskPlans: boolean }): Promise<
   Awaited<ReturnType<typeof usageOfProjects>> & { plans: ReadonlyMap<string, AccountPlan> }
 > {
   const read = await withUsage({ settings, live, needsFleet: false }, async (sources) => {
     const usage = await usageOfProjects(sources, options);
     const projects = projectsWithoutPlan(settings, options.projects);
-    const plans = await plansOf(sources, { projects, mayAsk: true, usages: usage.usages });
+    const plans = await plansOf(sources, { projects, mayAsk: mayAskPlans, usages: usage.usages });
     return { ...usage, plans };
   });
   return read.ok ? read.value : { usages: [], missing: [read.problem], plans: new Map() };

@@ -108,3 +108,15 @@ describe('what would be paid on Launch', () => {
     expect(text).toContain('On Launch, the compute of all 3 projects of their 2 organizations would cost about $');
   });
 });
+
+it('what a project will have used is priced by its plan, and not on Free', () => {
+  const compute = aCompute();
+  const awake = [{ startMs: 0, endMs: 10 * DAY_MS, start: 'start', end: 'open' }];
+  const past = [{ compute, readHistory: () => ({ fromMs: 0, toMs: 10 * DAY_MS, intervals: awake, unknown: [] }) }];
+  const projectOn = (plan: string) =>
+    periodReport({ ...read([compute.projectId]), past, planOf: () => plan } as never).projects[0];
+  const { projected, projectedUsd } = projectOn('launch') ?? {};
+  expect(projected?.mid).toBeGreaterThan(0);
+  expect(projectedUsd?.mid).toBeCloseTo(0.1 * (projected?.mid ?? 0), 9);
+  expect(projectOn('free')).not.toHaveProperty('projectedUsd');
+});

@@ -11,11 +11,13 @@ function aReport(more: Partial<ShownReport> = {}): ShownReport {
   const compute = aCompute();
   const { projectId } = compute;
   const period = { fromMs: 0, toMs: 30 * DAY_MS, cuHours: 10, plan: 'launch' };
+  const projected = { low: 20, mid: 30, high: 40 };
   const change = { now: { suspend_timeout_seconds: 3600 }, proposed: { suspend_timeout_seconds: 300 } };
   const setting = { compute, finding: 'timeout', evidence: [], policy: {}, savesCuHours: SAVES, ...change };
   return {
-    ...{ atMs: 10 * DAY_MS, missing: [], prices: { free: 0, launch: 0.1, scale: 0.2 } },
-    projects: [{ projectId, name: 'shop', period, usd: 1, projected: { low: 20, mid: 30, high: 40 } }],
+    atMs: 10 * DAY_MS,
+    missing: [],
+    projects: [{ projectId, name: 'shop', period, usd: 1, projected, projectedUsd: { low: 2, mid: 3, high: 4 } }],
     computes: [{ compute, setting, neverSlept: false, past: {} }],
     ...more,
   } as unknown as ShownReport;
@@ -40,7 +42,7 @@ it('has the dollars at the end of the period and totals as JSON', () => {
   const { projects, totals } = reportJson(aReport());
   expect(projects[0]?.projected_usd).toEqual({ low: 2, mid: 3, high: 4 });
   expect(totals).toEqual({ projects: 1, run_out: 0, used_cu_hours: 10, used_usd: 1, projected_usd: 3 });
-  const free = aReport().projects.map(({ usd, ...project }) => project);
+  const free = aReport().projects.map(({ usd, projectedUsd, ...project }) => project);
   const { projects: unpaid, totals: ofFree } = reportJson(aReport({ projects: free }));
   expect([unpaid[0]?.projected_usd, ofFree.used_usd, ofFree.projected_usd]).toEqual([null, null, null]);
 });

@@ -59,3 +59,19 @@ it("what a team's policies that can't be read decide is not proposed, and its co
     [{ size: text, suspend_timeout: text }, 'dev', text],
   ]);
 });
+
+it('when the timeout was last changed is known by the record, whoever changed it', () => {
+  const read = readSettings({ env: { EBB_POLICIES: 'none' }, cwd: '/' });
+  if (!read.ok) throw new Error(read.problems.join());
+  const past = ['ep-changed', 'ep-by-hand', 'ep-other'].map((computeId) => ({
+    compute: aCompute({ computeId }),
+    readHistory: () => awakeHistory([], { fromMs: 0, toMs: 1 }),
+  }));
+  const records = new Map([
+    ['ep-changed', { lastChanges: { suspend_timeout: { before: {}, answeredAtMs: 7 } } }],
+    ['ep-by-hand', { manual: { suspend_timeout: { fields: {}, seenAtMs: 8, raises: false } } }],
+    ['ep-other', { lastChanges: { size: { before: {}, answeredAtMs: 9 } } }],
+  ]);
+  const facts = [...recommendFacts(read.settings, past, { policies: undefined, records })];
+  expect(facts.map(({ timeoutSinceMs }) => timeoutSinceMs)).toEqual([7, 8, undefined]);
+});

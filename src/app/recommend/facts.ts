@@ -27,7 +27,7 @@ export interface RecommendContext {
   holds: readonly Hold[];
   profileOf(account: string): ConnectionProfile;
   /** The stored record of a compute; undefined where it is not known. */
-  recordOf?: (computeId: string) => ComputeRecord | undefined;
+  recordOf?: (computeId: string) => Partial<ComputeRecord> | undefined;
 }
 
 /** Combines the past of each compute with settings, current policies and active holds. */
@@ -70,7 +70,7 @@ const HARM_COUNTS_MS = 28 * DAY_MS;
 /** The lowering that a guard found to hurt, unless its policy has changed since or a person has released it. */
 function harmOf(
   compute: Compute,
-  record: ComputeRecord | undefined,
+  record: Partial<ComputeRecord> | undefined,
   policies: CompiledPolicies,
   nowMs: number,
 ): Pick<RecommendFacts, 'harm'> {
@@ -186,7 +186,9 @@ export function pastOfComputes(options: {
       computesOfProject.get(compute.projectId) === 1 &&
       (project?.computeIds ?? []).every((computeId) => computeId === compute.computeId);
     return {
-      ...{ compute, readHistory, ...pricing(compute) },
+      compute,
+      readHistory,
+      ...pricing(compute),
       ...(ofBranch && { hours: ofBranch }),
       ...(isAlone && awakeHours > 0 && { period: { cuHours, awakeHours } }),
     };

@@ -1,13 +1,14 @@
 /** What floors cost, by the last two weeks as daemons have stored them. */
 
 import { createOperationLog } from '../../domain/awake/operation-log.ts';
-import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
 import { floorsInEffect } from '../../domain/decide/stages/floors.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { forecastFleet } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { costOfFloors } from '../../domain/recommend/floor-cost.ts';
 import type { Amount } from '../../domain/recommend/saving.ts';
+import { settingsHad } from '../../domain/recommend/settings-had.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { HOUR_MS } from '../../domain/time/units.ts';
 import { HOURS_KEPT, seriesOf } from '../../domain/usage/stored.ts';
@@ -39,9 +40,10 @@ export async function floorCosts(
   const costs = new Map<string, Amount>();
   for (const [index, { compute, record }] of floored.entries()) {
     const past = pasts.get(compute.computeId);
-    const rules = forecasts[index]?.segments ?? [];
+    const { baseline } = record;
+    const { had, rules } = settingsHad({ compute, baseline, changes: record }, forecasts[index]?.segments ?? []);
     if (!past?.hours || rules.length === 0) continue;
-    const evidence = { compute, had: settingsOf(compute), hours: past.hours, history: past.readHistory() };
+    const evidence = { compute, had, hours: past.hours, history: past.readHistory() };
     const floors = floorsInEffect(policies, compute, record.floors, nowMs);
     const cost = costOfFloors({ evidence, rules, priceAt: () => past.price }, floors);
     if (cost) costs.set(compute.computeId, cost);

@@ -3,6 +3,7 @@ import { dailyUse } from '../../domain/awake/daily-use.ts';
 import { awakeShare } from '../../domain/awake/intervals.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { AccountPlan, Prices } from '../../domain/compute/cost.ts';
+import { type Estimate, mapEstimate } from '../../domain/estimate.ts';
 import { groupBy } from '../../domain/grouping.ts';
 import { changesIn, type Finding } from '../../domain/recommend/finding.ts';
 import { expectedSaving } from '../../domain/recommend/recommend.ts';
@@ -24,7 +25,14 @@ export interface ProjectReport {
   usd?: number;
   /** At the end of the period; absent if less than a week of days is known. */
   projected?: Projection;
+  /** The same in US dollars; absent if the plan is free or unknown. */
+  projectedUsd?: Estimate;
   runsOut?: RunsOut;
+}
+
+/** Returns true if the project will probably use up what its plan includes, or has. */
+export function willRunOut({ runsOut: out }: Pick<ProjectReport, 'runsOut'>): boolean {
+  return out?.midMs !== undefined;
 }
 
 /** The best finding of a compute. */
@@ -51,7 +59,6 @@ export interface PeriodReport {
   onLaunch?: { organizations: number; projects: number; usd: number };
   /** One line for each part that could not be read. */
   missing: string[];
-  prices: Prices;
 }
 
 export function periodReport(read: {
@@ -83,7 +90,6 @@ export function periodReport(read: {
     computes: computes.sort((a, b) => savedBy(b) - savedBy(a)),
     ...(launch && { onLaunch: launch }),
     missing,
-    prices,
   };
 }
 
@@ -95,7 +101,7 @@ function onLaunch(
 ): PeriodReport['onLaunch'] {
   const reportOf = new Map(reports.map((one) => [one.projectId, one]));
   const organizationOf = ({ account, organizationId }: Project) => `${account} ${organizationId}`;
-  const isRunningOut = ({ projectId }: Project) => reportOf.get(projectId)?.runsOut?.midMs !== undefined;
+  const isRunningOut = ({ projectId }: Project) => willRunOut(reportOf.get(projectId) ?? {});
   const organizations = new Set(projects.filter(isRunningOut).map(organizationOf));
   const theirs = projects.filter((project) => organizations.has(organizationOf(project)));
   const cuHours = sum(theirs.map(({ projectId }) => reportOf.get(projectId)?.projected?.mid ?? Number.NaN));
@@ -114,14 +120,16 @@ function projectReport(
   const spent = period.cuHours;
   const projected = projectMonth(days, { month, spent, unknownHours: 0 });
   const included = period.plan === 'free' ? FREE_CU_HOURS : undefined;
+  const price = period.plan && period.plan !== 'free' ? prices[period.plan] : undefined;
   const out = included === undefined ? undefined : runsOut(days, { month, spent, limit: included });
   return {
     projectId,
     name,
     period,
     ...(included !== undefined && { includedCuHours: included }),
-    ...(period.plan && period.plan !== 'free' && { usd: spent * prices[period.plan] }),
+    ...(price !== undefined && { usd: spent * price }),
     ...(projected && { projected }),
+    ...(projected && price !== undefined && { projectedUsd: mapEstimate(projected, (cuHours) => cuHours * price) }),
     ...(out && { runsOut: out }),
   };
 }

@@ -115,8 +115,8 @@ async function recordsOf(
 
 /** Returns the policy that disconnects the compute now, or `trial` for the first flip of one; undefined if none does. */
 function disconnectingPolicy(deps: EvaluateDeps, read: Compute, stored: ComputeRecord | undefined): string | undefined {
+  if (isAsleep(read)) return undefined;
   const compute = afterOperation(read);
-  if (isAsleep(compute)) return undefined;
   const record = withoutTemporaryStates(stored ?? firstRecord(compute, deps.clock.now()), compute);
   const situation = situationOf(deps, { compute, record, projectBusy: false });
   const { policies, nowMs, holds } = situation;

@@ -1,9 +1,8 @@
 /** Reads the fleet and the stored facts that decisions need, for commands. */
 
 import type { Result } from '../../common/result.ts';
-import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
+import { type ForecastSubject, subjectOf } from '../../domain/forecast/compute-groups.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
-import { decidingFacts } from '../../domain/records/compute-record.ts';
 import type { BudgetOutlook } from '../../domain/spend/state.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { ControlApiError, FleetApi, FleetFacts, Project } from '../../ports/control-api.ts';
@@ -102,17 +101,12 @@ export async function readForecastStart(
   const read = await readSituation(source, stored, { readBranches, countsConnections: false, nowMs, onProgress });
   if (!read.ok) return read;
   const { fleet, facts, missing } = read.value;
-  const subjects = fleet.computes.map((compute): ForecastSubject => {
-    const record = facts.records.get(compute.computeId);
-    return {
-      compute,
-      ...decidingFacts(record),
-      baseline: record?.baseline ?? source.facts.get(compute.computeId)?.baseline,
-      lastDisruption: record?.lastDisruption,
-      changes: record,
+  const subjects = fleet.computes.map((compute) =>
+    subjectOf(compute, facts.records.get(compute.computeId), {
+      baseline: source.facts.get(compute.computeId)?.baseline,
       holds: facts.holds.filter(({ computeId }) => computeId === compute.computeId),
-    };
-  });
+    }),
+  );
   // Forecasts begin at a full minute.
   const knownAtMs = Math.floor((source.takenAtMs ?? nowMs) / MINUTE_MS) * MINUTE_MS;
   return {

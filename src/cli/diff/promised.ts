@@ -1,4 +1,5 @@
 import { hasSettings } from '../../domain/compute/compute.ts';
+import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import { type Finding, withProposed } from '../../domain/recommend/finding.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
@@ -19,8 +20,10 @@ export async function findingsPromised(options: {
   settings: Settings;
   flags: PastFlags;
   changes: readonly ComputeChange[];
+  /** They say when computes were last changed. */
+  subjects: readonly ForecastSubject[];
 }): Promise<{ findings: readonly Finding[]; notes: readonly string[] }> {
-  const { settings, flags, changes } = options;
+  const { settings, flags, changes, subjects } = options;
   const projectIds = new Set(changes.map(({ compute }) => compute.projectId));
   if (projectIds.size === 0 || (flags.fleet !== undefined && flags.operations === undefined)) {
     return { findings: [], notes: [] };
@@ -33,7 +36,8 @@ export async function findingsPromised(options: {
   const byCompute = new Map(changes.map((change) => [change.compute.computeId, change]));
   const changed = past.computes.filter(({ compute }) => byCompute.has(compute.computeId));
   const { policies } = await readablePolicies(settings);
-  const facts = recommendFacts(settings, changed, { policies });
+  const records = new Map(subjects.map(({ compute, changes: record = {} }) => [compute.computeId, record]));
+  const facts = recommendFacts(settings, changed, { policies, records });
   const findings = recommend(facts, { holidaysOf }).filter((one) =>
     isMadeBy(one, byCompute.get(one.compute.computeId)),
   );

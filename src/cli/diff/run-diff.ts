@@ -48,7 +48,12 @@ export async function runDiff(oldPath: string, newPath: string, flags: DiffFlags
   if (flags.format === 'json') {
     // Programs get each finding that the changes carry out; people, only the total saving.
     const pastFlags = { ...flags, days: flags.pastDays };
-    const { findings, notes } = await findingsPromised({ settings, flags: pastFlags, changes: comparison.changes });
+    const { findings, notes } = await findingsPromised({
+      settings,
+      flags: pastFlags,
+      changes: comparison.changes,
+      subjects,
+    });
     writeNotes({ notes });
     writeOut(`${jsonText(diffJson(span, { ...comparison, promised: findings }))}\n`);
   } else {

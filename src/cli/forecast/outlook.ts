@@ -6,10 +6,10 @@ import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import { expectedCuHours, type UsageProfile, widestSettings } from '../../domain/forecast/expected.ts';
 import { type Forecast, type ForecastRange, forecastFleet, unchangedCuHours } from '../../domain/forecast/forecast.ts';
 import { holdBack, type LateChange, limitsRestarts } from '../../domain/forecast/hold-back.ts';
-import { settingsHad } from '../../domain/forecast/settings-had.ts';
 import { type CompiledPolicies, compilePolicies, withBudgetSteps } from '../../domain/policy/compiled-policies.ts';
 import type { PartialDisruption } from '../../domain/policy/disruption.ts';
 import { type Rules, type Saving, savingOf } from '../../domain/recommend/saving.ts';
+import { settingsHad } from '../../domain/recommend/settings-had.ts';
 import type { BudgetOutlook } from '../../domain/spend/state.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
@@ -145,17 +145,7 @@ function pastRules({
   if (!past) return [];
   const own = subjects.map(({ compute, baseline }) => ({ compute, baseline }));
   const forecasts = forecastFleet({ ...past, policies: compilePolicies(policies.set), subjects: own });
-  return subjects.map((subject, index) => {
-    const { had, span } = settingsHad(subject, past);
-    return { had, rules: within(forecasts[index]?.segments ?? [], span) };
-  });
-}
-
-function within(rules: Rules, { fromMs, toMs }: Span): Rules {
-  return rules.flatMap((rule) => {
-    const part = { ...rule, fromMs: Math.max(rule.fromMs, fromMs), toMs: Math.min(rule.toMs, toMs) };
-    return part.fromMs < part.toMs ? [part] : [];
-  });
+  return subjects.map((subject, index) => settingsHad(subject, forecasts[index]?.segments ?? []));
 }
 
 function forecastsOf(input: ForeseeInput): (Forecast & Pick<Outlook, 'late'>)[] {

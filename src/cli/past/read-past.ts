@@ -5,7 +5,7 @@ import { addOperations, loggedOperation, readOperations } from '../../app/fleet/
 import { type PastCompute, pastOfComputes } from '../../app/recommend/facts.ts';
 import { projectsInUse } from '../../app/situation/fleet-usage.ts';
 import { noteOf } from '../../app/situation/read-situation.ts';
-import { readPeriods } from '../../app/usage/project-periods.ts';
+import { readPeriods, readPlans } from '../../app/usage/project-periods.ts';
 import type { Reading } from '../../compose/reading.ts';
 import { readUsageOfProjects } from '../../compose/situation.ts';
 import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
@@ -136,10 +136,7 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<PastSou
     for (const [projectId, { cursor }] of journal?.states ?? [])
       if (cursor === undefined) log.project(projectId).coverFrom(fromMs);
     // These routes have a limit of their own. The plan found by usage decides the possible proposals, also for the newest operations.
-    const measuring = readUsage(options, fleet, toMs).then(async (measured) => ({
-      ...measured,
-      periods: options.periods ?? (await periodsOf(reading, options, { ...fleet, usage: measured.usage })),
-    }));
+    const measuring = readUsage(reading, options, fleet, toMs);
     const operations = readOperations({
       api,
       projects: projectsInUse(fleet),
@@ -200,28 +197,34 @@ async function resumeReading(
   return { toMs, journal, notes: toMs === nowMs ? [] : [since] };
 }
 
-/** The usage of projects without hourly usage in their billing periods, unless there are many, or a daemon has read the fleet. */
-async function periodsOf(
-  { api, isStored }: Reading,
-  { flags, withoutUsage }: ReadOptions,
-  { projects, usage }: Pick<FleetReading, 'projects'> & Pick<PastSources, 'usage'>,
-): Promise<Periods | undefined> {
-  if (isStored || withoutUsage || flags.usage !== undefined) return undefined;
-  const measured = new Set(usage.map(({ projectId }) => projectId));
-  const others = projects.filter(({ projectId }) => !measured.has(projectId));
-  return others.length > MOST_PERIODS ? undefined : (await readPeriods({ api, projects: others })).periods;
-}
-
-/** The usage that daemons have collected, otherwise that of the control API. Without it no size or window can be proposed. */
+/**
+ * The usage that daemons have collected, otherwise that of the control API; of few projects without hourly usage, that of their billing
+ * periods. Without it no size or window can be proposed.
+ */
 async function readUsage(
-  { settings, flags, withoutUsage }: ReadOptions,
+  { api, isStored = false }: Reading,
+  { settings, flags, withoutUsage, periods: known }: ReadOptions,
   { projects, computes }: FleetReading,
   nowMs: number,
-): Promise<Pick<PastSources, 'usage' | 'plans' | 'notes'>> {
+): Promise<Pick<PastSources, 'usage' | 'plans' | 'periods' | 'notes'>> {
   if (flags.usage !== undefined || withoutUsage) return { usage: [], plans: new Map(), notes: [] };
-  const { live } = flags;
-  const { usages, missing, plans } = await readUsageOfProjects({ settings, live, projects, computes, nowMs });
-  return { usage: usages.flatMap(({ series }) => series), plans, notes: missing };
+  const asked = { settings, live: flags.live, projects, computes, nowMs, mayAskPlans: isStored };
+  const { usages, missing, plans: plansInUsage } = await readUsageOfProjects(asked);
+  const usage = usages.flatMap(({ series }) => series);
+  const found = { usage, notes: missing };
+  if (isStored) return { ...found, plans: plansInUsage };
+  const measured = new Set(usage.map(({ projectId }) => projectId));
+  const others = projects.filter(({ projectId }) => !measured.has(projectId));
+  const areFew = others.length <= MOST_PERIODS;
+  const periods = known ?? (areFew ? (await readPeriods({ api, projects: others })).periods : undefined);
+  const plans = new Map(plansInUsage);
+  for (const { projectId, account } of projects) {
+    const plan = periods?.get(projectId)?.plan;
+    if (plan !== undefined && !plans.has(account)) plans.set(account, plan);
+  }
+  const isKnown = (account: string) => plans.has(account) || accountFor(settings.accounts, account)?.plan !== undefined;
+  const read = await readPlans({ api, projects, isKnown });
+  return { ...found, periods, plans: new Map([...plans, ...read]) };
 }
 
 function pastOf(options: {

@@ -2,8 +2,7 @@ import type { PlanResult } from '../../app/situation/plan.ts';
 import { countedComputes } from '../../common/names.ts';
 import { type Compute, type ComputeSettings, hasSettings, settingsOf } from '../../domain/compute/compute.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
-import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
-import { decidingFacts } from '../../domain/records/compute-record.ts';
+import { subjectOf } from '../../domain/forecast/compute-groups.ts';
 import { sum } from '../../domain/sum.ts';
 import { WEEK_MS } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
@@ -45,11 +44,8 @@ export async function planMonth(
   const knownMs = Math.min(nowMs, Date.now());
   const span = { fromMs: nowMs, toMs: nowMs + WEEK_MS };
   const baselineOf = ({ computeId }: Compute) => records.get(computeId)?.baseline ?? baselines.get(computeId);
-  const subjectOf = (compute: Compute): ForecastSubject => {
-    const record = records.get(compute.computeId);
-    const facts = { ...decidingFacts(record), baseline: baselineOf(compute) };
-    return { compute, ...facts, lastDisruption: record?.lastDisruption, changes: record, holds };
-  };
+  const ownSubject = (compute: Compute) =>
+    subjectOf(compute, records.get(compute.computeId), { baseline: baselineOf(compute), holds });
   const withoutEbb = (compute: Compute) => baselineOf(compute) ?? settingsOf(compute);
   const isChanged = plan.computes.some(({ compute }) => !hasSettings(compute, withoutEbb(compute)));
   const past = { ...options, takenAtMs, isStored, computes, projects, nowMs: knownMs };
@@ -58,8 +54,8 @@ export async function planMonth(
       ...span,
       ...known,
       policies,
-      subjects: plan.computes.map(({ compute }) => subjectOf(compute)),
-      fleet: computes.map(subjectOf),
+      subjects: plan.computes.map(({ compute }) => ownSubject(compute)),
+      fleet: computes.map(ownSubject),
       disruption: options.settings.disruption,
     });
     return [outlooks, outlooks.map((outlook) => withSettings(outlook, withoutEbb(outlook.compute)))];

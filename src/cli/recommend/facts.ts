@@ -45,7 +45,7 @@ export function recommendFacts(
   }: {
     policies: CompiledPolicies | undefined;
     holds?: readonly Hold[];
-    records?: ReadonlyMap<string, ComputeRecord> | undefined;
+    records?: ReadonlyMap<string, Partial<ComputeRecord>> | undefined;
   },
 ): Iterable<RecommendFacts> {
   const { owners, coldStartWorthMs, accounts } = settings;

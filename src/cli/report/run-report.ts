@@ -1,6 +1,6 @@
 import { missingParts } from '../../app/fleet/missing-parts.ts';
 import { type FleetReading, readFleet } from '../../app/fleet/read-fleet.ts';
-import { periodReport } from '../../app/recommend/period-report.ts';
+import { periodReport, willRunOut } from '../../app/recommend/period-report.ts';
 import { readPeriods } from '../../app/usage/project-periods.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
@@ -56,7 +56,7 @@ export async function runReport(flags: ReportFlags): Promise<void> {
   writeNotes({ notes: [], missing: report.missing });
   writeOut(`${format === 'json' ? jsonText(reportJson(report)) : asText(report, format)}\n`);
   // Also if a part could not be read: what is known is the more urgent news.
-  if (report.projects.some(({ runsOut }) => runsOut?.midMs !== undefined)) process.exitCode = RUNS_OUT_CODE;
+  if (report.projects.some(willRunOut)) process.exitCode = RUNS_OUT_CODE;
 }
 
 /** What could not be read of each project. */

@@ -1,4 +1,9 @@
-import type { ComputeReport, PeriodReport, ProjectReport } from '../../app/recommend/period-report.ts';
+import {
+  type ComputeReport,
+  type PeriodReport,
+  type ProjectReport,
+  willRunOut,
+} from '../../app/recommend/period-report.ts';
 import { counted, firstNames } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
@@ -104,8 +109,8 @@ export function reportJson(report: ShownReport) {
       included_cu_hours: one.includedCuHours ?? null,
       used_usd: one.usd === undefined ? null : roundTo(one.usd, 2),
       projected_cu_hours: one.projected ? rangeJson(one.projected) : null,
-      projected_usd: usdRange(one, report),
-      runs_out: one.runsOut && one.runsOut.earliestMs < one.period.toMs ? runsOutJson(one.runsOut) : null,
+      projected_usd: one.projectedUsd ? rangeJson(one.projectedUsd) : null,
+      runs_out: one.runsOut && mayRunOut(one.runsOut, one.period) ? runsOutJson(one.runsOut) : null,
     })),
     computes: computes.map((one) => ({
       project_id: one.compute.projectId,
@@ -124,44 +129,42 @@ export function reportJson(report: ShownReport) {
   };
 }
 
-/** At the end of the period; null if it is not known, or nothing is paid by use. */
-function usdRange({ usd, projected, period: { plan } }: ProjectReport, { prices }: ShownReport): Estimate | null {
-  if (usd === undefined || !projected || !plan) return null;
-  return rangeJson(mapEstimate(projected, (cuHours) => cuHours * prices[plan]));
-}
-
 /** `projected_usd` is the sum of the middles; null unless it is known of all projects that pay. */
-function totalsJson(report: ShownReport) {
-  const { projects } = report;
-  const paid = projects.filter(({ usd }) => usd !== undefined);
-  const ends = paid.map((one) => usdRange(one, report)?.mid);
-  const isKnown = paid.length > 0 && ends.every((usd) => usd !== undefined);
+function totalsJson({ projects }: ShownReport) {
+  const { count, used, atEnd } = paidOf(projects);
   return {
     projects: projects.length,
-    run_out: projects.filter(({ runsOut }) => runsOut?.midMs !== undefined).length,
+    run_out: projects.filter(willRunOut).length,
     used_cu_hours: roundTo(sum(projects.map(({ period }) => period.cuHours)), 2),
-    used_usd: paid.length === 0 ? null : roundTo(sum(paid.map(({ usd = 0 }) => usd)), 2),
-    projected_usd: isKnown ? roundTo(sum(ends.map((usd = 0) => usd)), 2) : null,
+    used_usd: count === 0 ? null : roundTo(used, 2),
+    projected_usd: atEnd === undefined ? null : roundTo(atEnd, 2),
   };
 }
 
+/** The projects that pay, and their dollars so far and at the end of the period; undefined unless it is known of all of them. */
+function paidOf(projects: readonly ProjectReport[]): { count: number; used: number; atEnd: number | undefined } {
+  const paid = projects.filter(({ usd }) => usd !== undefined);
+  const end = sum(paid.map(({ projectedUsd }) => projectedUsd?.mid ?? Number.NaN));
+  const used = sum(paid.map(({ usd = 0 }) => usd));
+  return { count: paid.length, used, atEnd: paid.length > 0 && Number.isFinite(end) ? end : undefined };
+}
+
 function summaryLines(report: ShownReport): string[] {
-  const { projects, prices, atMs, onLaunch, unread = [] } = report;
+  const { projects, atMs, onLaunch, unread = [] } = report;
   const unreadPast = unreadIds(report, 'computes', 'operations');
   const isKnown = ({ projectId, projected, runsOut }: ProjectReport) =>
     projected !== undefined || runsOut !== undefined || !unreadPast.has(projectId);
   const included = projects.filter((one) => one.includedCuHours !== undefined && isKnown(one));
-  const paid = projects.filter(({ usd }) => usd !== undefined);
+  const paid = paidOf(projects);
   const unpriced = projects.filter(
     ({ includedCuHours, usd }) => includedCuHours === undefined && usd === undefined,
   ).length;
-  const used = sum(paid.map(({ usd = 0 }) => usd));
-  const ends = paid.map(({ projected, period: { plan } }) =>
-    projected && plan ? projected.mid * prices[plan] : Number.NaN,
+  const out = included.filter(willRunOut);
+  const atEnd = paid.atEnd === undefined ? '' : `, about ${formatUsd(paid.atEnd)} at the end of the period`;
+  const unreadNames = firstNames(
+    unread.map(({ name }) => printable(name)),
+    MOST_NAMED,
   );
-  const end = sum(ends);
-  const out = included.filter(({ runsOut }) => runsOut?.midMs !== undefined);
-  const atEnd = Number.isFinite(end) ? `, about ${formatUsd(end)} at the end of the period` : '';
   return [
     ...(included.length === 0
       ? []
@@ -170,18 +173,11 @@ function summaryLines(report: ShownReport): string[] {
             ? `Free: ${counted(included.length, 'project')}; none will probably run out of its ${included[0]?.includedCuHours} CU-hours.`
             : `Free: ${out.length} of ${counted(included.length, 'project')} will probably run out of ${included[0]?.includedCuHours} CU-hours before the period ends.${onLaunch ? onLaunchText(onLaunch) : ''}`,
         ]),
-    ...(paid.length === 0
+    ...(paid.count === 0
       ? []
-      : [`Paid: ${formatUsd(used)} of compute so far in ${counted(paid.length, 'project')}${atEnd}.`]),
+      : [`Paid: ${formatUsd(paid.used)} of compute so far in ${counted(paid.count, 'project')}${atEnd}.`]),
     ...(unpriced === 0 ? [] : [`The plan of ${counted(unpriced, 'project')} is not known: no price is shown.`]),
-    ...(unread.length === 0
-      ? []
-      : [
-          `Could not be read in full: ${firstNames(
-            unread.map(({ name }) => printable(name)),
-            MOST_NAMED,
-          )}.`,
-        ]),
+    ...(unread.length === 0 ? [] : [`Could not be read in full: ${unreadNames}.`]),
     `As of ${isoInstant(atMs).slice(0, 16).replace('T', ' ')} UTC. Ranges are 80 %: one of ten ends below, one above.`,
   ];
 }
@@ -221,11 +217,16 @@ function projectCells(one: ProjectReport, unknown: string): string[] {
   ];
 }
 
+/** False if the 80 % range begins where the period ends. */
+function mayRunOut({ earliestMs }: RunsOut, { toMs }: ProjectReport['period']): boolean {
+  return earliestMs < toMs;
+}
+
 function outText(period: ProjectReport['period'], otherwise: string, out: RunsOut | undefined): string {
   if (out === undefined) return otherwise;
   const { earliestMs, midMs, latestMs } = out;
   if (midMs === undefined)
-    return earliestMs < period.toMs ? `probably lasts, may run out from ${day(earliestMs)} on` : 'probably lasts';
+    return mayRunOut(out, period) ? `probably lasts, may run out from ${day(earliestMs)} on` : 'probably lasts';
   if (earliestMs === latestMs) return `used up on ${day(midMs)}`;
   return `${day(midMs)} (${day(earliestMs)} to ${latestMs === undefined ? 'never' : day(latestMs)})`;
 }
@@ -238,7 +239,7 @@ function computeRows(report: ShownReport): string[][] {
 
 function computeCells(one: ComputeReport, isUnread = false): string[] {
   const { projectName, computeId } = one.compute;
-  const saved = one.setting ? savedText(withPaid(one.setting)) : '';
+  const saved = one.setting ? savedText(one.setting) : '';
   return [saved, printable(`${projectName} / ${computeId}`), printable(saysOf(one, isUnread))];
 }
 
@@ -258,7 +259,7 @@ function saysOf({ setting, cause, neverSlept, awakeShare, past: { asked } }: Com
 
 /** What the cause costs, so that people see where it is worth their time. */
 function costOf(cause: Finding): string {
-  return cause.savesCuHours.high > 0 ? `, which costs ${savedText(withPaid(cause))} a month` : '';
+  return cause.savesCuHours.high > 0 ? `, which costs ${savedText(cause)} a month` : '';
 }
 
 function askedText({ computes }: ShownReport): string[] {
@@ -267,11 +268,6 @@ function askedText({ computes }: ShownReport): string[] {
     const name = printable(`${compute.projectName} / ${compute.computeId}`);
     return ['', `${name}:`, ...askedLines(past.asked, past).map((line) => `  ${line}`)];
   });
-}
-
-/** On a free plan the saving is in hours. */
-function withPaid({ savesUsd, ...finding }: Finding): Finding {
-  return savesUsd && savesUsd.high > 0 ? { ...finding, savesUsd } : finding;
 }
 
 /** The settings that would save most, as cells. */

@@ -45,8 +45,9 @@ export interface PresentState {
 }
 
 /**
- * Derives from operations (oldest first) when a compute was awake. Failed operations have no effect. The time between two starts
- * without a suspend, or two suspends without a start, is unknown. Operations from `toMs` on don't count. So is the time before the first operation if that is a suspend.
+ * Derives from operations (oldest first) when a compute was awake. Failed operations have no effect, nor have those from `toMs` on. The time
+ * between two starts without a suspend, or two suspends without a start, is unknown. So is the time before the first operation if that is a
+ * suspend.
  */
 export function awakeHistory(
   allEvents: readonly ComputeEvent[],

@@ -10,7 +10,13 @@ import {
   withBudgetSteps,
   withReadyWaves,
 } from '../policy/compiled-policies.ts';
-import type { ChangeFacts, ComputeRecord, Floors, TrialRecords } from '../records/compute-record.ts';
+import {
+  type ChangeFacts,
+  type ComputeRecord,
+  decidingFacts,
+  type Floors,
+  type TrialRecords,
+} from '../records/compute-record.ts';
 import type { Span } from '../time/span.ts';
 
 export interface ForecastSubject {
@@ -26,6 +32,16 @@ export interface ForecastSubject {
   changes?: ChangeFacts | undefined;
   /** Holds; those of other computes are ignored. */
   holds?: readonly Hold[] | undefined;
+}
+
+/** A compute as it is stored and held; `baseline` without a record. */
+export function subjectOf(
+  compute: Compute,
+  record: ComputeRecord | undefined,
+  { baseline, holds }: Pick<ForecastSubject, 'baseline' | 'holds'>,
+): ForecastSubject {
+  const facts = { ...decidingFacts(record), baseline: record?.baseline ?? baseline };
+  return { compute, ...facts, lastDisruption: record?.lastDisruption, changes: record, holds };
 }
 
 /** Computes that have the same forecast. */

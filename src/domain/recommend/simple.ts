@@ -26,7 +26,7 @@ const FLAT_SHARE = 0.98;
 const MIN_AWAKE_HOURS = 100;
 const MIN_DAYS = 14;
 /** At a minimum of 1 CU these are half of what Free includes. */
-const MIN_AWAKE_HOURS_OF_PERIOD = 50;
+const MIN_AWAKE_HOURS_BY_PERIOD = 50;
 /** A smaller maximum must be this many times the average of the largest hour, since an average hides peaks. */
 const PEAK_FACTOR = 4;
 /** From this size in CU on, a larger maximum gives no more connections. */
@@ -162,7 +162,7 @@ function costWhileAwake({ compute, history }: RecommendFacts): number {
 
 function hasEnoughData({ history, hours = [], period }: RecommendFacts): boolean {
   // A period is one measurement. Over so many hours awake its average hides no peak that matters.
-  if (hours.length === 0 && period) return period.awakeHours >= MIN_AWAKE_HOURS_OF_PERIOD;
+  if (hours.length === 0 && period) return period.awakeHours >= MIN_AWAKE_HOURS_BY_PERIOD;
   const awakeHours = (awakeShare(history) ?? 0) * hours.length;
   return awakeHours >= MIN_AWAKE_HOURS && history.toMs - history.fromMs >= MIN_DAYS * DAY_MS;
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { settingsOf } from '../../src/domain/compute/compute.ts';
-import { settingsHad } from '../../src/domain/forecast/settings-had.ts';
-import type { ChangeFacts } from '../../src/domain/records/compute-record.ts';
-import { aCompute } from '../support/builders.ts';
-import { DAY, HOUR } from '../support/demand.ts';
+import { settingsOf } from '../../../src/domain/compute/compute.ts';
+import { settingsHad } from '../../../src/domain/recommend/settings-had.ts';
+import type { ChangeFacts } from '../../../src/domain/records/compute-record.ts';
+import { aCompute } from '../../support/builders.ts';
+import { DAY, HOUR } from '../../support/demand.ts';
 
 const TO = Date.parse('2026-11-02T00:00:00Z');
 const PAST = { fromMs: TO - 28 * DAY, toMs: TO };
@@ -16,7 +16,12 @@ const changed = (agoMs: number, timeoutAgoMs = agoMs) => ({
   size: { before: {}, answeredAtMs: TO - agoMs },
   suspend_timeout: { before: {}, answeredAtMs: TO - timeoutAgoMs },
 });
-const had = (changes?: ChangeFacts, compute = COMPUTE) => settingsHad({ compute, baseline: BASELINE, changes }, PAST);
+/** What it had, and the part of the past that is judged, by rules that do not change in it. */
+const had = (changes?: ChangeFacts, compute = COMPUTE) => {
+  const judged = settingsHad({ compute, baseline: BASELINE, changes }, [{ ...PRESENT, ...PAST }]);
+  const [{ fromMs, toMs } = PAST] = judged.rules;
+  return { had: judged.had, span: { fromMs, toMs } };
+};
 
 describe('the settings that a compute had', () => {
   it('are the baseline until ebb enforced, whatever it has changed since', () => {
@@ -47,5 +52,19 @@ describe('the settings that a compute had', () => {
     expect(had()).toEqual({ had: widest, span: PAST });
     const young = aCompute({ ...COMPUTE, createdAtMs: TO - 6 * DAY });
     expect(had({ enforcedSinceMs: TO - HOUR, lastChanges: changed(HOUR) }, young)).toEqual({ had: widest, span: PAST });
+  });
+
+  it('come with the rules of that part alone', () => {
+    const noon = TO - 12 * DAY;
+    const rules = [
+      { ...BASELINE, fromMs: PAST.fromMs, toMs: noon },
+      { ...PRESENT, fromMs: noon, toMs: TO },
+    ];
+    const changes = { enforcedSinceMs: TO - 10 * DAY, lastChanges: changed(HOUR) };
+    expect(settingsHad({ compute: COMPUTE, baseline: BASELINE, changes }, rules).rules).toEqual([
+      { ...BASELINE, fromMs: PAST.fromMs, toMs: noon },
+      { ...PRESENT, fromMs: noon, toMs: TO - 10 * DAY },
+    ]);
+    expect(settingsHad({ compute: COMPUTE }, [])).toEqual({ had: PRESENT, rules: [] });
   });
 });

@@ -1,12 +1,13 @@
 import { type Compute, type ComputeSettings, FIELD_GROUPS, fieldsOf, settingsOf } from '../compute/compute.ts';
+import { widestSettings } from '../forecast/expected.ts';
 import { type ChangeFacts, lastChangeMs } from '../records/compute-record.ts';
 import type { Span } from '../time/span.ts';
 import { HOUR_MS, WEEK_MS } from '../time/units.ts';
-import { widestSettings } from './expected.ts';
+import type { Rules } from './saving.ts';
 
-export interface SettingsHad {
+/** A part of the past, without the hours of changes. */
+interface Part {
   had: ComputeSettings;
-  /** The part of the past in which it had them, without the hours of changes. */
   span: Span;
 }
 
@@ -17,18 +18,26 @@ interface KnownCompute {
   changes?: ChangeFacts | undefined;
 }
 
+/** The settings that a compute had in a past, and the rules for the part of it in which it had them. */
+export function settingsHad(known: KnownCompute, rules: Rules): { had: ComputeSettings; rules: Rules } {
+  const [first, last] = [rules[0], rules.at(-1)];
+  if (!first || !last) return { had: settingsOf(known.compute), rules };
+  const { had, span } = judgedPart(known, { fromMs: first.fromMs, toMs: last.toMs });
+  return { had, rules: within(rules, span) };
+}
+
 /**
- * The settings that a compute had: until ebb enforced, the baseline; since the last change, the present ones. The longer part is taken, if it
+ * Until ebb enforced, the baseline; since the last change, the present ones. The longer part is taken, if it
  * is at least a week. Otherwise the whole past with the widest range of both, except for fields that have been the same all the time.
  */
-export function settingsHad({ compute, baseline, changes = {} }: KnownCompute, past: Span): SettingsHad {
+function judgedPart({ compute, baseline, changes = {} }: KnownCompute, past: Span): Part {
   const present = settingsOf(compute);
   const before = baseline ?? present;
   const { enforcedSinceMs } = changes;
   if (enforcedSinceMs === undefined) return { had: widestSettings(present, before), span: past };
   const changedMs = FIELD_GROUPS.map((group) => Math.max(past.fromMs, lastChangeMs(changes, group) ?? 0));
   const startMs = Math.max(past.fromMs, compute.createdAtMs);
-  const parts: SettingsHad[] = [
+  const parts: Part[] = [
     { had: before, span: { fromMs: startMs, toMs: Math.min(past.toMs, hourOf(enforcedSinceMs)) } },
     { had: present, span: { fromMs: hourOf(Math.max(startMs, ...changedMs) + HOUR_MS - 1), toMs: past.toMs } },
   ];
@@ -38,7 +47,16 @@ export function settingsHad({ compute, baseline, changes = {} }: KnownCompute, p
   return { had: Object.assign(widestSettings(present, before), ...kept), span: past };
 }
 
-const lengthMs = ({ span }: SettingsHad) => span.toMs - span.fromMs;
+function within(rules: Rules, { fromMs, toMs }: Span): Rules {
+  const cut = rules.map((rule) => ({
+    ...rule,
+    fromMs: Math.max(rule.fromMs, fromMs),
+    toMs: Math.min(rule.toMs, toMs),
+  }));
+  return cut.filter((rule) => rule.fromMs < rule.toMs);
+}
+
+const lengthMs = ({ span }: Part) => span.toMs - span.fromMs;
 
 function hourOf(instantMs: number): number {
   return Math.floor(instantMs / HOUR_MS) * HOUR_MS;
