@@ -106,7 +106,8 @@ async function changesBetween(before: Stamp, after: Stamp): Promise<FileChanges>
   const inPlace: string[] = [];
   const replaced: string[] = [];
   if (before.text === after.text) return { inPlace, replaced };
-  for (const file of new Set([...before.files.keys(), ...after.files.keys()])) {
+  // Sorted, since files are looked at all at once, and found in any order.
+  for (const file of [...new Set([...before.files.keys(), ...after.files.keys()])].sort()) {
     const [old, now] = [before.files.get(file), after.files.get(file)];
     if (old?.text === now?.text) continue;
     const isReplaced =

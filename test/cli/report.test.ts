@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { generateFleet } from '../../src/emulator/generate-fleet.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
 
@@ -148,4 +149,18 @@ describe('ebb report', () => {
       ],
     });
   });
+});
+
+it('shows first findings of a large fleet while its hourly usage is read', async () => {
+  const { projects } = generateFleet({ projects: 51, computesPerProject: 1, seed: 1, loads: true });
+  const large = await startTestPlatform({}, { fleet: { projects, historyMs: 8 * DAY_MS }, availabilityCheckMs: 0 });
+  const quick = await makeFolder({ 'ebb.yaml': 'api_requests_per_minute: 100000\n' });
+  try {
+    const env = { NEON_API_KEY: large.apiKey };
+    const child = startEbb(['report', '--api-url', large.url], { cwd: quick.path, env });
+    expect(await child.ended).toBe(0);
+    expect(child.stderr()).toMatch(/first findings; the usage of each hour is being read:\n {2}\S+ \/ \S+: \w+, /);
+  } finally {
+    await Promise.all([large.close(), quick.remove()]);
+  }
 });

@@ -71,7 +71,7 @@ interface ReadOptions {
   withoutUsage?: boolean;
   /** The most pages of operations that are read for each project; by default all within the days. */
   mostPages?: number | undefined;
-  /** Called with the past so far once the newest operations of each project were read, if there are more. */
+  /** Called with the past so far once the newest operations of each project were read, if there is more to read. */
   onNewest?: ((past: FleetPast) => Promise<void>) | undefined;
 }
 
@@ -114,7 +114,7 @@ async function readFiles(reading: Reading, { flags: { operations = '' } }: ReadO
 
 /** Reads the newest operations of each project first. After an interrupt the command shows what was read. */
 async function readLive(reading: Reading, options: ReadOptions): Promise<PastSources> {
-  const { settings, branches, mostPages, onNewest, projectIds } = options;
+  const { settings, branches, mostPages, onNewest, periods, projectIds } = options;
   const { days } = options.flags;
   const progress = showProgress(process.stderr);
   const stop = new AbortController();
@@ -137,6 +137,13 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<PastSou
       if (cursor === undefined) log.project(projectId).coverFrom(fromMs);
     // These routes have a limit of their own. The plan found by usage decides the possible proposals, also for the newest operations.
     const measuring = readUsage(reading, options, fleet, toMs);
+    const tellNewest = async () => {
+      progress.end();
+      // The usage of hours takes a minute. Sizes and plans are known by billing periods, too.
+      const measured = periods ? { usage: [], plans: new Map(), periods, notes: [] } : await measuring;
+      const sources = { fleet, log, toMs, ...measured, errors: [], storedAtMs };
+      await onNewest?.(pastOf({ settings, sources, usage: measured.usage, fromMs }));
+    };
     const operations = readOperations({
       api,
       projects: projectsInUse(fleet),
@@ -147,12 +154,7 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<PastSou
       ...(mostPages !== undefined && { mostPages }),
       ...(journal && { resume: journal.states }),
       monotonicMs: () => performance.now(),
-      async onNewest() {
-        progress.end();
-        const measured = await measuring;
-        const sources = { fleet, log, toMs, ...measured, errors: [], storedAtMs };
-        await onNewest?.(pastOf({ settings, sources, usage: measured.usage, fromMs }));
-      },
+      onNewest: tellNewest,
       onPage(projectId, operations, complete, state) {
         addOperations(log.project(projectId), operations);
         const { storedAtMs: readAtMs = toMs } = state;
@@ -161,7 +163,12 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<PastSou
         else journal?.add({ projectId, state, operations: operations.map(loggedOperation) });
       },
     });
-    const [read, measured] = await Promise.all([operations, measuring]);
+    const andTold = operations.then(async (read) => {
+      // Then the newest page is all that is read.
+      if (mostPages === 1) await tellNewest();
+      return read;
+    });
+    const [read, measured] = await Promise.all([andTold, measuring]);
     const errors = [...fleet.errors, ...read.errors];
     const cut = [...read.states.values()].filter(({ read: state }) => state === 'in part').length;
     if (stop.signal.aborted) {

@@ -2,6 +2,7 @@ import { missingParts } from '../../app/fleet/missing-parts.ts';
 import { type FleetReading, readFleet } from '../../app/fleet/read-fleet.ts';
 import { periodReport, willRunOut } from '../../app/recommend/period-report.ts';
 import { readPeriods } from '../../app/usage/project-periods.ts';
+import type { Finding } from '../../domain/recommend/finding.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
 import { accountFor } from '../../settings/accounts.ts';
@@ -9,12 +10,13 @@ import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import type { CommonFlags } from '../flags.ts';
 import { settingsOrFail } from '../or-fail.ts';
-import { jsonText, writeNotes, writeOut } from '../output.ts';
+import { jsonText, writeErrLine, writeNotes, writeOut } from '../output.ts';
 import { type AskFlags, checkAskFlags, withAsked } from '../past/ask-postgres.ts';
 import { withProgress } from '../past/progress.ts';
-import { readPast } from '../past/read-past.ts';
+import { type FleetPast, readPast } from '../past/read-past.ts';
 import { withReading } from '../read-fleet.ts';
 import { readablePolicies, recommendFacts } from '../recommend/facts.ts';
+import { firstLines } from '../recommend/text.ts';
 import { reportJson, reportMarkdown, reportText, type ShownReport, type UnreadProject } from './text.ts';
 
 export interface ReportFlags extends AskFlags, CommonFlags {
@@ -34,12 +36,14 @@ export async function runReport(flags: ReportFlags): Promise<void> {
   const { fleet, periods, missing } = await readUsed(settings);
   const projects = [...fleet.projects, ...fleet.unread];
   const isLarge = fleet.projects.length > MOST_WHOLE_PROJECTS;
+  const { policies } = await readablePolicies(settings);
+  const onNewest = async ({ computes }: FleetPast) =>
+    writeFirstFindings(recommend(recommendFacts(settings, computes, { policies }), { holidaysOf }));
   const past = await readPast(
     settings,
     { days: DAYS, live: true },
-    { branches: !isLarge, fleet, periods, ...(isLarge && { mostPages: 1 }) },
+    { branches: !isLarge, fleet, periods, ...(isLarge && { mostPages: 1, onNewest }) },
   );
-  const { policies } = await readablePolicies(settings);
   const computes = await withAsked(past.computes, { settings, flags, sources: async () => policies?.set.sources });
   const facts = [...recommendFacts(settings, computes, { policies })];
   const known = periodReport({
@@ -57,6 +61,14 @@ export async function runReport(flags: ReportFlags): Promise<void> {
   writeOut(`${format === 'json' ? jsonText(reportJson(report)) : asText(report, format)}\n`);
   // Also if a part could not be read: what is known is the more urgent news.
   if (report.projects.some(willRunOut)) process.exitCode = RUNS_OUT_CODE;
+}
+
+/** The usage of a large fleet takes about as long as all before it. */
+function writeFirstFindings(findings: readonly Finding[]): void {
+  const lines = firstLines(findings);
+  if (lines.length === 0) return;
+  writeErrLine('first findings; the usage of each hour is being read:');
+  for (const line of lines) writeErrLine(`  ${line}`);
 }
 
 /** What could not be read of each project. */
