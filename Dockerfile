@@ -5,7 +5,7 @@ FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json ./
 COPY scripts/build.mjs scripts/
 COPY src src
 # --build-arg EBB_COMMIT=$(git rev-parse HEAD), for `ebb --version`: the image gets no Git history to ask.

@@ -1,23 +1,71 @@
 /**
- * Builds dist/ anew: the compiler's output, what pages need besides, the commit, and the executable bit on the command. With
- * --if-possible it does nothing where the compiler is not installed (`npm ci --omit=dev`).
+ * Builds dist/ anew: the command with all that it needs in a few files, since hundreds of small ones take longer to load than most commands
+ * to run; what pages need besides; the commit, and the executable bit on the command. `--out FOLDER`, at the top of the project, for another
+ * one. With --if-possible it does nothing where the bundler is not installed (`npm ci --omit=dev`). Packages in the bundle stay dependencies of
+ * ebb: audits read those, and their licences are installed with them.
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 
-const COMPILER = 'node_modules/typescript-7/bin/tsc';
+/** Not in the bundle, but found as installed: it loads files that lie beside it. */
+const FOUND_AS_INSTALLED = ['@electric-sql/pglite', 'pg-native'];
+
+/** Packages in CommonJS call it; under a name that no module has. */
+const REQUIRE =
+  "import { createRequire as $createRequire } from 'node:module'; const require = $createRequire(import.meta.url);";
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
-if (process.argv.includes('--if-possible') && !existsSync(COMPILER)) process.exit();
-rmSync('dist', { recursive: true, force: true });
-const compiled = spawnSync(process.execPath, [COMPILER, '-p', 'tsconfig.build.json'], { stdio: 'inherit' });
-if (compiled.status !== 0) process.exit(compiled.status ?? 1);
-cpSync('src/adapters/http/page/assets', 'dist/adapters/http/page/assets', { recursive: true });
-const { buildSync } = await import('esbuild');
-bundle('policy/calendars/holiday-library');
-writeFileSync('dist/build.json', `${JSON.stringify({ commit: commit() })}\n`);
-chmodSync('dist/cli/main.js', 0o755);
+const { values } = parseArgs({
+  options: { out: { type: 'string', default: 'dist' }, 'if-possible': { type: 'boolean' } },
+});
+const { out } = values;
+if (values['if-possible'] && !existsSync('node_modules/esbuild')) process.exit();
+const { build } = await import('esbuild');
+
+rmSync(out, { recursive: true, force: true });
+await bundleCommand();
+cpSync('src/adapters/http/page/assets', `${out}/adapters/http/page/assets`, { recursive: true });
+await bundleWithLicences('policy/calendars/holiday-library');
+writeFileSync(`${out}/build.json`, `${JSON.stringify({ commit: commit() })}\n`);
+chmodSync(`${out}/cli/main.js`, 0o755);
+
+/** One file for what all commands share, and one for what only some need. All lie in a folder of `out`; see `filesBeside`. */
+async function bundleCommand() {
+  await build({
+    entryPoints: ['src/cli/main.ts'],
+    outdir: `${out}/cli`,
+    chunkNames: '../chunks/[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    minifyWhitespace: true,
+    sourcemap: true,
+    sourcesContent: false,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    banner: { js: REQUIRE },
+    external: FOUND_AS_INSTALLED,
+    logLevel: 'error',
+    plugins: [{ name: 'files beside', setup: filesBeside }],
+  });
+}
+
+/** Modules name files by where they are themselves. In a bundle they are where the compiler would have put them. */
+function filesBeside({ onLoad }) {
+  const source = resolve('src') + sep;
+  onLoad({ filter: /\.tsx?$/ }, ({ path }) => {
+    if (!path.startsWith(source)) return undefined;
+    const place = relative(source, path).replaceAll(sep, '/');
+    const contents = readFileSync(path, 'utf8').replaceAll(
+      'import.meta.url',
+      `new URL(${JSON.stringify(`../${place}`)}, import.meta.url).href`,
+    );
+    return { contents, loader: path.endsWith('x') ? 'tsx' : 'ts' };
+  });
+}
 
 /** Of what is built: `abc1234`, by Git or, where there is none, by EBB_COMMIT; null if nobody knows. */
 function commit() {
@@ -27,11 +75,11 @@ function commit() {
   return (isOwn ? git('rev-parse', '--short=7', 'HEAD') : process.env.EBB_COMMIT?.slice(0, 7)) || null;
 }
 
-/** Makes one file of a module and all that it needs, and puts the licences of that beside it. */
-function bundle(module) {
-  const { metafile } = buildSync({
+/** Makes one file of a module and all that it needs, and puts the licences of that beside it: none of that is installed with ebb. */
+async function bundleWithLicences(module) {
+  const { metafile } = await build({
     entryPoints: [`src/${module}.cjs`],
-    outfile: `dist/${module}.cjs`,
+    outfile: `${out}/${module}.cjs`,
     bundle: true,
     minify: true,
     platform: 'node',
@@ -45,7 +93,7 @@ function bundle(module) {
   const texts = [...new Set(packages)].toSorted().map((folder) => {
     const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
     const file = readdirSync(folder).find((one) => /^licen[cs]e/i.test(one));
-    return `${name} ${version} (${license})\n\n${file === undefined ? '' : readFileSync(`${folder}/${file}`, 'utf8')}`;
+    return `${name} ${version} (${license})\n\n${file === undefined ? '' : readFileSync(join(folder, file), 'utf8')}`;
   });
-  writeFileSync(`dist/${module}.licenses.txt`, texts.join(`\n${'-'.repeat(80)}\n\n`));
+  writeFileSync(`${out}/${module}.licenses.txt`, texts.join(`\n${'-'.repeat(80)}\n\n`));
 }

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { stringify } from 'yaml';
 import { firstNames } from '../common/names.ts';
 import { DAY_MS } from '../domain/time/units.ts';
 import { type CommonFlags, FLAGS } from './flags.ts';
@@ -52,7 +53,7 @@ async function snapshot({ out, json, partial = false, live, ...flags }: Snapshot
 
 async function textOf(fleet: object, { json }: { json: boolean }): Promise<string> {
   if (json) return `${jsonText(fleet)}\n`;
-  return (await import('yaml')).stringify(fleet, { lineWidth: 0 });
+  return stringify(fleet, { lineWidth: 0 });
 }
 
 /** On standard error, since the fleet itself may go to standard output. */

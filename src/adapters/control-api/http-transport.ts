@@ -220,9 +220,9 @@ const MAX_CONNECTIONS = 128;
 
 /**
  * Loads undici, which takes a tenth of the time of a command: most commands send nothing. A daemon does so at its start, since the first
- * request's deadline includes it.
+ * request's deadline includes it. By its default export: a bundle gives a package in CommonJS, loaded later, no other.
  */
-export const loadHttpClient = () => import('undici');
+export const loadHttpClient = async () => (await import('undici')).default;
 
 /** A keep-alive pool. It ignores environment variables, and never uses a proxy for loopback. */
 export async function createDispatcher(options: {
