@@ -62,7 +62,7 @@ describe('what people are told when a record changes', () => {
       return told(aRecord({ intent: intent(also) }), after)[0]?.text;
     };
     expect(textOf({ unannounced: 'other', dropped: 0 })).toBe(
-      'ep-1 was changed to 2 CU, which disconnected its clients, if it had any; it was not announced: it was not foreseeable',
+      'ep-1 was changed to 2 CU, which disconnected its clients, if it had any; it was not announced: no schedule made it due',
     );
     expect(textOf({ unannounced: 'person' })).toContain(
       'its clients (7 when last counted); it was not announced: a person has asked',

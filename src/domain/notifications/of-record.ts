@@ -57,7 +57,7 @@ function manualChanges({ compute: { computeId }, before, after }: RecordChange):
 const WHY_UNANNOUNCED: Record<RestartCause, string> = {
   boundary: 'it was seen too late',
   person: 'a person has asked for it',
-  other: 'it was not foreseeable',
+  other: 'no schedule made it due',
 };
 
 /** A message to those who were told of the changes of an owner at an instant. Its id is the same for all of them, so it is queued once. */
