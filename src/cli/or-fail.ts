@@ -1,6 +1,6 @@
 import type { PolicySet } from '../domain/policy/policy.ts';
 import { unloadedPart, withParts } from '../domain/policy/team-parts.ts';
-import { loadPolicySet } from '../policy/load.ts';
+import { loadPolicySet, type PolicySettings } from '../policy/load.ts';
 import type { PolicySetResult } from '../policy/parse.ts';
 import { formatProblem } from '../policy/problem.ts';
 import { readSettings, type Settings } from '../settings/settings.ts';
@@ -18,9 +18,6 @@ export function settingsOrFail({ config: configFile, apiUrl, queueUrl, policies 
   return read.settings;
 }
 
-/** The settings that decide how policy files are read. */
-type PolicySettings = Pick<Settings, 'knownSources' | 'teams' | 'notify'>;
-
 /** What was read of policy files. */
 export interface ReadPolicies {
   policies: PolicySet;
@@ -33,10 +30,6 @@ export async function settingsAndPolicies(flags: SettingsFlags): Promise<ReadPol
   return { settings, ...(await loadPoliciesOrFail(settings.policies, settings)) };
 }
 
-function loadWith(paths: readonly string[], { knownSources, teams, notify }: PolicySettings, isComplete = true) {
-  return loadPolicySet({ paths, knownSources, teams, receivers: notify.receivers, isComplete });
-}
-
 /**
  * Throws a UserError that shows every problem with its place. Problems of a team don't affect others: they are printed, the
  * exit code is 1, and the computes of that team stay as they are. `isComplete` is false if teams may have no file among the paths.
@@ -46,7 +39,7 @@ export async function loadPoliciesOrFail(
   settings: PolicySettings,
   { isComplete = true } = {},
 ): Promise<ReadPolicies> {
-  const loaded = await loadWith(paths, settings, isComplete);
+  const loaded = await loadPolicySet({ paths, settings, isComplete });
   const read = readParts(loaded, settings);
   if (loaded.ok) return read;
   for (const problem of loaded.problems) writeErr(`error: ${formatProblem(problem)}\n`);
@@ -64,7 +57,7 @@ export async function loadOrFail(paths: readonly string[], settings: PolicySetti
  * until the files can be read. The daemon reports the problems when it first reads them.
  */
 export async function loadToRun(paths: readonly string[], settings: PolicySettings): Promise<PolicySet> {
-  return readParts(await loadWith(paths, settings), settings).policies;
+  return readParts(await loadPolicySet({ paths, settings, isComplete: true }), settings).policies;
 }
 
 /**

@@ -53,13 +53,11 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
     if (!settings.ok) return settings;
     ({ policies: paths, teams } = settings.settings);
     const files: string[] = [];
-    const { knownSources, owners, notify } = settings.settings;
+    const { owners, notify } = settings.settings;
     const loaded = await loadPolicySet({
       paths,
       cwd,
-      knownSources,
-      teams,
-      receivers: notify.receivers,
+      settings: settings.settings,
       isComplete: true,
       onRead: (file) => files.push(file),
     });

@@ -55,9 +55,9 @@ export async function openStoreOperator(
 }
 
 /** The policies that the settings of this machine name; undefined if they can't be read, or there are none. */
-async function localPolicies({ policies: paths, knownSources, teams, notify }: Settings, store: Store) {
+async function localPolicies(settings: Settings, store: Store) {
   const { loadPolicySet } = await import('../policy/load.ts');
-  const loaded = await loadPolicySet({ paths, knownSources, teams, receivers: notify.receivers, isComplete: true });
+  const loaded = await loadPolicySet({ paths: settings.policies, settings, isComplete: true });
   if (!loaded.ok) return undefined;
   return { set: loaded.set, areCurrent: (await store.generation())?.setHash === loaded.set.hash };
 }

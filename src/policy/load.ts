@@ -5,25 +5,36 @@ import { findPolicyFiles, shownPath } from './find-files.ts';
 import { POLICY_LIMITS } from './limits.ts';
 import { type PolicyFileText, type PolicySetResult, parsePolicyFiles } from './parse.ts';
 import type { PolicyProblem } from './problem.ts';
-import type { KnownSources } from './sources.ts';
+import { type KnownSources, NO_SOURCES } from './sources.ts';
 import type { Team } from './teams.ts';
 import type { ReceiverNames } from './to-domain.ts';
+
+/** The settings that decide how policy files are read. */
+export interface PolicySettings {
+  /** The sources that policies may name. */
+  knownSources: KnownSources;
+  /** The permissions of team files; files of no team have all. */
+  teams: readonly Team[];
+  /** The receivers that policies may name. */
+  notify: { receivers: ReceiverNames };
+}
+
+/** The defaults of `ebb.yaml`: policies can name no source and no receiver of it. */
+export const DEFAULT_POLICY_SETTINGS: PolicySettings = {
+  knownSources: NO_SOURCES,
+  teams: [],
+  notify: { receivers: [] },
+};
 
 export interface LoadOptions {
   /** Files, folders and globs. */
   paths: readonly string[];
+  /** Undefined if the settings could not be read: then what policies name of them is not checked. */
+  settings: PolicySettings | undefined;
   /** The folder of relative paths; default: the working folder of the process. */
   cwd?: string;
   /** Called before each file is read, with its absolute path. */
   onRead?: (file: string) => void;
-  /** The sources of the settings. */
-  knownSources?: KnownSources | undefined;
-  /** The receivers that policies may name. */
-  receivers?: ReceiverNames | undefined;
-  /** The settings could not be read: what policies name of them is not checked. */
-  settingsUnread?: boolean;
-  /** The permissions of team files; files of no team have all. */
-  teams?: readonly Team[];
   /** True if `paths` are all policies: then a team without a file is a problem. */
   isComplete?: boolean;
 }
@@ -33,8 +44,8 @@ export interface LoadOptions {
  * throws because of the files.
  */
 export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResult> {
-  const { paths, cwd = process.cwd(), onRead, knownSources, receivers, settingsUnread } = options;
-  const { teams = [], isComplete = false } = options;
+  const { paths, cwd = process.cwd(), onRead, settings, isComplete = false } = options;
+  const { teams, knownSources, notify } = settings ?? DEFAULT_POLICY_SETTINGS;
   const found = await findPolicyFiles(paths, cwd);
   const owned = await ownersOfFiles(found, { paths, teams, cwd, isComplete });
   const texts: PolicyFileText[] = [];
@@ -60,7 +71,13 @@ export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResu
     onRead?.(file);
     return readText(file);
   };
-  const loaded = parsePolicyFiles(texts, { readReferenced, unread: problems, knownSources, receivers, settingsUnread });
+  const loaded = parsePolicyFiles(texts, {
+    readReferenced,
+    unread: problems,
+    knownSources,
+    receivers: notify.receivers,
+    settingsUnread: settings === undefined,
+  });
   return refuseLostFiles(loaded, owned.takenByLink, cwd);
 }
 

@@ -42,7 +42,9 @@ const FindingDocument = z
     set_by: text
       .exactOptional()
       .meta({ description: 'The policy or hold that sets another value: the change is to be made there.' }),
-    may_be_set_by: text.exactOptional().meta({ description: "Policies that can't be read, and may set the field." }),
+    may_be_set_by: text
+      .exactOptional()
+      .meta({ description: "Policies that are staged or can't be read, and may set the field." }),
   })
   .meta({ id: 'Finding' });
 export type FindingDocument = z.infer<typeof FindingDocument>;

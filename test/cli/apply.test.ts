@@ -77,7 +77,7 @@ function settingsOf(env: Env) {
 /** What `ebb apply --yes` does, in this process: what became of each compute, by id. */
 async function applied(env: Env, options: { meanwhile?: () => Promise<void>; signal?: AbortSignal } = {}) {
   const settings = settingsOf(env);
-  const loaded = await loadPolicySet({ paths: settings.policies });
+  const loaded = await loadPolicySet({ paths: settings.policies, settings });
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
   const opened = await openApplying({ settings, policies: loaded.set });
   if (!opened.ok) throw new Error(opened.problem);

@@ -96,6 +96,31 @@ policies: [{ name: room, kind: headroom, select: { projects: ["web-*"] }, connec
   expect([status, stderr]).toEqual([1, expect.stringContaining(said)]);
 });
 
+it('what policies name of the settings, they may name for each command', async () => {
+  const { write, ebb } = await aFolder();
+  await write('ebb.yaml', `${SETTINGS}notify:\n  web: { to: slack, url_file: hook }\n`);
+  await write(
+    'web.team.yaml',
+    `version: 1
+policies:
+  - { name: month, kind: budget, month: 2000 CUh, select: { projects: ["web-*"] }, steps: [{ at: 80% projected, notify: [web] }] }
+  - { name: size, kind: schedule, select: { projects: ["web-*"] }, notify: [web], windows: [{ at: always, size: 4 }], otherwise: leave }
+`,
+  );
+  await write('operations.csv', `${OPERATIONS_HEADER}\n`);
+  const fleet = ['--fleet', 'fleet.json'];
+  const runs = [
+    ['validate'],
+    ['plan', ...fleet, '--at', MONDAY_NINE],
+    ['recommend', '--operations', 'operations.csv', ...fleet],
+    ['terraform', ...fleet],
+  ];
+  for (const args of runs) {
+    const { status, stderr } = await ebb(...args);
+    expect([args[0], status === 1, stderr]).toEqual([args[0], false, expect.not.stringContaining('receiver')]);
+  }
+});
+
 it("policies that can't be read at all are no reason to recommend nothing, but an error", async () => {
   const { write, ebb } = await aFolder();
   await write('ebb.yaml', 'policies: "api.team.yaml"\n');

@@ -4,7 +4,7 @@ import { Ajv } from 'ajv';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { settingsFile } from '../../src/cli/init/files.ts';
-import { loadPolicySet } from '../../src/policy/load.ts';
+import { DEFAULT_POLICY_SETTINGS, loadPolicySet } from '../../src/policy/load.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
@@ -91,7 +91,7 @@ Next:
         accounts: [{ apiKey: { from: 'file', file: join(folder.path, 'key') } }],
       },
     });
-    const loaded = await loadPolicySet({ paths: [join(folder.path, 'policies')] });
+    const loaded = await loadPolicySet({ paths: [join(folder.path, 'policies')], settings: DEFAULT_POLICY_SETTINGS });
     expect(loaded).toMatchObject({ ok: true, set: { policies: [] } });
     expect(JSON.parse(textOf('baseline.json'))).toMatchObject({
       api_url: platform.url,
@@ -144,7 +144,10 @@ Next:
     await init([]);
     const file = join(folder.path, 'policies/office-hours.yaml');
     writeFileSync(file, textOf('policies/office-hours.yaml').replace('    enabled: false\n', ''));
-    expect(await loadPolicySet({ paths: [file] })).toMatchObject({ ok: true, set: { policies: [{}] } });
+    expect(await loadPolicySet({ paths: [file], settings: DEFAULT_POLICY_SETTINGS })).toMatchObject({
+      ok: true,
+      set: { policies: [{}] },
+    });
   });
 
   it('overwrites nothing by itself, and with --force all but policies', async () => {

@@ -52,7 +52,7 @@ it("what a team's policies that can't be read decide is not proposed, and its co
   );
   const policies = compiled(...unloadedPart({ name: 'dev', projects: ['dev-*'] }).policies);
   const past = computes.map((compute) => ({ compute, readHistory: () => awakeHistory([], { fromMs: 0, toMs: 1 }) }));
-  const text = "a policy of dev that can't be read";
+  const text = "a policy of dev that is staged or can't be read";
   const facts = [...recommendFacts(read.settings, past, { policies })];
   expect(facts.map(({ decided, owner, unreadDecider }) => [decided, owner, unreadDecider])).toEqual([
     [{}, 'unowned', undefined],

@@ -9,7 +9,7 @@ import { openStore } from '../../src/compose/store.ts';
 import { seededRandom } from '../../src/domain/random.ts';
 import { type UsageUnit, unitName } from '../../src/domain/usage/usage.ts';
 import { startEmulator } from '../../src/emulator/server.ts';
-import { loadPolicySet } from '../../src/policy/load.ts';
+import { DEFAULT_POLICY_SETTINGS, loadPolicySet } from '../../src/policy/load.ts';
 import type { ControlApi, UsagePages } from '../../src/ports/control-api.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 import { startEbb } from '../support/ebb-process.ts';
@@ -112,7 +112,7 @@ describe('what daemons have collected', () => {
     const { url, group } = await prepareQueue(cwd);
     env = { EBB_API_URL: emulator.url, EBB_API_KEY: emulator.apiKey, EBB_QUEUE_URL: url, EBB_GROUP: group };
     const read = readSettings({ env, cwd });
-    const loaded = await loadPolicySet({ paths: [join(cwd, 'policies.yaml')] });
+    const loaded = await loadPolicySet({ paths: [join(cwd, 'policies.yaml')], settings: DEFAULT_POLICY_SETTINGS });
     if (!read.ok || !loaded.ok) throw new Error(JSON.stringify([read, loaded]));
     const trial = loaded.set.policies.find((policy) => policy.kind === 'trial');
     if (!trial) throw new Error('no trial');

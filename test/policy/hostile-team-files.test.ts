@@ -2,7 +2,7 @@
 import { chmod, link, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { loadPolicySet } from '../../src/policy/load.ts';
+import { DEFAULT_POLICY_SETTINGS, loadPolicySet } from '../../src/policy/load.ts';
 import { formatProblem } from '../../src/policy/problem.ts';
 import type { Team } from '../../src/policy/teams.ts';
 import { makeFolder } from '../support/platform.ts';
@@ -43,7 +43,7 @@ interface Loading {
 /** What counts, as `TEAM: FILE`, and what is wrong, as `TEAM: FILE`. */
 async function loaded(layout: Layout, { paths = ['policies'], teams = [WEB_TEAM, API_TEAM] }: Loading = {}) {
   const { path: cwd } = await aFolder(layout);
-  const result = await loadPolicySet({ paths, cwd, teams, isComplete: true });
+  const result = await loadPolicySet({ paths, cwd, settings: { ...DEFAULT_POLICY_SETTINGS, teams }, isComplete: true });
   const right = result.ok ? result : result.others;
   return {
     files: right?.set.policies.map((one) => `${one.team ?? 'none'}: ${one.file}`),
@@ -151,7 +151,11 @@ describe('paths of teams', () => {
   it('are literal below a folder whose name has glob characters', async () => {
     const { path: cwd } = await aFolder({ '[prod]/policies/web/a.yaml': EVIL, '[prod]/policies/base.yaml': PLATFORM });
     const teams = [team('web', join(cwd, '[prod]/policies/web/**'))];
-    const result = await loadPolicySet({ paths: [join(cwd, '[prod]/policies/**')], cwd, teams });
+    const result = await loadPolicySet({
+      paths: [join(cwd, '[prod]/policies/**')],
+      cwd,
+      settings: { ...DEFAULT_POLICY_SETTINGS, teams },
+    });
     expect(result).toMatchObject({ ok: false, others: { set: { policies: [{ name: 'base' }] } } });
   });
 
@@ -280,7 +284,12 @@ it('a folder of a team that cannot be looked into hinders no other', async () =>
   const { path: cwd } = await aFolder({ ...BOTH, 'policies/base.yaml': PLATFORM });
   await chmod(join(cwd, 'policies/web'), 0);
   onTestFinished(() => chmod(join(cwd, 'policies/web'), 0o700));
-  const result = await loadPolicySet({ paths: ['policies'], cwd, teams: [WEB_TEAM, API_TEAM], isComplete: true });
+  const result = await loadPolicySet({
+    paths: ['policies'],
+    cwd,
+    settings: { ...DEFAULT_POLICY_SETTINGS, teams: [WEB_TEAM, API_TEAM] },
+    isComplete: true,
+  });
   const free = (result.ok ? result : result.others)?.set.policies.filter((one) => one.team === undefined);
   expect(free?.map(({ name }) => name)).toEqual(['base']);
 });

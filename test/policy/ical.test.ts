@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
 import { daysOfIcal } from '../../src/policy/calendars/ical.ts';
-import { loadPolicySet } from '../../src/policy/load.ts';
+import { DEFAULT_POLICY_SETTINGS, loadPolicySet } from '../../src/policy/load.ts';
 import { parsePolicyFiles } from '../../src/policy/parse.ts';
 import { formatProblem } from '../../src/policy/problem.ts';
 import { schedulesOf, valid } from './policy-text.ts';
@@ -161,7 +161,7 @@ describe('an iCalendar file', () => {
     );
     await writeFile(join(cwd, 'web.yaml'), text);
     const load = async () => {
-      const result = await loadPolicySet({ paths: ['web.yaml'], cwd });
+      const result = await loadPolicySet({ paths: ['web.yaml'], cwd, settings: DEFAULT_POLICY_SETTINGS });
       return result.ok
         ? schedulesOf(result.set.policies)[0]?.windows[0]?.at
         : result.problems.map((problem) => formatProblem(problem).split('\n')[0]);

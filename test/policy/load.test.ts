@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { loadPolicySet } from '../../src/policy/load.ts';
+import { DEFAULT_POLICY_SETTINGS, loadPolicySet } from '../../src/policy/load.ts';
 import { formatProblem } from '../../src/policy/problem.ts';
 import { valid } from './policy-text.ts';
 
@@ -23,7 +23,7 @@ async function write(path: string, content: string | Buffer = valid('office-hour
 
 /** The files of the policies, in their order; or the problems. */
 async function load(...paths: string[]): Promise<string[]> {
-  const result = await loadPolicySet({ paths, cwd });
+  const result = await loadPolicySet({ paths, cwd, settings: DEFAULT_POLICY_SETTINGS });
   return result.ok
     ? result.set.policies.map((policy) => policy.file)
     : result.problems.map((problem) => formatProblem(problem));
@@ -45,7 +45,11 @@ describe('paths of policies', () => {
   it('outside the working folder are shown in full', async () => {
     await write('p/a.yaml');
     await mkdir(join(cwd, 'elsewhere'));
-    const result = await loadPolicySet({ paths: ['../p'], cwd: join(cwd, 'elsewhere') });
+    const result = await loadPolicySet({
+      paths: ['../p'],
+      cwd: join(cwd, 'elsewhere'),
+      settings: DEFAULT_POLICY_SETTINGS,
+    });
     expect(result.ok && result.set.policies[0]?.file).toBe(join(cwd, 'p/a.yaml'));
   });
 

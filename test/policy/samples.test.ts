@@ -2,7 +2,7 @@ import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
 import { compileSelector } from '../../src/domain/policy/select.ts';
 import { nextChangeOfAny } from '../../src/domain/time/windows.ts';
-import { loadPolicySet } from '../../src/policy/load.ts';
+import { DEFAULT_POLICY_SETTINGS, loadPolicySet } from '../../src/policy/load.ts';
 import { schedulesOf } from './policy-text.ts';
 
 const DEMO = ['web-shop', 'web-blog', 'web-checkout', 'dev-alice', 'dev-bob', 'dev-ci', 'data-etl', 'data-reports'].map(
@@ -10,7 +10,11 @@ const DEMO = ['web-shop', 'web-blog', 'web-checkout', 'dev-alice', 'dev-bob', 'd
 );
 
 async function samples() {
-  const result = await loadPolicySet({ paths: ['policies'], cwd: new URL('../..', import.meta.url).pathname });
+  const result = await loadPolicySet({
+    paths: ['policies'],
+    settings: DEFAULT_POLICY_SETTINGS,
+    cwd: new URL('../..', import.meta.url).pathname,
+  });
   if (!result.ok) throw new Error(JSON.stringify(result.problems));
   return result.set.policies;
 }

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { loadPolicySet } from '../../src/policy/load.ts';
+import { DEFAULT_POLICY_SETTINGS, loadPolicySet } from '../../src/policy/load.ts';
 import { formatProblem } from '../../src/policy/problem.ts';
 import type { Team } from '../../src/policy/teams.ts';
 import { readSettings } from '../../src/settings/settings.ts';
@@ -38,7 +38,7 @@ async function load(files: Record<string, string>, teams = TEAMS) {
     await mkdir(dirname(join(cwd, path)), { recursive: true });
     await writeFile(join(cwd, path), text);
   }
-  return loadPolicySet({ paths: ['policies'], cwd, teams });
+  return loadPolicySet({ paths: ['policies'], cwd, settings: { ...DEFAULT_POLICY_SETTINGS, teams } });
 }
 
 /** The problems of a file of team-web, each as its place and message. */

@@ -17,7 +17,7 @@ import { localDays } from '../../src/domain/trial/cells.ts';
 import { savingsOf, type TrialUnit } from '../../src/domain/trial/savings.ts';
 import type { UsageBucket } from '../../src/domain/usage/usage.ts';
 import type { Fleet, Load } from '../../src/emulator/fleet.ts';
-import { loadPolicySet } from '../../src/policy/load.ts';
+import { DEFAULT_POLICY_SETTINGS, loadPolicySet } from '../../src/policy/load.ts';
 import { aCompute } from '../support/builders.ts';
 import { makeFolder, type Platform, type RecordedRequest, startTestPlatform } from '../support/platform.ts';
 import { printSeed, runsScenarios, SEED } from '../support/seed.ts';
@@ -144,7 +144,7 @@ describe('eight weeks with a trial', () => {
       printSeed();
       const folder = await makeFolder({ 'policy.yaml': POLICIES });
       test.onTestFinished(() => folder.remove());
-      const loaded = await loadPolicySet({ paths: [`${folder.path}/policy.yaml`] });
+      const loaded = await loadPolicySet({ paths: [`${folder.path}/policy.yaml`], settings: DEFAULT_POLICY_SETTINGS });
       if (!loaded.ok) throw new Error(JSON.stringify(loaded));
       const policies = compilePolicies(loaded.set);
       const trial = loaded.set.policies.find((policy): policy is TrialPolicy => policy.kind === 'trial');

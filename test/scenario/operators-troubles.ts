@@ -1,7 +1,6 @@
 /** Ten kinds of trouble of an ordinary morning, and the minutes until somebody was told. */
 import { join } from 'node:path';
-import { loadPolicySet } from '../../src/policy/load.ts';
-import { NO_SOURCES } from '../../src/policy/sources.ts';
+import { DEFAULT_POLICY_SETTINGS, loadPolicySet } from '../../src/policy/load.ts';
 import type { ConnectionCounters } from '../../src/ports/connections.ts';
 import type { SendOutcome } from '../../src/ports/outbox.ts';
 import type { RulesReading, RulesSource } from '../../src/ports/rules.ts';
@@ -137,7 +136,10 @@ export async function runTrouble(
 export async function readingOf({ daemon }: Pick<OperatorsWeek, 'daemon'>, text: string): Promise<RulesReading> {
   const folder = await makeFolder({ 'policy.yaml': text });
   try {
-    const loaded = await loadPolicySet({ paths: [join(folder.path, 'policy.yaml')], knownSources: NO_SOURCES });
+    const loaded = await loadPolicySet({
+      paths: [join(folder.path, 'policy.yaml')],
+      settings: DEFAULT_POLICY_SETTINGS,
+    });
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
     return { ok: true, rules: { ...daemon.rules.current, policies: loaded.set }, warnings: [], needRestart: [] };
   } finally {

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { clockByTable, type DaemonEvent } from '../../src/compose/run-daemon.ts';
 import { forecastFleet, type Segment } from '../../src/domain/forecast/forecast.ts';
 import { compilePolicies } from '../../src/domain/policy/compiled-policies.ts';
-import { loadPolicySet } from '../../src/policy/load.ts';
+import { DEFAULT_POLICY_SETTINGS, loadPolicySet } from '../../src/policy/load.ts';
 import { aCompute } from '../support/builders.ts';
 import { startTestDaemon } from '../support/daemon.ts';
 import { makeFolder, type Platform, type RecordedRequest, startTestPlatform } from '../support/platform.ts';
@@ -110,7 +110,7 @@ describeWith('redis-server', `${DAYS === 1 ? 'a day' : 'a week'} of ${COMPUTES} 
 });
 
 async function foreseenSegments(folder: string, fromMs: number): Promise<Map<string, readonly Segment[]>> {
-  const loaded = await loadPolicySet({ paths: [`${folder}/policy.yaml`] });
+  const loaded = await loadPolicySet({ paths: [`${folder}/policy.yaml`], settings: DEFAULT_POLICY_SETTINGS });
   if (!loaded.ok) throw new Error(JSON.stringify(loaded));
   const subjects = NAMES.map((name) => ({
     compute: aCompute({ projectId: name, projectName: name, computeId: `ep-${name}`, minCu: 0.25, maxCu: 0.25 }),

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { setInterval } from 'node:timers/promises';
 import { clockByTable, runDaemon } from '../../src/compose/run-daemon.ts';
-import { loadPolicySet } from '../../src/policy/load.ts';
+import { DEFAULT_POLICY_SETTINGS, loadPolicySet } from '../../src/policy/load.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 
 export interface SoakOptions {
@@ -22,7 +22,7 @@ export interface SoakMeasure {
 
 const { env, folder, clock } = JSON.parse(process.argv[2] ?? '') as SoakOptions;
 const read = readSettings({ env, cwd: folder });
-const loaded = await loadPolicySet({ paths: [join(folder, 'policy.yaml')] });
+const loaded = await loadPolicySet({ paths: [join(folder, 'policy.yaml')], settings: DEFAULT_POLICY_SETTINGS });
 if (!read.ok || !loaded.ok) throw new Error(JSON.stringify([read, loaded]));
 const started = await runDaemon({
   settings: read.settings,

@@ -12,7 +12,7 @@ import {
   type RunOptions,
   runDaemon,
 } from '../../src/compose/run-daemon.ts';
-import { loadPolicySet } from '../../src/policy/load.ts';
+import { DEFAULT_POLICY_SETTINGS, loadPolicySet } from '../../src/policy/load.ts';
 import { NO_SOURCES } from '../../src/policy/sources.ts';
 import { readSettings } from '../../src/settings/settings.ts';
 import type { LogLine } from './ebb-process.ts';
@@ -60,7 +60,10 @@ export async function startTestDaemon(options: TestDaemonOptions): Promise<TestD
   const readAgain = () => readSettings({ env: given, cwd: folder });
   const read = readAgain();
   const knownSources = read.ok ? read.settings.knownSources : NO_SOURCES;
-  const loaded = await loadPolicySet({ paths: [join(folder, 'policy.yaml')], knownSources });
+  const loaded = await loadPolicySet({
+    paths: [join(folder, 'policy.yaml')],
+    settings: { ...DEFAULT_POLICY_SETTINGS, ...(knownSources && { knownSources }) },
+  });
   if (!read.ok || !loaded.ok) throw new Error(JSON.stringify([read, loaded]));
   const { settings } = read;
   const configFile = join(folder, 'ebb.yaml');

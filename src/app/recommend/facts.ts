@@ -103,10 +103,10 @@ type Decided = NonNullable<RecommendFacts['decided']>;
 
 function unreadDeciderOf(policies: CompiledPolicies, compute: Compute): string | undefined {
   const team = unloadedTeamOf(policies, compute);
-  return team === undefined ? undefined : `a policy of ${team} that can't be read`;
+  return team === undefined ? undefined : `a policy of ${team} that is staged or can't be read`;
 }
 
-/** The policies that set the fields of a compute, or may set them: those of a team that can't be read. Policies in mode observe set nothing. */
+/** The policies that set the fields of a compute, or may set them: those of a team of which none is in effect. Policies in mode observe set nothing. */
 function setByPolicies(compute: Compute, policies: CompiledPolicies): Decided {
   const { set, selecting } = policies;
   const unread = unreadDeciderOf(policies, compute);

@@ -21,7 +21,7 @@ interface Readable extends Pick<ReadPolicies, 'broken'> {
 
 /** The policies that can be read, with a note about those that can't be: what they set is not known. */
 export async function readablePolicies(settings: Settings): Promise<Readable> {
-  const loaded = await loadPolicySet({ ...settings, paths: settings.policies, isComplete: true });
+  const loaded = await loadPolicySet({ paths: settings.policies, settings, isComplete: true });
   if (!loaded.ok && !loaded.others) {
     const [problem] = loaded.problems.filter(({ code }) => code !== 'files' && code !== 'no-files');
     if (problem) {

@@ -96,12 +96,7 @@ async function load(named: readonly string[], settings: Settings | undefined) {
   const loaded = await loadPolicySet({
     paths: isComplete ? (settings?.policies ?? []) : named,
     isComplete,
-    settingsUnread: settings === undefined,
-    ...(settings && {
-      knownSources: settings.knownSources,
-      teams: settings.teams,
-      receivers: settings.notify.receivers,
-    }),
+    settings,
   });
   return loaded.ok ? { valid: loaded, refused: [] } : { valid: loaded.others, refused: loaded.problems };
 }

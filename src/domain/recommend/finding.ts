@@ -39,7 +39,7 @@ export interface RecommendFacts extends AwakeFacts {
   profile: ConnectionProfile;
   /** The present decider of each group of fields, such as `policy nights` or a hold; findings don't contradict it. */
   decided?: { size?: string; suspend_timeout?: string };
-  /** The decider that stands for policies that can't be read: they may set the field, or not. */
+  /** The decider that stands for policies that are staged or can't be read: they may set the field, or not. */
   unreadDecider?: string;
   /** Looks up the settings that policies give it in the coming week. Costly: called only if a policy decides a proposed field. */
   wanted?: () => readonly ComputeSettings[];
@@ -96,7 +96,7 @@ export interface Finding {
   doneBy?: string;
   /** The policy or hold that sets the field to another value: it has to be changed there. */
   setBy?: string;
-  /** Policies that can't be read, and may set the field. */
+  /** Policies that are staged or can't be read, and may set the field. */
   mayBeSetBy?: string;
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { teamsIn } from '../../../src/cli/diff/teams-of-copy.ts';
-import { loadPolicySet } from '../../../src/policy/load.ts';
+import { DEFAULT_POLICY_SETTINGS, loadPolicySet } from '../../../src/policy/load.ts';
 
 let folder: string;
 beforeEach(async () => {
@@ -28,7 +28,10 @@ async function policiesOf(
   }));
   const places = { policies: [join(folder, policies)], teams };
   const known = await teamsIn(join(folder, path), join(folder, comparedWith), places);
-  const loaded = await loadPolicySet({ paths: [join(folder, path)], teams: known });
+  const loaded = await loadPolicySet({
+    paths: [join(folder, path)],
+    settings: { ...DEFAULT_POLICY_SETTINGS, teams: known },
+  });
   return loaded.ok ? loaded.set.policies.map(({ name, owner }) => `${name} of ${owner}`).sort() : loaded.problems;
 }
 

@@ -19,8 +19,7 @@ import type { AccountFacts } from '../../../src/domain/compute/account-facts.ts'
 import type { ComputeRecord } from '../../../src/domain/records/compute-record.ts';
 import type { FleetCompute } from '../../../src/emulator/fleet.ts';
 import type { EmulatorOptions } from '../../../src/emulator/server.ts';
-import { loadPolicySet } from '../../../src/policy/load.ts';
-import { NO_SOURCES } from '../../../src/policy/sources.ts';
+import { DEFAULT_POLICY_SETTINGS, loadPolicySet } from '../../../src/policy/load.ts';
 import type { ComputeEvent } from '../../../src/ports/compute-events.ts';
 import type { ConnectionCounters } from '../../../src/ports/connections.ts';
 import type { ApiResult, ControlApi } from '../../../src/ports/control-api.ts';
@@ -120,7 +119,7 @@ export async function startSimulatedDaemon(options: {
   const opened: Closer[] = [() => folder.remove(), () => platform.close()];
   const env = { EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey, EBB_MODE: options.mode ?? 'enforce' };
   const read = readSettings({ env: { ...env, EBB_QUEUE_URL: `embedded:${folder.path}` }, cwd: folder.path });
-  const loaded = await loadPolicySet({ paths: [join(folder.path, 'policy.yaml')], knownSources: NO_SOURCES });
+  const loaded = await loadPolicySet({ paths: [join(folder.path, 'policy.yaml')], settings: DEFAULT_POLICY_SETTINGS });
   if (!read.ok || !loaded.ok) throw new Error(JSON.stringify([read, loaded]));
   const { verified = {} } = options;
   const accounts = read.settings.accounts.map((one) => ({ ...one, verified }));

@@ -80,7 +80,7 @@ const CHANGE_BY_TEXTS: Readonly<Record<ChangeBy, string>> = {
   proposed_policy: 'these policies',
   existing_policy: 'existing policies',
   changed_policy: 'existing policies and holds, once changed',
-  unread_policy: "unknown: policies that can't be read may set it",
+  unread_policy: "unknown: policies that are staged or can't be read may set it",
   people: 'people',
 };
 
