@@ -59,12 +59,12 @@ export async function runProgram(args: readonly string[]): Promise<void> {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode !== 0) throw new UserError(explain(error, args), { cause: error });
+    if (error.exitCode !== 0) throw new UserError(explain(error, program, args), { cause: error });
   }
 }
 
 /** Commander's message in one line, with the help to look at. */
-function explain({ code, message }: CommanderError, args: readonly string[]): string {
+function explain({ code, message }: CommanderError, program: Command, args: readonly string[]): string {
   const line = message
     .replace(/^error: /, '')
     .replaceAll('\n', ' ')
@@ -74,5 +74,16 @@ function explain({ code, message }: CommanderError, args: readonly string[]): st
   const command = COMMANDS.find(({ name, formerly = name }) => args.includes(name) || args.includes(formerly));
   // Commander has printed the help, since no subcommand was named.
   if (code === 'commander.help') return `${['ebb', command?.name ?? []].flat().join(' ')}: name a command, as above`;
-  return `${line}; see ${command === undefined ? 'ebb --help' : `ebb ${command.name} --help`}`;
+  // What is missing may have been given by a wrong name, of which commander says nothing.
+  const [unknown] = code === 'commander.missingMandatoryOptionValue' ? unknownOptions(program, args) : [];
+  const wrongName = unknown === undefined ? '' : `unknown option '${unknown}'; `;
+  return `${wrongName}${line}; see ${command === undefined ? 'ebb --help' : `ebb ${command.name} --help`}`;
+}
+
+/** The options that the named command does not have. */
+function unknownOptions(command: Command, args: readonly string[]): string[] {
+  const { operands, unknown } = command.parseOptions([...args]);
+  const below = command.commands.find((one) => one.name() === operands[0]);
+  if (below) return unknownOptions(below, [...operands.slice(1), ...unknown]);
+  return unknown.filter((one) => one.startsWith('-')).map((one) => one.replace(/=.*/s, ''));
 }

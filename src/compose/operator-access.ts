@@ -42,7 +42,10 @@ export async function openOperator({
   }
   const opening = await openEngine({ url: queue.url.reveal(), group: settings.group, log });
   if (!opening.ok) {
-    if (opening.error.code !== 'in_use') return { ok: false, problem: opening.error.message };
+    if (opening.error.code !== 'in_use') {
+      const problem = `${opening.error.message}; a running daemon answers with --url http://HOST:PORT`;
+      return { ok: false, problem };
+    }
     const daemon = await daemonOnceStarted(folderOf(queue), waitMs);
     if (daemon) return { ok: true, value: await overHttp(daemon) };
     const problem = `a daemon is starting on ${queue.shown}, or another command uses it: ask again in a few seconds`;

@@ -187,6 +187,20 @@ describe('an approval', () => {
   });
 });
 
+describe('a hash that is refused', () => {
+  const see = 'ebb status shows the hashes';
+  it.each([
+    ['deadbeef', `"deadbeef" is too short: give at least 12 digits of the hash of a policy set; ${see}`],
+    ['', `"" is too short: give at least 12 digits of the hash of a policy set; ${see}`],
+    ['team-web-1234', `"team-web-1234" is no hash of a policy set, which has only the digits 0-9 and a-f: ${see}`],
+    [`${HASH}0`, `"${HASH}0" is no hash of a policy set, which has 64 digits: ${see}`],
+    ['deadbeefdead', `no staged policy set begins with deadbeefdead; staged: ${HASH}`],
+  ])('says what is wrong: %s', async (hash, message) => {
+    const { operator } = await aGroup({ daemon: { policies: NONE } });
+    expect(await operator.approve({ hash, owner: 'ann' })).toMatchObject({ ok: false, error: { message } });
+  });
+});
+
 describe('a release', () => {
   const month = { ...{ fromMs: NOW - 9e8, toMs: NOW + 9e8 }, month: { unit: 'usd', amount: 400 } as const };
   const step = { policy: 'dev-budget', account: 'main', at: 1, of: 'spent' as const };

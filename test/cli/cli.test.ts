@@ -98,11 +98,26 @@ describe('a mistake on the command line', () => {
   it('is told in the same way below a command', async () => {
     expect(await ebb(['keys', 'create', '--bogus'])).toEqual({
       ...{ status: 1, stdout: '' },
-      stderr: "ebb: required option '--org <id>' not specified; see ebb keys --help",
+      stderr: "ebb: unknown option '--bogus'; required option '--org <id>' not specified; see ebb keys --help",
     });
+    expect((await ebb(['hold', 'ep-x', '--until', '07:17', '--reason', 'x'])).stderr).toBe(
+      "ebb: unknown option '--until'; required option '--for <duration>' not specified; see ebb hold --help",
+    );
+    expect((await ebb(['hold', 'ep-x', '--reason', 'x'])).stderr).toBe(
+      "ebb: required option '--for <duration>' not specified; see ebb hold --help",
+    );
     const { status, stdout, stderr } = await ebb(['keys']);
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
     expect(stderr).toMatch(/^Usage: ebb keys [\s\S]*\nebb: ebb keys: name a command, as above$/);
+  });
+
+  it('beside a store that is down is no reason to name another store, but a daemon', async () => {
+    const { status, stderr } = await ebb(['holds'], { EBB_QUEUE_URL: 'redis://127.0.0.1:9' });
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr:
+        'ebb: cannot use Redis at 127.0.0.1:9: connection refused; see that it runs, and that EBB_QUEUE_URL is right; a running daemon answers with --url http://HOST:PORT',
+    });
   });
 
   it('shows a stack only with --verbose', async () => {

@@ -41,7 +41,7 @@ const CASES: readonly Case[] = [
   {
     what: 'a Redis that is down',
     env: () => ({ EBB_QUEUE_URL: `redis://${NOBODY}` }),
-    says: /cannot use Redis at 127\.0\.0\.1:9: connection refused; start it/,
+    says: /cannot use Redis at 127\.0\.0\.1:9: connection refused; see that it runs/,
   },
   { what: 'a broken policy', args: () => ['--policies', 'broken.yaml'], says: /broken\.yaml:\d+:\d+/ },
   { what: 'policies that are not there', args: () => ['--policies', 'nowhere'], says: /nowhere/ },

@@ -16,7 +16,7 @@ describeWith('postgres', 'a Postgres server that is not there', () => {
   it('is refused at the start in one line without a password', async () => {
     const port = await freePort();
     const opened = await openEngine({ url: `postgres://u:secret@127.0.0.1:${port}/db`, group: 'g', log: memoryLog() });
-    const message = `cannot use Postgres at 127.0.0.1:${port}: connection refused; start it, or leave EBB_QUEUE_URL unset to use the embedded queue`;
+    const message = `cannot use Postgres at 127.0.0.1:${port}: connection refused; see that it runs, and that EBB_QUEUE_URL is right`;
     expect(opened).toMatchObject({ ok: false, error: { message } });
   });
 

@@ -29,7 +29,7 @@ describeWith('redis-server', 'Redis by Sentinels', () => {
     const unknown = watched.url.replace('/main', '/other');
     expect(await refusal(unknown)).toContain('/other: the Sentinels know no primary of this name; ');
     expect(await refusal('redis+sentinel://:secret@127.0.0.1:1/main')).toBe(
-      'cannot use Redis at 127.0.0.1:1/main: no Sentinel answers; start it, or leave EBB_QUEUE_URL unset to use the embedded queue',
+      'cannot use Redis at 127.0.0.1:1/main: no Sentinel answers; see that it runs, and that EBB_QUEUE_URL is right',
     );
     const sentinelPort = /:(\d+)\/main$/.exec(watched.url)?.[1];
     expect(await refusal(`redis://127.0.0.1:${sentinelPort}`)).toContain('it is a Sentinel; write redis+sentinel://');

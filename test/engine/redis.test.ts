@@ -49,7 +49,7 @@ describeWith('redis-server', 'a Redis that is not as it should be', () => {
   it('is refused at the start in one line that says what to do', async () => {
     const port = await freePort();
     expect(await refusal(`redis://127.0.0.1:${port}`)).toBe(
-      `cannot use Redis at 127.0.0.1:${port}: connection refused; start it, or leave EBB_QUEUE_URL unset to use the embedded queue`,
+      `cannot use Redis at 127.0.0.1:${port}: connection refused; see that it runs, and that EBB_QUEUE_URL is right`,
     );
     expect(await refusal('redis://no-such-host.invalid')).toContain(
       'cannot use Redis at no-such-host.invalid:6379: host not found; ',

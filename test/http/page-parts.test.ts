@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { NextChange } from '../../src/adapters/http/page/compute-view.tsx';
 import { costView } from '../../src/adapters/http/page/cost-view.tsx';
 import { DecisionList } from '../../src/adapters/http/page/decisions.tsx';
 import { fleetLink } from '../../src/adapters/http/page/fleet-filters.tsx';
@@ -8,6 +9,7 @@ import { Overview } from '../../src/adapters/http/page/overview.tsx';
 import { Message } from '../../src/adapters/http/page/parts.tsx';
 import { runbookView } from '../../src/adapters/http/page/small-views.tsx';
 import type { DecisionDocument, HoldDocument, StatusDocument } from '../../src/ports/documents.ts';
+import type { FleetRowDocument } from '../../src/ports/status-page.ts';
 import { emptyFleet } from './empty-fleet.ts';
 
 const NOW = '2026-11-22T19:00:00Z';
@@ -38,6 +40,17 @@ describe('texts of the page', () => {
     expect(textOf(DecisionList({ decisions: [decision], now: NOW }))).toBe(
       '19:00 in 0 s ep-shop write 1-4 CU → 2 CU window 1 of office, open since 2026-11-22 05:30 UTC',
     );
+  });
+
+  it('have a space between the change that waits and the next one', () => {
+    const segment = (from: string, size: number) => ({
+      ...{ from, to: from, min_cu: size, max_cu: size, suspend_timeout_seconds: 0, policies: ['office'] },
+    });
+    const row = {
+      ...{ verdict: 'wait', until: '2026-11-22T20:00:00Z', reasons: [{ code: 'deadline', message: 'clients' }] },
+      week: { state: 'known', segments: [segment(NOW, 1), segment('2026-11-22T20:00:00Z', 2)] },
+    } as unknown as FleetRowDocument;
+    expect(textOf(NextChange({ row, now: NOW }))).toMatch(/\(until 20:00[^)]*\) 20:00/);
   });
 
   it('of costs lead to owners that there are, and not to the sum of several', async () => {

@@ -176,17 +176,29 @@ export async function listComputes(
   return { ok: true, value: { items: documents, next } };
 }
 
-/** The digest of a policy set, or its beginning, as shown by the log and `ebb status`. */
-const HASH = /^[0-9a-f]{12,64}$/;
+/** The digits of the digest of a policy set, and of its shortest accepted beginning. */
+const HASH_DIGITS = { most: 64, least: 12 };
+
+/** What is wrong with the hash of a policy set, or its beginning, as a person has typed it. */
+function hashProblem(hash: string): string | undefined {
+  const [what, see] = [
+    `${JSON.stringify(hash.slice(0, 80))} is no hash of a policy set`,
+    'ebb status shows the hashes',
+  ];
+  if (!/^[0-9a-f]*$/.test(hash)) return `${what}, which has only the digits 0-9 and a-f: ${see}`;
+  if (hash.length > HASH_DIGITS.most) return `${what}, which has ${HASH_DIGITS.most} digits: ${see}`;
+  if (hash.length >= HASH_DIGITS.least) return undefined;
+  return `${JSON.stringify(hash)} is too short: give at least ${HASH_DIGITS.least} digits of the hash of a policy set; ${see}`;
+}
 
 async function approve(parts: OperatorParts, request: ApproveRequest): Promise<OperatorResult<ApproveDocument>> {
   const { hash, owner, preview } = request;
-  const problem = ownerProblem(owner);
+  const problem = ownerProblem(owner) ?? hashProblem(hash);
   if (problem !== undefined) return fail('invalid', problem);
-  if (!HASH.test(hash)) return fail('invalid', 'the hash of a policy set has hexadecimal digits only: see ebb status');
   const staged = parts.daemon?.staged();
   if (staged && !staged.some((one) => one.hash.startsWith(hash))) {
-    const message = `the set that is staged is ${staged.map((one) => one.hash).join(', or ')}`;
+    const hashes = staged.map((one) => one.hash).join(', ');
+    const message = `no staged policy set begins with ${hash}; staged: ${hashes}`;
     return fail('not_found', staged.length > 0 ? message : 'no policy set waits for approval');
   }
   const count = await disconnectedBy(parts, hash);

@@ -212,8 +212,7 @@ function valueWords({ after }: TraceStepDocument): string {
 export function NextChange({ row, now }: { row: FleetRowDocument; now: string }) {
   return (
     <>
-      <Due row={row} now={now} />
-      <Foreseen row={row} now={now} />
+      <Due row={row} now={now} /> <Foreseen row={row} now={now} />
     </>
   );
 }
