@@ -187,6 +187,22 @@ it('who was not in the message of a boundary follows in another, with the lead t
   expect(second).toMatchObject({ compute: late.computeId, text: expect.stringContaining(', in 3m (web-hours)') });
 });
 
+it('one that was said to get another timeout only is told again once it is to restart', async () => {
+  const timeoutOnly = aCompute({
+    computeId: 'ep-a',
+    branchId: 'br-a',
+    minCu: 0.25,
+    maxCu: 1,
+    suspendTimeoutSeconds: 0,
+  });
+  const restarts = aCompute({ computeId: 'ep-b', branchId: 'br-b', minCu: 2, maxCu: 4 });
+  const { queued, put, search } = start({ policies: [WEB], computes: [timeoutOnly, restarts] });
+  await search(EVENING - 15 * MINUTE_MS);
+  put({ ...timeoutOnly, maxCu: 4 });
+  for (let minutes = 3; minutes > 0; minutes -= 1 / 4) await search(EVENING - minutes * MINUTE_MS);
+  expect(messagesIn(queued)).toMatchObject([{ changes: { computes: 2, disconnecting: 1 } }, { compute: 'ep-a' }]);
+});
+
 it('a receiver that only a policy names is told of its changes alone', async () => {
   const policies = [
     WEB,

@@ -15,7 +15,10 @@ const RECEIVER = { name: 'ops', to: 'webhook', url: { from: 'text', text: 'http:
 const STARTED_MS = Date.parse('2026-11-23T07:00:00Z');
 
 /** A store with these records by project, and a daemon that starts so long after their operations did, and has read no project. */
-function restart(projects: Record<string, Partial<ComputeRecord>>, downMs = 180_000) {
+function restart(
+  projects: Record<string, Partial<ComputeRecord>>,
+  { downMs = 180_000, limit = 'free' }: { downMs?: number; limit?: 'free' | 'reached' } = {},
+) {
   const time = { ms: STARTED_MS + downMs };
   const clock = { now: () => time.ms, monotonicMs: () => time.ms };
   const fleet = createFleet({ clock } as never);
@@ -41,6 +44,7 @@ function restart(projects: Record<string, Partial<ComputeRecord>>, downMs = 180_
     },
     telemetry: { log: { info() {}, warn() {}, error() {}, debug() {} }, metrics: { increment() {}, set() {} } },
     outages: { up() {}, down() {} },
+    slots: { limitBetween: () => limit },
   } as unknown as FollowJobDeps;
   return { deps, queued, asked, time, fleet };
 }
@@ -67,11 +71,20 @@ it('what an earlier process started is not behind the reads of the whole fleet, 
 
 it('what this process started is followed patiently', async () => {
   const startedMs = STARTED_MS + 60_000;
-  const { deps, asked, time } = restart({ 'p-one': open(startedMs) }, 30_000);
+  const { deps, asked, time } = restart({ 'p-one': open(startedMs) }, { downMs: 30_000 });
   const follow = createFollowOperations(deps);
   time.ms = startedMs + 10_000;
   await follow({ data: { projectId: 'p-one' } } as never, new AbortController().signal);
   expect(asked).toEqual([['p-one', 'operations']]);
+});
+
+it('an operation whose slot other restarts wait for is followed before the fleet is read', async () => {
+  const startedMs = STARTED_MS + 60_000;
+  const { deps, asked, time } = restart({ 'p-one': open(startedMs) }, { downMs: 30_000, limit: 'reached' });
+  const follow = createFollowOperations(deps);
+  time.ms = startedMs + 10_000;
+  await follow({ data: { projectId: 'p-one' } } as never, new AbortController().signal);
+  expect(asked).toEqual([['p-one', 'lowering']]);
 });
 
 it('what degrades a compute is recorded once an evaluation can name it in its message', async () => {
@@ -120,7 +133,7 @@ it('what has ended is not in flight any more where another daemon, or this one b
   fleet.adopt({ compute, record: aRecord(open()), decision: { trace: [], holds: [] } } as never);
   const released: string[] = [];
   Object.assign(deps, { rules: currentRules(), reportEvent: () => {} });
-  Object.assign(deps, { slots: { release: async (id: string, policy: string) => released.push(`${policy} ${id}`) } });
+  Object.assign(deps.slots, { release: async (id: string, policy: string) => released.push(`${policy} ${id}`) });
   Object.assign(deps.store, {
     acquireLease: async (name: string) => ({ name, token: 1, holder: 'test' }),
     releaseLease: async () => {},

@@ -82,6 +82,16 @@ it('to a daemon that asked for no slot at that time, it is not late if others we
   expect(await untold({ startedAtMs: 0, fleet })).toEqual({ late });
 });
 
+it('what a limit has spread is late nevertheless if it had failed, or if something was away', async () => {
+  const slots = { limitBetween: () => 'reached' as const };
+  const failure = { count: 1, desired: {}, message: '503: busy', lastAtMs: EIGHT + MINUTE_MS };
+  const outages = { ended: () => new Map([['Redis', { message: 'gone', atMs: EIGHT + MINUTE_MS }]]) };
+  const why = async (given: Parameters<typeof untold>[0]) => (await untold({ slots, ...given })).late?.why;
+  expect(await untold({ slots, startedAtMs: EIGHT + MINUTE_MS })).toEqual({});
+  expect(await why({ record: aRecord({ failures: { size: failure } }) })).toBe('it had failed: 503: busy');
+  expect(await why({ outages: outages as unknown as Outages })).toMatch(/^Redis was not available until/);
+});
+
 it('it says how many of the owner were not changed by then, where that is known', async () => {
   const evaluated = (record: ComputeRecord) => ({ compute, record });
   const left = async (of: Record<string, ReturnType<typeof evaluated>>) => {

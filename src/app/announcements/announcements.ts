@@ -13,7 +13,7 @@ import {
   leadOf,
 } from '../../domain/notifications/coming-change.ts';
 import { type Notification, receiversOf } from '../../domain/notifications/notification.ts';
-import type { Action } from '../../domain/plan/plan.ts';
+import { type Action, changeKind } from '../../domain/plan/plan.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
@@ -111,7 +111,8 @@ async function readSentDigests({ store, clock }: AnnounceDeps): Promise<SentDige
 
 /**
  * Returns the digests of coming changes that are due and were not queued: one for each receiver, owner and slot. Another one follows only
- * if a further compute will be disconnected. The id depends on the computes, so that the store accepts both.
+ * if a compute will be disconnected that was not in it, or only with another timeout. The id depends on the computes, so that the store
+ * accepts both.
  */
 function comingDigests(deps: AnnounceDeps, actions: ActionsOf, sent: SentDigests) {
   const { notify } = deps.rules.current;
@@ -119,7 +120,11 @@ function comingDigests(deps: AnnounceDeps, actions: ActionsOf, sent: SentDigests
   return [...groupComing(deps, actions, nowMs)].flatMap(([key, { receiver, owner, slotMs, changes, leads }]) => {
     const sentBefore = sent.get(key);
     const before = new Set(sentBefore?.computeIds);
-    const news = changes.filter(({ compute }) => !before.has(compute.computeId));
+    const toldOfTimeout = new Set(sentBefore?.timeoutIds);
+    const news = changes.filter(
+      ({ compute: { computeId }, action }) =>
+        !before.has(computeId) || (action.disconnects && toldOfTimeout.has(computeId)),
+    );
     const isDue = news.some((one) => one.action.disconnects && one.instantMs - nowMs <= (leads(one) ?? 0));
     const [first, ...others] = news;
     if (!first || !isDue) return [];
@@ -127,8 +132,12 @@ function comingDigests(deps: AnnounceDeps, actions: ActionsOf, sent: SentDigests
     const hash = createHash('sha256').update(newIds.join()).digest('hex').slice(0, 16);
     const notification = digestOfChanges([first, ...others], { id: `${owner}:${slotMs}:${hash}`, owner, nowMs });
     const restarts = news.filter(({ action }) => action.disconnects).map(({ compute }) => compute.computeId);
+    const timeouts = news
+      .filter(({ action }) => changeKind([action]) === 'timeout')
+      .map(({ compute }) => compute.computeId);
     const digest = {
-      computeIds: [...before, ...newIds],
+      computeIds: [...new Set([...before, ...newIds])],
+      timeoutIds: [...[...toldOfTimeout].filter((id) => !newIds.includes(id)), ...timeouts],
       restartIds: [...new Set([...(sentBefore?.restartIds ?? []), ...restarts])],
       toMs: Math.max(sentBefore?.toMs ?? 0, ...news.map(({ instantMs }) => instantMs)),
       untilMs: slotMs + KEPT_MS,

@@ -4,7 +4,7 @@ import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { leadOf } from '../../domain/notifications/coming-change.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import { describeLevel } from '../../domain/rate-budget/grant.ts';
-import type { Intent, LateChange, RestartCause } from '../../domain/records/compute-record.ts';
+import type { ComputeRecord, Intent, LateChange, RestartCause } from '../../domain/records/compute-record.ts';
 import { HOUR_MS, isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
@@ -50,9 +50,23 @@ export async function untoldOf(
   const announced = await announcementOf(deps.store, { computeId: compute.computeId, sinceMs, nowMs });
   if (!announced) return { unannounced: deps.caller ? 'person' : cause };
   // A change that a person asks for is another one than the announced.
-  if (cause === 'person' || !isLate(deps, announced, { compute, policy: action.policy, nowMs })) return {};
+  // A change that a person asks for is another one than the announced.
+  if (cause === 'person') return {};
+  return lateOf(deps, { compute, record }, { announced, policy: action.policy, nowMs });
+}
+
+/** Returns what is told of a restart that comes later than it was announced; nothing where limits on restarts explain that. */
+function lateOf(
+  deps: ToldBeforeDeps,
+  { compute, record }: Subject,
+  { announced, policy, nowMs }: { announced: Announced; policy: string; nowMs: number },
+): Pick<Intent, 'late'> {
   const { owner, ownIds, atMs } = announced;
-  const why = deps.caller ? 'a person has applied it' : whyLate(deps, { compute, record }, atMs);
+  if (atMs === undefined || nowMs - atMs <= LATE_MS) return {};
+  // What has failed is news also where a limit spreads the others.
+  const trouble = deps.caller ? undefined : troubleSince(deps, record, atMs);
+  if (trouble === undefined && isSpread(deps, { ...announced, atMs }, { compute, policy })) return {};
+  const why = deps.caller ? 'a person has applied it' : (trouble ?? startOrRate(deps, compute, atMs));
   const counts = { restarts: ownIds.length, ...leftOf(deps, announced) };
   return { late: { owner, announcedAtMs: atMs, ...counts, ...(why !== undefined && { why }) } };
 }
@@ -70,37 +84,42 @@ function leftOf({ fleet }: Pick<ToldBeforeDeps, 'fleet'>, { ownIds, slotMs }: An
 }
 
 /**
- * Returns true if the restart is late by more than limits on restarts explain: these only spread what was announced, which is no news. A
- * command, or a daemon that asked for no slot at that time, has not seen whether a limit was reached. There it is no news if others
- * restarted in time.
+ * Returns true if only limits on restarts have spread what was announced, which is no news. A command, or a daemon that asked for no slot
+ * at that time, has not seen whether a limit was reached. There it is no news if others restarted in time.
  */
-function isLate(
+function isSpread(
   { caller, fleet, slots }: ToldBeforeDeps,
-  announced: Announced,
-  { compute, policy, nowMs }: { compute: Compute; policy: string; nowMs: number },
-): announced is Announced & { atMs: number } {
-  const { slotMs, restartIds, atMs } = announced;
-  if (atMs === undefined || nowMs - atMs <= LATE_MS) return false;
+  { slotMs, restartIds, atMs }: Announced & { atMs: number },
+  { compute, policy }: { compute: Compute; policy: string },
+): boolean {
   const inTimeMs = atMs + LATE_MS;
   const limit = caller ? 'unseen' : slots.limitBetween(policy, slotMs, inTimeMs);
-  if (limit !== 'unseen') return limit === 'free';
-  return !restartIds.some((computeId) => {
+  if (limit !== 'unseen') return limit === 'reached';
+  return restartIds.some((computeId) => {
     const other = fleet.latestEvaluation(computeId);
     const restartedMs = other?.compute.account === compute.account ? other.record.lastDisruption?.atMs : undefined;
     return restartedMs !== undefined && restartedMs >= slotMs && restartedMs <= inTimeMs;
   });
 }
 
-/** Returns what is known to have kept a change from being made at that instant, milliseconds since the epoch. */
-function whyLate(
-  { api, outages, startedAtMs = 0 }: ToldBeforeDeps,
-  { compute, record: { failures = {} } }: Subject,
+/** Returns what is known to have failed or been away since an instant, milliseconds since the epoch. */
+function troubleSince(
+  { outages }: ToldBeforeDeps,
+  { failures = {} }: ComputeRecord,
+  sinceMs: number,
+): string | undefined {
+  const [failed] = Object.values(failures).filter(({ lastAtMs }) => lastAtMs >= sinceMs);
+  if (failed) return `it had failed: ${failed.message}`;
+  const [outage] = [...outages.ended()].filter(([, { atMs }]) => atMs > sinceMs);
+  return outage && `${outage[0]} was not available until ${isoInstant(outage[1].atMs)}: ${outage[1].message}`;
+}
+
+/** Returns what else may have kept a change from being made at that instant, milliseconds since the epoch. */
+function startOrRate(
+  { api, startedAtMs = 0 }: ToldBeforeDeps,
+  compute: Compute,
   announcedAtMs: number,
 ): string | undefined {
-  const [failed] = Object.values(failures).filter(({ lastAtMs }) => lastAtMs >= announcedAtMs);
-  if (failed) return `it had failed: ${failed.message}`;
-  const [outage] = [...outages.ended()].filter(([, { atMs }]) => atMs > announcedAtMs);
-  if (outage) return `${outage[0]} was not available until ${isoInstant(outage[1].atMs)}: ${outage[1].message}`;
   if (startedAtMs > announcedAtMs) return `the daemon was started at ${isoInstant(startedAtMs)}`;
   const limit = api.accountStatus().find(({ account }) => account === compute.account)?.limit;
   return limit && `less of the rate limit is used after answers 429: ${describeLevel(limit.level)}`;

@@ -7,6 +7,8 @@ interface SentDigest {
   computeIds: readonly string[];
   /** Those of them that were said to restart. Absent in documents of earlier versions, as is `toMs`. */
   restartIds?: readonly string[];
+  /** Those of which only the timeout was to change, which restarts none, awake or not. */
+  timeoutIds?: readonly string[];
   /** The last instant of the changes, milliseconds since the epoch. */
   toMs?: number;
   /** The digest is deleted after this instant, milliseconds since the epoch. */

@@ -22,6 +22,9 @@ export const CLOCK_TOLERANCE_MS = 3_000;
 /** Interval between checks of a project's operations, as recommended by the control API's documentation. */
 const CHECK_INTERVAL_MS = 5_000;
 
+/** Restarts that were refused a slot within this time count as waiting for one, in milliseconds. */
+const WAITED_FOR_MS = 60_000;
+
 /** How many projects' records are read concurrently at the start. */
 const CONCURRENT_PROJECTS = 8;
 
@@ -35,7 +38,7 @@ export interface FollowDeps extends LockDeps, OutageDeps {
   fleet: Fleet;
   reportEvent: ReportEvent;
   rules: CurrentRules;
-  slots: Pick<Slots, 'release'>;
+  slots: Pick<Slots, 'release' | 'limitBetween'>;
   durations: OperationDurations;
 }
 
@@ -49,10 +52,11 @@ export function createFollowOperations(deps: FollowJobDeps): JobHandler {
   const beganAtMs = deps.clock.now();
   return async ({ data: { projectId } }, signal) => {
     if (projectId === undefined) return { kind: 'done' };
-    const { nextCheckMs, priority } = await followOperations(deps, projectId, signal, beganAtMs);
+    const { nextCheckMs, isOfEarlierProcess } = await followOperations(deps, projectId, signal, beganAtMs);
     signal.throwIfAborted();
     if (nextCheckMs !== undefined) return { kind: 'again', atMs: nextCheckMs };
     const project = deps.fleet.listed(projectId);
+    const priority = isOfEarlierProcess ? 'read' : 'operations';
     if (project) await readProject(deps, project, { signal, priority });
     await requestReconcile(deps, projectId);
     return { kind: 'done' };
@@ -70,24 +74,34 @@ export async function followStored(deps: TriggerDeps & Pick<FollowDeps, 'store'>
 /**
  * Checks the operations of a project once, and records those that have ended. Returns the time of the next check, milliseconds since the
  * epoch; undefined if no operation is left. Operations that were started before `beganAtMs` have probably ended while no daemon ran, and
- * restarts of other computes may wait for them: they get the priority of reads, which would otherwise be sent first.
+ * restarts of other computes may wait for them: they get the priority of reads, which would otherwise be sent first. Those whose slot other
+ * restarts are known to wait for get that of changes.
  */
 export async function followOperations(
   deps: FollowDeps,
   projectId: string,
   signal: AbortSignal,
   beganAtMs = 0,
-): Promise<{ nextCheckMs: number | undefined; priority: Priority }> {
+): Promise<{ nextCheckMs: number | undefined; isOfEarlierProcess: boolean }> {
   const changes = [...(await deps.store.records(projectId)).values()].map(({ openOperations }) => openOperations);
   const open = changes.flat();
-  const priority = open.some(({ startedAtMs }) => startedAtMs < beganAtMs) ? 'read' : 'operations';
-  const nextCheckMs = await check(deps, { projectId, changes, priority }, signal);
-  return { nextCheckMs, priority };
+  const isOfEarlierProcess = open.some(({ startedAtMs }) => startedAtMs < beganAtMs);
+  const nextCheckMs = await check(deps, { projectId, changes, isOfEarlierProcess }, signal);
+  return { nextCheckMs, isOfEarlierProcess };
+}
+
+function isWaitedFor({ slots, clock }: FollowDeps, { policy }: OpenOperation): boolean {
+  const nowMs = clock.now();
+  return policy !== undefined && slots.limitBetween(policy, nowMs - WAITED_FOR_MS, nowMs) === 'reached';
 }
 
 async function check(
   deps: FollowDeps,
-  { projectId, changes, priority }: { projectId: string; changes: OpenOperation[][]; priority: Priority },
+  {
+    projectId,
+    changes,
+    isOfEarlierProcess,
+  }: { projectId: string; changes: OpenOperation[][]; isOfEarlierProcess: boolean },
   signal: AbortSignal,
 ): Promise<number | undefined> {
   const open = changes.flat();
@@ -95,6 +109,8 @@ async function check(
   const underWay = changes.filter((operations) => operations.length > 0);
   const firstCheckMs = Math.min(...underWay.map(deps.durations.expectedEndMs));
   if (deps.clock.now() < firstCheckMs) return firstCheckMs;
+  const patient: Priority = isOfEarlierProcess ? 'read' : 'operations';
+  const priority = open.some((operation) => isWaitedFor(deps, operation)) ? 'lowering' : patient;
   const found = await findOperations(deps, projectId, open, { signal, priority });
   // The inventory forgets the records, if the project was ever visible with this key.
   if (found === 'gone') return undefined;
