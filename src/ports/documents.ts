@@ -48,7 +48,10 @@ export const computeFields = {
   reasons,
   /** The end of the change's wait, where known. */
   until: instant.nullable(),
+  /** When other values are wanted. */
   next_boundary: instant.nullable(),
+  /** When they are made: not while a freeze, a hold or a respected manual change keeps the compute as it is. */
+  next_change: instant.nullable(),
 };
 export const ComputeDocument = z.object(computeFields).meta({ id: 'Compute' });
 export type ComputeDocument = z.infer<typeof ComputeDocument>;

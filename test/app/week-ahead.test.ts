@@ -23,12 +23,18 @@ describe('the week ahead', () => {
   it('is what a forecast says, for each compute its own, also later from what was worked out before', async () => {
     const policies = compiled(aSchedule());
     const week = weekAheadOf(() => policies);
+    const freeze = {
+      ...{ id: 'f', owner: 'ann', reason: 'r', select: 'all' as const, allowRaise: false },
+      ...{ createdAtMs: 0, expiresAtMs: NOW + 86_400_000 },
+    };
     const held = aCompute({ computeId: 'ep-held' });
     const subjects = [
       { compute: aCompute({ computeId: 'ep-a' }) },
       { compute: aCompute({ computeId: 'ep-other', projectName: 'other', suspendTimeoutSeconds: 60 }) },
       { compute: held, holds: [aHold({ computeId: 'ep-held', size: { minCu: 8, maxCu: 8 } })] },
       { compute: aCompute({ computeId: 'ep-young', createdAtMs: NOW }) },
+      { compute: aCompute({ computeId: 'ep-frozen' }), freezes: [freeze] },
+      { compute: aCompute({ computeId: 'ep-by-hand' }), respected: { size: NOW + 86_400_000 } },
     ];
     for (const nowMs of [NOW, NOW + 60_000]) {
       const expected = subjects.map((subject) => ({

@@ -7,10 +7,11 @@ import { describeExplanation, explanationJson } from '../../src/cli/explain/desc
 import { findCompute } from '../../src/cli/explain/run-explain.ts';
 import type { AccountFacts } from '../../src/domain/compute/account-facts.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
-import type { EvaluatedCompute } from '../../src/domain/evaluate/evaluate.ts';
+import { decide } from '../../src/domain/decide/decide.ts';
+import { type EvaluatedCompute, evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import { planFleet } from '../../src/domain/evaluate/plan-fleet.ts';
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
-import { aCompute, aSchedule, at, compiled } from '../support/builders.ts';
+import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { aSelector } from '../support/selectors.ts';
 import { FLEET, MONDAY_NINE, POLICIES } from './fleet-files.ts';
@@ -91,6 +92,39 @@ Next boundary 2026-03-02T18:00:00Z: size 0.25-1 CU, suspend_after 5m`);
     expect((await explain('other/ep-busy')).stderr).toBe(
       'ebb: there is no compute other/ep-busy; the nearest of 1: ep-other',
     );
+  });
+});
+
+describe('the explanation of a compute that people keep as it is', () => {
+  it('names the freeze also if nothing is to change now, and says when the next change is made', () => {
+    const nowMs = at('2026-03-02T17:00:00Z');
+    const compute = aCompute({ minCu: 1, maxCu: 4 });
+    const person = { owner: 'ann', reason: 'incident', createdAtMs: nowMs, expiresAtMs: at('2026-03-02T18:21:00Z') };
+    const situation = {
+      ...({ policies: compiled(aSchedule()), compute, mode: 'enforce', projectBusy: false, nowMs } as const),
+      ...{ record: aRecord({ baseline: compute, lastApplied: { minCu: 1, maxCu: 4, suspendTimeoutSeconds: 300 } }) },
+      freezes: [{ ...person, id: 'f', select: 'all' as const, allowRaise: false }],
+    };
+    const { policies, record, freezes } = situation;
+    const planned = { compute, record, ...evaluate(situation) };
+    const later = (iso: string) => decide({ policies, compute, baseline: compute, instantMs: at(iso) });
+    const decisions = { next: later('2026-03-02T18:00:00Z'), change: later('2026-03-02T18:21:00Z') };
+    const explanation = { atMs: nowMs, planned, freezes, ...decisions };
+    const text = describeExplanation(explanation, createColors(false));
+    expect(text).toContain('\n  frozen    by ann until 2026-03-02T18:21:00Z: incident\n');
+    expect(text).toContain('\nNothing to change\n');
+    const wanted = 'size 0.25-1 CU, suspend_after 5m';
+    expect(text.split('\n').slice(-2)).toEqual([
+      `Next boundary 2026-03-02T18:00:00Z: ${wanted}; kept as it is then`,
+      `Next change 2026-03-02T18:21:00Z: ${wanted}`,
+    ]);
+    expect(explanationJson(explanation)).toMatchObject({
+      next_boundary: { at: '2026-03-02T18:00:00Z' },
+      next_change: { at: '2026-03-02T18:21:00Z' },
+      kept_by: [
+        { kind: 'freeze', owner: 'ann', reason: 'incident', until: '2026-03-02T18:21:00Z', allow_raise: false },
+      ],
+    });
   });
 });
 

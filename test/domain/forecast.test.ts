@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { settingsOf } from '../../src/domain/compute/compute.ts';
+import { type Compute, settingsOf } from '../../src/domain/compute/compute.ts';
 import { decide } from '../../src/domain/decide/decide.ts';
 import { type Forecast, forecast, forecastFleet, unchangedCuHours } from '../../src/domain/forecast/forecast.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
 import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
+import { parsedOrAll } from '../../src/domain/policy/selector.ts';
 import type { Weekday } from '../../src/domain/time/time-spec.ts';
 import { aCompute, aFreeze, aHold, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 import { aSelector } from '../support/selectors.ts';
@@ -135,6 +136,21 @@ describe('a forecast', () => {
     expect(of(aSchedule(), ...freezes)).toEqual(['Mon 00:00 0.25-2 300 raises nothing']);
     const timed = aSchedule({ windows: [], otherwise: { suspendTimeoutSeconds: 60 } });
     expect(of(timed, aFreeze({ name: 'raises', allowRaise: true }))).toEqual(['Mon 00:00 0.25-2 300 raises']);
+  });
+
+  it('leaves as it is what people have frozen or changed themselves, and only that', () => {
+    const freeze = { id: 'f', reason: 'r', createdAtMs: 0, expiresAtMs: MONDAY + 9 * HOUR, allowRaise: false };
+    const select = parsedOrAll({ projects: ['web-*'], minAgeMs: 0 });
+    const tuesday = { ...week, toMs: MONDAY + DAY };
+    const subject = { freezes: [{ ...freeze, owner: 'ada', select }], respected: { size: MONDAY + 10 * HOUR } };
+    const computes = [aCompute(), aCompute({ computeId: 'ep-other', projectName: 'other' })];
+    const subjects = [{ ...subject, compute: computes[0] as Compute }, { compute: computes[1] as Compute }];
+    const all = forecastFleet({ policies: compiled(aSchedule()), subjects, ...tuesday }).map(lines);
+    const evening = 'Mon 18:00 0.25-1 300 office-hours';
+    expect(all).toEqual([
+      ['Mon 00:00 0.25-2 300 freeze by ada office-hours', 'Mon 10:00 1-4 300 office-hours', evening],
+      ['Mon 00:00 0.25-1 300 office-hours', 'Mon 08:00 1-4 300 office-hours', evening],
+    ]);
   });
 
   it('ends before what begins where it ends, and of no time there is none', () => {

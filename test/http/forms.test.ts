@@ -23,7 +23,15 @@ const COMPUTE: ComputeDetailDocument = {
     owner: 'unowned',
   },
   ...{ type: 'read_write', status: 'enforced', current: { ...NONE, state: 'idle' }, desired: NONE, baseline: NONE },
-  ...{ verdict: 'none', reasons: [], until: null, next_boundary: null, week: { state: 'not_yet' }, region_id: 'r' },
+  ...{
+    verdict: 'none',
+    reasons: [],
+    until: null,
+    next_boundary: null,
+    next_change: null,
+    week: { state: 'not_yet' },
+    region_id: 'r',
+  },
   ...{ disabled: false, trace: [], holds: [], operations: [], decisions: [], cost: null },
 };
 

@@ -117,7 +117,16 @@ describe('a change that is coming', () => {
     ).toBeUndefined();
     expect(coming({ minutesBefore: 5, also: { mode: 'observe' } })).toBeUndefined();
     const hold = { id: 'h', owner: 'ann', reason: 'r', createdAtMs: 0, projectId: 'p-one', computeId: 'ep-one' };
-    const held = { holds: [{ ...hold, freeze: true as const, expiresAtMs: EVENING + MINUTE_MS }] };
+    const held = { holds: [{ ...hold, freeze: true as const, expiresAtMs: EVENING + 60 * MINUTE_MS }] };
     expect(coming({ minutesBefore: 5, also: held })).toBeUndefined();
+  });
+
+  it('is told for the end of what keeps the compute as it is at the boundary', () => {
+    const kept = { id: 'x', owner: 'ann', reason: 'r', createdAtMs: 0, expiresAtMs: EVENING + 5 * MINUTE_MS };
+    const ends = 'at 2026-03-02T18:05:00Z, in 10m (office-hours)';
+    const hold = { ...kept, projectId: 'p-one', computeId: 'ep-one', freeze: true as const };
+    expect(coming({ minutesBefore: 5, also: { holds: [hold] } })?.text).toContain(ends);
+    const freeze = { ...kept, select: 'all' as const, allowRaise: false };
+    expect(coming({ minutesBefore: 5, also: { freezes: [freeze] } })?.text).toContain(ends);
   });
 });

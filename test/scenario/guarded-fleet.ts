@@ -181,7 +181,7 @@ export async function startGuardedFleet(options: FleetOptions) {
       member.waits = { untilMs: plan.untilMs ?? Number.POSITIVE_INFINITY, forGuard };
     }
     const isUndo = decision.trace.some(({ code }) => code === 'guard_floor');
-    const of = { compute: member.compute, record, decision, plan, nextBoundaryMs: undefined };
+    const of = { compute: member.compute, record, decision, plan, nextBoundaryMs: undefined, nextChangeMs: undefined };
     const written =
       plan.verdict === 'act'
         ? plan.actions.map((action) => write(member, of, { action, isUndo, atMs: answeredAtMs }))
@@ -190,7 +190,14 @@ export async function startGuardedFleet(options: FleetOptions) {
     if (!lease) throw new Error(`somebody else has the lease of ${projectId}`);
     await store.putRecord(projectId, computeId, member.record, lease);
     await store.releaseLease(lease);
-    fleet.putEvaluated({ compute: member.compute, record: member.record, decision, plan, nextBoundaryMs: undefined });
+    fleet.putEvaluated({
+      compute: member.compute,
+      record: member.record,
+      decision,
+      plan,
+      nextBoundaryMs: undefined,
+      nextChangeMs: undefined,
+    });
     return written;
   }
 

@@ -56,6 +56,7 @@ export function computeDocument({ compute, decision, plan, record, ...rest }: Ev
     reasons: reasonsOf(plan),
     until: instantOrNull(plan.untilMs),
     next_boundary: instantOrNull(rest.nextBoundaryMs),
+    next_change: instantOrNull(rest.nextChangeMs),
   };
   return document;
 }

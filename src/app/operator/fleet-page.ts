@@ -4,6 +4,7 @@ import { stepJson } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { countBy, groupBy } from '../../domain/grouping.ts';
 import { guardsJson } from '../../domain/notifications/guards-of-compute.ts';
+import type { Freeze } from '../../domain/overrides/freezes.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
@@ -43,7 +44,7 @@ type Parts = OperatorParts & { daemon: DaemonView };
 export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetDocument> {
   const { daemon, clock } = parts;
   const all = [...daemon.fleet.evaluatedComputes()];
-  const { nowMs, holds, evaluate } = await situationOf(parts, all);
+  const { nowMs, holds, freezes, evaluate } = await situationOf(parts, all);
   const fleet = await mapInTurns(all, evaluate, clock);
   const matched = await matching(fleet, query, clock);
   const pages = Math.max(1, Math.ceil(matched.length / COMPUTES_PER_PAGE));
@@ -51,7 +52,8 @@ export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetD
   const start = (page - 1) * COMPUTES_PER_PAGE;
   const shown = inOrder(matched, query.sort).slice(start, start + COMPUTES_PER_PAGE);
   const holdsByCompute = groupBy(holds, ({ computeId }) => computeId);
-  const subjects = shown.map((one) => subjectOf(one, holdsByCompute.get(one.evaluatedCompute.compute.computeId) ?? []));
+  const holdsOf = ({ compute }: EvaluatedCompute) => holdsByCompute.get(compute.computeId) ?? [];
+  const subjects = shown.map((one) => subjectOf(one, { holds: holdsOf(one.evaluatedCompute), freezes }));
   const weeks = await daemon.week.of(subjects, nowMs);
   // Computes of one kind share a week: one document for all of them.
   const documents = new Map([...new Set(weeks)].map((week) => [week, weekDocument(week)]));
@@ -97,12 +99,10 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
   const ofProject = [...daemon.fleet.evaluatedComputes()].filter(
     (one) => one.compute.projectId === evaluatedCompute.compute.projectId,
   );
-  const { nowMs, holds, evaluate } = await situationOf(parts, ofProject);
+  const { nowMs, holds, freezes, evaluate } = await situationOf(parts, ofProject);
   const withStatus = evaluate(evaluatedCompute);
-  const subject = subjectOf(
-    withStatus,
-    holds.filter((hold) => hold.computeId === computeId),
-  );
+  const own = holds.filter((hold) => hold.computeId === computeId);
+  const subject = subjectOf(withStatus, { holds: own, freezes });
   const [week] = await daemon.week.of([subject], nowMs);
   const { compute, decision, record } = evaluatedCompute;
   const { projectId, regionId, disabled } = compute;
@@ -120,7 +120,7 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
       disabled,
       trace: decision.trace.map(stepJson),
       ...guardsJson(evaluatedCompute, { policies: daemon.policies(), states, atMs: nowMs }),
-      holds: subject.holds.map((hold) => holdDocument(hold, limitsOfDaemon(daemon)(hold))),
+      holds: own.map((hold) => holdDocument(hold, limitsOfDaemon(daemon)(hold))),
       operations: operationsOf([{ projectId, computeId, record }]),
       decisions: entries.map(decisionDocument),
       cost:
@@ -155,11 +155,14 @@ async function situationOf({ store, daemon, now }: Parts, evaluated: readonly { 
     status: statusOf(daemon, evaluatedCompute, isFrozen),
     owner: ownerOf(evaluatedCompute.compute),
   });
-  return { nowMs, holds, evaluate };
+  return { nowMs, holds, freezes, evaluate };
 }
 
-function subjectOf({ evaluatedCompute: { compute, record } }: ComputeWithStatus, holds: readonly Hold[]) {
-  return { compute, ...decidingFacts(record), holds };
+function subjectOf(
+  { evaluatedCompute: { compute, record, respected } }: ComputeWithStatus,
+  people: { holds: readonly Hold[]; freezes: readonly Freeze[] },
+) {
+  return { compute, ...decidingFacts(record), respected, ...people };
 }
 
 function rowDocument({ evaluatedCompute, status, owner }: ComputeWithStatus, week: WeekDocument): FleetRowDocument {
@@ -224,10 +227,10 @@ function policyNames({ evaluatedCompute: { decision } }: ComputeWithStatus): str
   return Object.values(decision.deciders).flatMap((step) => (step.policy ?? step.proposal?.policy)?.name ?? []);
 }
 
-/** The number of computes whose desired values may change within an hour, and the first such instant. */
+/** The number of computes that may change within an hour, and the first such instant. */
 export function withinAnHour(computes: readonly ComputeWithStatus[], nowMs: number): FleetDocument['next_hour'] {
-  const soon = computes.flatMap(({ evaluatedCompute: { nextBoundaryMs } }) =>
-    nextBoundaryMs !== undefined && nextBoundaryMs <= nowMs + HOUR_MS ? [nextBoundaryMs] : [],
+  const soon = computes.flatMap(({ evaluatedCompute: { nextChangeMs } }) =>
+    nextChangeMs !== undefined && nextChangeMs <= nowMs + HOUR_MS ? [nextChangeMs] : [],
   );
   return { computes: soon.length, first: soon.length === 0 ? null : isoInstant(earliest(soon)) };
 }
@@ -237,16 +240,16 @@ function earliest(instants: readonly number[]): number {
   return instants.reduce((one, other) => Math.min(one, other));
 }
 
-/** The next boundaries of computes within a day, counted by hour and owner. */
+/** The next changes of computes within a day, counted by hour and owner. */
 export function upcomingOf(computes: readonly ComputeWithStatus[], nowMs: number): FleetDocument['upcoming'] {
-  const next = computes.flatMap(({ owner, evaluatedCompute: { nextBoundaryMs } }) =>
-    nextBoundaryMs === undefined || nextBoundaryMs > nowMs + DAY_MS ? [] : [{ owner, nextBoundaryMs }],
+  const next = computes.flatMap(({ owner, evaluatedCompute: { nextChangeMs } }) =>
+    nextChangeMs === undefined || nextChangeMs > nowMs + DAY_MS ? [] : [{ owner, nextChangeMs }],
   );
-  const hours = groupBy(next, ({ nextBoundaryMs }) => Math.floor(nextBoundaryMs / HOUR_MS));
+  const hours = groupBy(next, ({ nextChangeMs }) => Math.floor(nextChangeMs / HOUR_MS));
   return [...hours]
     .sort(([a], [b]) => a - b)
     .map(([, changes]) => ({
-      first: isoInstant(earliest(changes.map(({ nextBoundaryMs }) => nextBoundaryMs))),
+      first: isoInstant(earliest(changes.map(({ nextChangeMs }) => nextChangeMs))),
       computes: changes.length,
       owners: [...countBy(changes, ({ owner }) => owner)]
         .map(([owner, count]) => ({ owner, computes: count }))
@@ -285,14 +288,14 @@ export function inOrder(
   sort: FleetQuery['sort'] = 'attention',
 ): ComputeWithStatus[] {
   const keyed = computes.map((one) => {
-    const { compute, nextBoundaryMs = Number.POSITIVE_INFINITY } = one.evaluatedCompute;
+    const { compute, nextChangeMs = Number.POSITIVE_INFINITY } = one.evaluatedCompute;
     const place = `${compute.projectName} ${compute.computeId}`;
     const keys = {
-      attention: [rankOf(one), nextBoundaryMs],
+      attention: [rankOf(one), nextChangeMs],
       compute: [compute.computeId],
       project: [place],
       size: [-compute.maxCu, -compute.minCu],
-      next: [nextBoundaryMs],
+      next: [nextChangeMs],
     };
     return { one, keys: [...keys[sort], place] };
   });

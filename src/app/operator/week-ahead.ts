@@ -1,6 +1,6 @@
 import { settingsOf } from '../../domain/compute/compute.ts';
 import { flipsOfAll } from '../../domain/decide/control-group.ts';
-import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
+import { type ForecastSubject, freezesOf } from '../../domain/forecast/compute-groups.ts';
 import { forecast, type Segment } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { DAY_MS, WEEK_MS } from '../../domain/time/units.ts';
@@ -31,7 +31,7 @@ interface Kept {
   segments: readonly Segment[];
 }
 
-/** Computes weeks when they are asked for, and keeps them for ten minutes, or until policies, settings or holds change. */
+/** Computes weeks when they are asked for, and keeps them for ten minutes, or until policies, settings, holds or freezes change. */
 export function createWeekAhead({
   policies,
   clock,
@@ -109,20 +109,21 @@ function freshOf(kept: ReadonlyMap<string, Kept>, kind: string, nowMs: number): 
 
 /**
  * Computes of the same kind have the same week: the same policies select them, and their settings are equal. A compute that is held, young, in
- * a trial or kept above a floor is a kind of its own.
+ * a trial, kept above a floor, or changed by hand is a kind of its own.
  */
 function kindOf(
-  { compute, baseline, trials, floors, holds = [] }: ForecastSubject,
+  { holds = [], respected, ...subject }: ForecastSubject,
   { policies, selecting, nowMs }: { policies: CompiledPolicies; selecting: readonly number[]; nowMs: number },
 ): string {
+  const { compute, baseline, trials, floors } = subject;
   const isYoung = selecting.some((index) => !policies.selects(index, compute, nowMs));
   const settings = [compute, baseline ?? compute].map((one) => Object.values(settingsOf(one)));
   const flips = flipsOfAll(policies, { compute, trials });
   const own =
-    isYoung || holds.length > 0 || flips.length > 0 || floors !== undefined
-      ? [compute.computeId, holds.map(({ id, expiresAtMs }) => [id, expiresAtMs])]
+    isYoung || holds.length > 0 || flips.length > 0 || floors !== undefined || respected !== undefined
+      ? [compute.computeId, holds.map(({ id, expiresAtMs }) => [id, expiresAtMs]), respected]
       : [];
-  return JSON.stringify([selecting, settings, own]);
+  return JSON.stringify([selecting, settings, freezesOf(subject).map(({ id }) => id), own]);
 }
 
 function keep(kept: Map<string, Kept>, kind: string, week: Kept): void {

@@ -158,7 +158,13 @@ export function expectedPermits(
 ): MissingPermits | undefined {
   const evaluated = subjectsOf(computes, records).map((subject) => {
     const { compute, record } = subject;
-    return { compute, record, nextBoundaryMs: undefined, ...evaluateNow(situationOf(deps, subject)) };
+    return {
+      compute,
+      record,
+      nextBoundaryMs: undefined,
+      nextChangeMs: undefined,
+      ...evaluateNow(situationOf(deps, subject)),
+    };
   });
   const [first] = inWriteOrder(evaluated);
   return first && missingPermits(first, {}, needsReading(deps, first, isCrowded));

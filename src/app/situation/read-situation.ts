@@ -3,6 +3,7 @@
 import type { Result } from '../../common/result.ts';
 import { type ForecastSubject, subjectOf } from '../../domain/forecast/compute-groups.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
+import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { BudgetOutlook } from '../../domain/spend/state.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { ControlApiError, FleetApi, FleetFacts, Project } from '../../ports/control-api.ts';
@@ -77,6 +78,8 @@ export interface ForecastStart {
   /** True if the fleet was read from the store of daemons, not from the control API. */
   isStored: boolean;
   subjects: ForecastSubject[];
+  /** By compute id. */
+  records: ReadonlyMap<string, ComputeRecord>;
   projects: readonly Project[];
   budgets: readonly BudgetOutlook[];
   /** The waves that the leader has fixed. */
@@ -105,6 +108,7 @@ export async function readForecastStart(
     subjectOf(compute, facts.records.get(compute.computeId), {
       baseline: source.facts.get(compute.computeId)?.baseline,
       holds: facts.holds.filter(({ computeId }) => computeId === compute.computeId),
+      freezes: facts.freezes,
     }),
   );
   // Forecasts begin at a full minute.
@@ -116,6 +120,7 @@ export async function readForecastStart(
       takenAtMs: source.takenAtMs,
       isStored: source.isStored === true,
       subjects,
+      records: facts.records,
       projects: fleet.projects,
       budgets: facts.budgets,
       readyWaves: facts.readyWaves,

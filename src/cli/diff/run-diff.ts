@@ -30,7 +30,9 @@ export async function runDiff(oldPath: string, newPath: string, flags: DiffFlags
   const zone = displayZone(flags.zone, [after.set, before.set]);
   const span = readSpan(flags, { zone, nowMs });
   const selectsByBranch = before.selectsByBranch || after.selectsByBranch || filtersByBranch(flags);
-  const start = await readForecastStart(settings, flags, { selectsByBranch, nowMs });
+  const read = await readForecastStart(settings, flags, { selectsByBranch, nowMs });
+  // A freeze by people would hide what the policies themselves change.
+  const start = { ...read, subjects: read.subjects.map(({ freezes: _freezes, ...subject }) => subject) };
   const wanted = filtered(start.subjects, flags, { settings, policies: after });
   const { planned: subjects, notPlanned } = splitPlanned(
     wanted,

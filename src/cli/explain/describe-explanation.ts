@@ -11,6 +11,7 @@ import {
   wantedSettings,
 } from '../../domain/evaluate/fleet-plan-json.ts';
 import { type GuardFacts, guardsJson } from '../../domain/notifications/guards-of-compute.ts';
+import type { Freeze } from '../../domain/overrides/freezes.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { type NotPlanned, notPlannedJson, unreadText } from '../not-planned.ts';
@@ -23,6 +24,10 @@ export interface Explanation {
   planned: EvaluatedCompute;
   /** The decision at the next boundary, if there is one. */
   next?: Decision;
+  /** The decision at the next change, if there is one. */
+  change?: Decision;
+  /** People's freezes that concern it now; absent: none. */
+  freezes?: readonly Freeze[];
   /** The measured facts of its account. */
   verified?: AccountFacts | undefined;
   /** Absent: nothing is said of guards. */
@@ -31,7 +36,7 @@ export interface Explanation {
   notPlanned?: readonly NotPlanned[];
 }
 
-export function describeExplanation({ atMs, planned, next, verified, ...facts }: Explanation, colors: Colors): string {
+export function describeExplanation({ atMs, planned, verified, ...facts }: Explanation, colors: Colors): string {
   const { compute, record, decision, plan } = planned;
   const overview = [
     colors.bold(`${nameOf(compute)} at ${isoInstant(atMs)}`),
@@ -42,6 +47,7 @@ export function describeExplanation({ atMs, planned, next, verified, ...facts }:
     ...(facts.notPlanned ?? []).map(({ team, problem }) =>
       printable(`  team      ${team}: what it wants is not known: ${unreadText(problem)}`),
     ),
+    ...keptBy(planned, facts.freezes).map(keptLine),
     ...stoppedTrials(record).map(
       ({ trial, at }) => `  trial     ${trial} was stopped at ${at}: its policies apply again`,
     ),
@@ -53,7 +59,7 @@ export function describeExplanation({ atMs, planned, next, verified, ...facts }:
     stepsOf('Scale to zero', decision.trace, 'suspend_timeout', colors),
     [verdictLine(plan.verdict, colors), ...reasonLines(plan, colors), ...promiseLines(planned, verified)],
     guards.length > 0 ? [colors.bold('Guards'), ...guards] : [],
-    [nextLine(planned, next, colors)],
+    nextLines(planned, facts, colors),
   ];
   return sections
     .filter((lines) => lines.length > 0)
@@ -119,19 +125,61 @@ function promiseLines(planned: EvaluatedCompute, verified: AccountFacts | undefi
   );
 }
 
-function nextLine(
-  { compute, nextBoundaryMs, searchedUntilMs }: EvaluatedCompute,
-  next: Decision | undefined,
+/** The next boundary and, if people or a freeze keep the compute as it is then, the next change. */
+function nextLines(
+  { compute, nextBoundaryMs, nextChangeMs, searchedUntilMs }: EvaluatedCompute,
+  { next, change }: Pick<Explanation, 'next' | 'change'>,
   colors: Colors,
-): string {
-  if (nextBoundaryMs === undefined || next === undefined) {
-    const none = searchedUntilMs === undefined ? 'none in sight' : `none before ${isoInstant(searchedUntilMs)}`;
-    return `${colors.bold('Next boundary')} ${none}`;
-  }
-  const wanted = describeWanted(wantedSettings(next, compute));
-  const ready = Object.values(next.deciders).find(({ proposal }) => proposal?.wave);
-  const why = ready ? `; ${describeStep(ready)}` : '';
-  return `${colors.bold('Next boundary')} ${isoInstant(nextBoundaryMs)}: ${wanted}${why}`;
+): string[] {
+  const line = (title: string, atMs: number | undefined, then: Decision | undefined) => {
+    if (atMs === undefined || then === undefined) {
+      const none = searchedUntilMs === undefined ? 'none in sight' : `none before ${isoInstant(searchedUntilMs)}`;
+      return `${colors.bold(title)} ${none}`;
+    }
+    const ready = Object.values(then.deciders).find(({ proposal }) => proposal?.wave);
+    const why = ready ? `; ${describeStep(ready)}` : '';
+    return `${colors.bold(title)} ${isoInstant(atMs)}: ${describeWanted(wantedSettings(then, compute))}${why}`;
+  };
+  if (nextChangeMs === nextBoundaryMs) return [line('Next boundary', nextBoundaryMs, next)];
+  const boundary =
+    nextBoundaryMs === undefined ? [] : [`${line('Next boundary', nextBoundaryMs, next)}; kept as it is then`];
+  return [...boundary, line('Next change', nextChangeMs, change)];
+}
+
+/** A freeze, or a hold that keeps the compute as it is. */
+interface KeptBy {
+  kind: 'freeze' | 'hold';
+  policy?: string;
+  owner?: string;
+  reason?: string;
+  untilMs?: number | undefined;
+  allowsRaise: boolean;
+}
+
+/** What keeps the compute as it is now, also if nothing is to change. */
+function keptBy({ decision }: EvaluatedCompute, freezes: readonly Freeze[] = []): KeptBy[] {
+  const byPeople = freezes.map(({ owner, reason, expiresAtMs: untilMs, allowRaise: allowsRaise }) => ({
+    ...{ kind: 'freeze' as const, owner, reason, untilMs, allowsRaise },
+  }));
+  const byPolicies = decision.freezes.map(({ policy: { name: policy }, untilMs, allowRaise: allowsRaise }) => ({
+    ...{ kind: 'freeze' as const, policy, untilMs, allowsRaise },
+  }));
+  const byHolds = decision.holds.flatMap(({ freeze, owner, reason, expiresAtMs: untilMs }) =>
+    freeze ? [{ kind: 'hold' as const, owner, reason, untilMs, allowsRaise: false }] : [],
+  );
+  return [...byPeople, ...byPolicies, ...byHolds];
+}
+
+function keptLine({ kind, policy, owner, reason, untilMs, allowsRaise }: KeptBy): string {
+  const title = kind === 'freeze' ? 'frozen    by' : 'held      as it is by';
+  const until = untilMs === undefined ? '' : ` until ${isoInstant(untilMs)}`;
+  const raises = allowsRaise ? ', except for raises' : '';
+  const why = reason === undefined ? '' : `: ${reason}`;
+  return printable(`  ${title} ${policy ?? owner}${until}${raises}${why}`);
+}
+
+function keptJson({ untilMs, allowsRaise, ...by }: KeptBy): object {
+  return { ...by, until: untilMs === undefined ? null : isoInstant(untilMs), allow_raise: allowsRaise };
 }
 
 function describeWanted({ size, suspendTimeoutSeconds }: ReturnType<typeof wantedSettings>): string {
@@ -144,13 +192,12 @@ function describeSettings(minCu: number, maxCu: number, seconds: number): string
 }
 
 /** An entry of `ebb plan --json` with the instant, the baseline, every step and the next boundary. Without `rests_on` all facts are assumed. */
-export function explanationJson({ atMs, planned, next, verified = {}, ...facts }: Explanation): object {
+export function explanationJson({ atMs, planned, next, change, verified = {}, ...facts }: Explanation): object {
   const { guards: _lowerings, ...entry } = plannedComputeJson(planned);
-  const { compute, record, decision, nextBoundaryMs } = planned;
-  const boundary =
-    nextBoundaryMs === undefined || next === undefined
-      ? null
-      : { at: isoInstant(nextBoundaryMs), desired: desiredJson(next, compute) };
+  const { compute, record, decision, nextBoundaryMs, nextChangeMs } = planned;
+  const at = (ms: number | undefined, then: Decision | undefined) =>
+    ms === undefined || then === undefined ? null : { at: isoInstant(ms), desired: desiredJson(then, compute) };
+  const kept = keptBy(planned, facts.freezes);
   const stopped = stoppedTrials(record);
   return {
     at: isoInstant(atMs),
@@ -159,7 +206,9 @@ export function explanationJson({ atMs, planned, next, verified = {}, ...facts }
     ...(stopped.length > 0 && { stopped_trials: stopped }),
     trace: decision.trace.map(stepJson),
     ...(facts.guards && guardsJson(planned, facts.guards)),
-    next_boundary: boundary,
+    next_boundary: at(nextBoundaryMs, next),
+    next_change: at(nextChangeMs, change),
+    ...(kept.length > 0 && { kept_by: kept.map(keptJson) }),
     ...notPlannedJson(facts.notPlanned ?? []),
     ...(Object.keys(verified).length > 0 && { rests_on: restsOn(planned, verified) }),
   };

@@ -5,6 +5,7 @@ import { printable } from '../../common/safe-text.ts';
 import { planOnce } from '../../compose/situation.ts';
 import { decide } from '../../domain/decide/decide.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { freezesAt } from '../../domain/overrides/freezes.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { orFail, UserError } from '../fail.ts';
 import type { CommonFlags } from '../flags.ts';
@@ -51,14 +52,17 @@ async function planFor(name: string, flags: CommonFlags): Promise<PlanResult & P
 }
 
 function explanationOf(planned: EvaluatedCompute, { plan, situation }: PlanResult): Explanation {
-  const { compute, record, nextBoundaryMs: instantMs } = planned;
+  const { compute, record, nextBoundaryMs, nextChangeMs } = planned;
   const { policies, holds } = situation;
   const verified = situation.verified?.get(compute.account);
   const guards = { policies, states: situation.guardStates?.get(compute.computeId), atMs: plan.atMs };
-  const now = { atMs: plan.atMs, planned, verified, guards };
-  if (instantMs === undefined) return now;
-  const next = decide({ policies, compute, ...decidingFacts(record), holds, instantMs });
-  return { ...now, next };
+  const freezes = freezesAt(situation.freezes ?? [], compute, plan.atMs);
+  const at = (instantMs: number) => decide({ policies, compute, ...decidingFacts(record), holds, instantMs });
+  return {
+    ...{ atMs: plan.atMs, planned, verified, guards, freezes },
+    ...(nextBoundaryMs !== undefined && { next: at(nextBoundaryMs) }),
+    ...(nextChangeMs !== undefined && { change: at(nextChangeMs) }),
+  };
 }
 
 /** A restart was planned for one project alone, so the limit `at_once` was not applied to the whole fleet. */

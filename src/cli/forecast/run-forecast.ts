@@ -1,9 +1,13 @@
+import type { ForecastStart } from '../../app/situation/read-situation.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
+import { evaluateNow } from '../../domain/evaluate/evaluate.ts';
+import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { ownersOf } from '../../domain/policy/owners.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import type { Span } from '../../domain/time/span.ts';
+import type { Settings } from '../../settings/settings.ts';
 import { type FilterFlags, filtered, filtersByBranch, isNarrowed, selectComputes } from '../filter.ts';
 import type { CommonFlags } from '../flags.ts';
 import { type NotPlanned, notPlannedJson, notPlannedLines, splitPlanned } from '../not-planned.ts';
@@ -35,9 +39,10 @@ export async function runForecast(names: string[], flags: ForecastFlags): Promis
   const span = readSpan(flags, { zone, nowMs });
   const compiled = compilePolicies(set);
   const selectsByBranch = compiled.selectsByBranch || filtersByBranch(flags);
-  const start = await readForecastStart(settings, flags, { selectsByBranch, nowMs });
-  const { missing, budgets } = start;
-  const policies = withLeaderDecisions(compiled, { ...start, settings, span });
+  const read = await readForecastStart(settings, flags, { selectsByBranch, nowMs });
+  const { missing, budgets } = read;
+  const policies = withLeaderDecisions(compiled, { ...read, settings, span });
+  const start = { ...read, subjects: withRespected(read, { policies, settings, nowMs }) };
   const wanted = filtered(selectComputes(start.subjects, names), flags, { settings, policies });
   const { planned: subjects, notPlanned } = splitPlanned(wanted, [policies], broken);
   const [outlooks = []] = await foreseeEach([policies], start, { settings, flags, span, subjects, nowMs });
@@ -61,6 +66,21 @@ export async function runForecast(names: string[], flags: ForecastFlags): Promis
     writeOut(`${forecastText(outlooks, { ...span, zone, readyWaves, ownerOf, policies, notPlanned })}\n`);
   }
   if (flags.svg !== undefined) writeErrLine(`drawn into ${flags.svg}`);
+}
+
+/** The computes with the ends of the manual changes that are respected now. */
+function withRespected(
+  { subjects, records }: Pick<ForecastStart, 'subjects' | 'records'>,
+  { policies, settings, nowMs }: { policies: CompiledPolicies; settings: Settings; nowMs: number },
+): ForecastSubject[] {
+  const { manualChanges } = settings;
+  return subjects.map((subject) => {
+    const { compute, holds = [] } = subject;
+    const record = records.get(compute.computeId);
+    if (!record?.manual) return subject;
+    const situation = { policies, compute, record, holds, nowMs, mode: 'enforce', projectBusy: false } as const;
+    return { ...subject, respected: evaluateNow({ ...situation, manualChanges }).respected };
+  });
 }
 
 /** A forecast does not know if a guard will be healthy. */

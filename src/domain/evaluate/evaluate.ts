@@ -1,4 +1,4 @@
-import type { Compute, FieldGroup } from '../compute/compute.ts';
+import { afterOperation, type Compute, type FieldGroup } from '../compute/compute.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import { type ConnectionHistory, connectionsAt } from '../connections/connections.ts';
 import { lastBoundary, nextBoundary, searchBoundary } from '../decide/boundaries.ts';
@@ -12,11 +12,14 @@ import { type Hold, setByNow } from '../overrides/holds.ts';
 import { restoreAt } from '../overrides/restore.ts';
 import { changesOf } from '../plan/change.ts';
 import type { GateInput, GuardVerdict } from '../plan/gates/gate.ts';
+import { manualChange } from '../plan/gates/people.ts';
+import type { Respected } from '../plan/manual-changes.ts';
 import { type Plan, plan } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { GuardPolicy } from '../policy/kinds/guard.ts';
-import { asKind } from '../policy/kinds/kinds.ts';
+import { asKind, ruleOf } from '../policy/kinds/kinds.ts';
 import { type ComputeRecord, decidingFacts, type RestartCause } from '../records/compute-record.ts';
+import { nextChange } from './next-change.ts';
 import { deadlineStartAfterFlip, trialGateInput } from './trials.ts';
 import { wantedSince } from './wanted-since.ts';
 
@@ -47,6 +50,13 @@ export interface Evaluation {
   plan: Plan;
   /** The next instant at which the wanted settings change; undefined if none was found. */
   nextBoundaryMs: number | undefined;
+  /**
+   * The next instant at which something is changed, if the compute stays as it is: not while people keep it as it is. Undefined if none was
+   * found.
+   */
+  nextChangeMs: number | undefined;
+  /** Until when manual changes are respected, milliseconds since the epoch; absent if there are none. */
+  respected?: Respected;
   /** Set if the search ended early because policies change too often: no boundary lies before this instant. */
   searchedUntilMs?: number;
 }
@@ -61,11 +71,51 @@ export interface EvaluatedCompute extends Evaluation {
 /** Decides the settings of a compute and plans its actions, for the daemon and all commands. Pure. */
 export function evaluate(situation: Situation): Evaluation {
   const { boundaryMs, ...search } = searchBoundary(decideInput(situation), situation.nowMs);
-  return { ...evaluateNow(situation), nextBoundaryMs: boundaryMs, ...search };
+  const now = evaluateNow(situation);
+  return { ...now, nextBoundaryMs: boundaryMs, nextChangeMs: nextChangeOf(situation, boundaryMs), ...search };
+}
+
+/** The next change; without a search where nobody may keep the compute as it is. */
+function nextChangeOf(situation: Situation, nextBoundaryMs: number | undefined): number | undefined {
+  const { policies, compute, record, nowMs, holds = [] } = situation;
+  const freezes = freezesAt(situation.freezes ?? [], compute, nowMs);
+  const stopsWrites = (index: number) => {
+    const policy = policies.set.policies[index];
+    return policy !== undefined && ruleOf(policy).stopsWrites;
+  };
+  const mayBeKept =
+    freezes.length > 0 ||
+    record?.manual !== undefined ||
+    record?.reversals !== undefined ||
+    holds.some(({ computeId, freeze }) => freeze && computeId === compute.computeId) ||
+    policies.selecting(compute).some(stopsWrites);
+  if (!mayBeKept) return nextBoundaryMs;
+  const input = decideInput(situation);
+  // Future counts of connections are unknown.
+  const { connections: _connections, ...later } = laterSituation(situation);
+  return nextChange({
+    nowMs,
+    nextBoundaryMs,
+    freezes,
+    boundaryAfter: (instantMs) => nextBoundary(input, instantMs),
+    evaluateAt: (instantMs) => evaluateNow({ ...later, mode: 'enforce', nowMs: instantMs }),
+  });
+}
+
+/**
+ * The situation at other instants, if the compute's state stays as it is: operations that run now are over then, and guards are healthy.
+ * Limits on restarts are left out: they only spread actions.
+ */
+export function laterSituation(situation: Situation): Situation {
+  const { isAtOnceReached: _once, isAtMostReached: _most, compute, record, ...rest } = situation;
+  const settled = { compute: afterOperation(compute), record: record && { ...record, openOperations: [] } };
+  return { ...rest, ...settled, ...HEALTHY_GUARDS };
 }
 
 /** As {@link evaluate}, without the search for the next boundary. */
-export function evaluateNow(situation: Situation): Omit<Evaluation, 'nextBoundaryMs' | 'searchedUntilMs'> {
+export function evaluateNow(
+  situation: Situation,
+): Omit<Evaluation, 'nextBoundaryMs' | 'nextChangeMs' | 'searchedUntilMs'> {
   const { policies, compute, record, nowMs, holds, freezes = [], connections, profile, ...gates } = situation;
   const input = decideInput(situation);
   const inputNow = { ...input, connections, profile, restore: restoreAt(record, nowMs), instantMs: nowMs };
@@ -74,29 +124,38 @@ export function evaluateNow(situation: Situation): Omit<Evaluation, 'nextBoundar
   const lastEndMs = lastStepEnd(policies, compute, nowMs);
   const restoreAskedAtMs = (group: FieldGroup) =>
     decision.enforcedDeciders[group]?.restore?.askedAtMs ?? Number.NEGATIVE_INFINITY;
-  return {
+  const planInput = {
+    ...gates,
     decision,
-    plan: plan({
-      ...gates,
-      decision,
-      compute,
-      record,
-      nowMs,
-      freezes: freezesAt(freezes, compute, nowMs),
-      connections: connectionsAt(connections, compute, nowMs),
-      nextBoundaryAfter: (afterMs, group) => nextBoundary(input, afterMs, group),
-      wantedSince: (group) =>
-        Math.max(
-          restoreAskedAtMs(group),
-          wantedSince({ ...input, record, decision }, group),
-          deadlineStartAfterFlip(trial, group, nowMs),
-        ),
-      guards: verdictsOf(situation),
-      trial,
-      stepEndedAtMs: (group) =>
-        lastEndMs !== undefined && lastBoundary(input, nowMs, group) === lastEndMs ? lastEndMs : undefined,
-    }),
+    compute,
+    record,
+    nowMs,
+    freezes: freezesAt(freezes, compute, nowMs),
+    connections: connectionsAt(connections, compute, nowMs),
+    nextBoundaryAfter: (afterMs: number, group?: FieldGroup) => nextBoundary(input, afterMs, group),
+    wantedSince: (group: FieldGroup) =>
+      Math.max(
+        restoreAskedAtMs(group),
+        wantedSince({ ...input, record, decision }, group),
+        deadlineStartAfterFlip(trial, group, nowMs),
+      ),
+    guards: verdictsOf(situation),
+    trial,
+    stepEndedAtMs: (group: FieldGroup) =>
+      lastEndMs !== undefined && lastBoundary(input, nowMs, group) === lastEndMs ? lastEndMs : undefined,
   };
+  const respected = record?.manual && respectedOf(planInput);
+  return { decision, plan: plan(planInput), ...(respected && { respected }) };
+}
+
+/** Undefined if none is respected. Also where a freeze holds the change back first. */
+function respectedOf(input: Omit<GateInput, 'change'>): Respected | undefined {
+  const changes = changesOf(input.decision, input.compute, input.verified);
+  const ends = changes.flatMap((change) => {
+    const untilMs = change.group === 'restart' ? undefined : manualChange({ ...input, change })?.untilMs;
+    return untilMs === undefined ? [] : [[change.group, untilMs] as const];
+  });
+  return ends.length === 0 ? undefined : Object.fromEntries(ends);
 }
 
 function decideInput({

@@ -3,7 +3,9 @@ import { waveStarts } from '../decide/boundaries.ts';
 import { flipsOfAll } from '../decide/control-group.ts';
 import { stepInstants } from '../decide/stages/budget.ts';
 import { floorInstants } from '../decide/stages/floors.ts';
+import { type Freeze, mayConcern } from '../overrides/freezes.ts';
 import type { Hold } from '../overrides/holds.ts';
+import type { Respected } from '../plan/manual-changes.ts';
 import {
   type CompiledPolicies,
   compilePolicies,
@@ -32,16 +34,20 @@ export interface ForecastSubject {
   changes?: ChangeFacts | undefined;
   /** Holds; those of other computes are ignored. */
   holds?: readonly Hold[] | undefined;
+  /** People's freezes; those of other computes are ignored. */
+  freezes?: readonly Freeze[] | undefined;
+  /** Absent: no manual change is respected. */
+  respected?: Respected | undefined;
 }
 
 /** A compute as it is stored and held; `baseline` without a record. */
 export function subjectOf(
   compute: Compute,
   record: ComputeRecord | undefined,
-  { baseline, holds }: Pick<ForecastSubject, 'baseline' | 'holds'>,
+  { baseline, ...people }: Pick<ForecastSubject, 'baseline' | 'holds' | 'freezes' | 'respected'>,
 ): ForecastSubject {
   const facts = { ...decidingFacts(record), baseline: record?.baseline ?? baseline };
-  return { compute, ...facts, lastDisruption: record?.lastDisruption, changes: record, holds };
+  return { compute, ...facts, lastDisruption: record?.lastDisruption, changes: record, ...people };
 }
 
 /** Computes that have the same forecast. */
@@ -98,7 +104,7 @@ function keyOf(
   given: { policies: CompiledPolicies; fromMs: number; selecting: number[]; ownInstants: number[] },
 ): string {
   const { policies, fromMs, selecting, ownInstants } = given;
-  const { compute, baseline = compute, holds = [], trials = '', floors = '' } = subject;
+  const { compute, baseline = compute, holds = [], trials = '', floors = '', respected = '' } = subject;
   const isHeld = holds.some(({ computeId }) => computeId === compute.computeId);
   const oldEnough = selecting.filter((index) => policies.selects(index, compute, fromMs));
   const values = [compute, baseline].map((settings) => Object.values(settingsOf(settings)).join());
@@ -109,7 +115,7 @@ function keyOf(
     ownInstants,
     ...values,
     flips,
-    JSON.stringify([trials, floors]),
+    JSON.stringify([trials, floors, respected, freezesOf(subject).map(({ id }) => id)]),
     isHeld ? compute.computeId : '',
   ].join(' ');
 }
@@ -130,12 +136,19 @@ function instantsOf(policies: CompiledPolicies, selecting: readonly number[], su
   );
   return sortedUnique([
     ...holdInstants,
+    ...freezesOf(subject).map(({ expiresAtMs }) => expiresAtMs),
+    ...Object.values(subject.respected ?? {}),
     ...minAgeInstants,
     ...flipsOfAll(policies, subject),
     ...stepInstants(policies, compute),
     ...waveStarts(policies, compute),
     ...floorInstants(policies, subject.floors),
   ]);
+}
+
+/** The freezes by people that concern the subject. */
+export function freezesOf({ compute, freezes = [] }: ForecastSubject): readonly Freeze[] {
+  return freezes.filter(({ select }) => mayConcern(select)(compute));
 }
 
 function newGroup(

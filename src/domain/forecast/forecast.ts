@@ -3,6 +3,7 @@
 import {
   type Compute,
   type ComputeSettings,
+  type FieldGroup,
   hasSettings,
   isRaise,
   type Size,
@@ -12,11 +13,13 @@ import {
 } from '../compute/compute.ts';
 import { type CuSeconds, cuHours, possibleCuSeconds } from '../compute/cost.ts';
 import { type Decision, decide } from '../decide/decide.ts';
+import { isBeyond } from '../decide/stages/limits.ts';
+import type { Freeze } from '../overrides/freezes.ts';
 import type { Hold } from '../overrides/holds.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { Span } from '../time/span.ts';
-import { type ForecastSubject, groupComputes, type PolicyGroup } from './compute-groups.ts';
+import { type ForecastSubject, freezesOf, groupComputes, type PolicyGroup } from './compute-groups.ts';
 
 /** A time span in which no value changes. */
 export interface Segment extends ComputeSettings, Span {
@@ -145,7 +148,8 @@ export function differencesOf(before: readonly Segment[], after: readonly Segmen
 
 /** Simulates a compute over time, from its present settings on. A field that nothing sets keeps its last value. */
 function startWalk(policies: CompiledPolicies, { holds, ...subject }: ForecastSubject) {
-  const { baseline = settingsOf(subject.compute), trials, floors } = subject;
+  const { baseline = settingsOf(subject.compute), trials, floors, respected } = subject;
+  const freezes = freezesOf(subject);
   // Changed in place, since selections are cached by the identity of this object and do not depend on settings.
   const compute = { ...subject.compute };
   const segments: (ComputeSettings & { fromMs: number; deciders: Set<string> })[] = [];
@@ -159,13 +163,16 @@ function startWalk(policies: CompiledPolicies, { holds, ...subject }: ForecastSu
     /** Advances to an instant at which a decision may change; instants must ascend. */
     step(instantMs: number): void {
       const decision = decide({ policies, compute, baseline, trials, floors, instantMs, holds });
-      updateFrozen(frozen, freezeOf(decision), instantMs);
+      const byPeople = freezes.filter(({ expiresAtMs }) => instantMs < expiresAtMs);
+      const freeze = freezeOf(decision, byPeople);
+      updateFrozen(frozen, freeze, instantMs);
       const before = sizeOf(compute);
-      Object.assign(compute, changesOf(decision, compute));
+      const isRespected = (group: FieldGroup) => instantMs < (respected?.[group] ?? Number.NEGATIVE_INFINITY);
+      Object.assign(compute, changesOf(decision, compute, { freeze, isRespected }));
       if (!sameSize(compute, before)) resizes.push(resizeOf(decision, compute, instantMs));
       const last = segments.at(-1);
       const deciders = last && hasSettings(last, compute) ? last.deciders : new Set<string>();
-      for (const name of decidersOf(decision)) deciders.add(name);
+      for (const name of decidersOf(decision, byPeople)) deciders.add(name);
       if (deciders !== last?.deciders) segments.push({ ...settingsOf(compute), fromMs: instantMs, deciders });
     },
     /** The segments so far, cut to this span. */
@@ -181,17 +188,27 @@ function startWalk(policies: CompiledPolicies, { holds, ...subject }: ForecastSu
   };
 }
 
-/** The changes that would be written: the enforced values; during a freeze at most an allowed raise. */
-function changesOf(decision: Decision, compute: Compute): Partial<ComputeSettings> {
-  const { size, suspendTimeoutSeconds } = decision.enforced;
-  const freeze = freezeOf(decision);
+/** The changes that would be written: the enforced values; during a freeze at most an allowed raise; no respected manual change is undone. */
+function changesOf(
+  { enforced, hardLimits }: Decision,
+  compute: Compute,
+  { freeze, isRespected }: { freeze: ReturnType<typeof freezeOf>; isRespected(group: FieldGroup): boolean },
+): Partial<ComputeSettings> {
+  const isKept = (group: FieldGroup) =>
+    isRespected(group) && !hardLimits.some((limits) => isBeyond(limits, group, compute));
+  const size = isKept('size') ? null : enforced.size;
+  const seconds = isKept('suspend_timeout') ? null : enforced.suspendTimeoutSeconds;
   if (freeze) return size !== null && freeze.allowRaise && isRaise(compute, size) ? size : {};
-  return { ...size, ...(suspendTimeoutSeconds !== null && { suspendTimeoutSeconds }) };
+  return { ...size, ...(seconds !== null && { suspendTimeoutSeconds: seconds }) };
 }
 
-function freezeOf({ freezes, holds }: Decision): Pick<FrozenSpan, 'allowRaise'> | undefined {
+function freezeOf(
+  { freezes, holds }: Decision,
+  byPeople: readonly Freeze[],
+): Pick<FrozenSpan, 'allowRaise'> | undefined {
   if (holds.some(({ freeze }) => freeze)) return { allowRaise: false };
-  return freezes.length > 0 ? { allowRaise: freezes.every(({ allowRaise }) => allowRaise) } : undefined;
+  const all = [...freezes, ...byPeople];
+  return all.length > 0 ? { allowRaise: all.every(({ allowRaise }) => allowRaise) } : undefined;
 }
 
 /** Ends or begins a frozen span when the freeze changes. */
@@ -207,8 +224,12 @@ function resizeOf({ enforcedDeciders }: Decision, compute: Compute, atMs: number
   return { atMs, size: sizeOf(compute), policy: enforcedDeciders.size?.policy };
 }
 
-function decidersOf({ enforcedDeciders, freezes, holds }: Decision): string[] {
-  const freezing = [...holds.filter(({ freeze }) => freeze).map(nameOf), ...freezes.map(({ policy }) => policy.name)];
+function decidersOf({ enforcedDeciders, freezes, holds }: Decision, byPeople: readonly Freeze[]): string[] {
+  const freezing = [
+    ...holds.filter(({ freeze }) => freeze).map(nameOf),
+    ...byPeople.map(({ owner }) => `freeze by ${owner}`),
+    ...freezes.map(({ policy }) => policy.name),
+  ];
   if (freezing.length > 0) return freezing;
   return [enforcedDeciders.size, enforcedDeciders.suspend_timeout].flatMap((step) => {
     if (step?.policy) return [step.policy.name];

@@ -1,13 +1,13 @@
-import { afterOperation, type Compute, type ComputeSettings } from '../compute/compute.ts';
+import type { Compute, ComputeSettings } from '../compute/compute.ts';
 import { formatDuration, formatSize } from '../compute/compute-units.ts';
 import type { ReasonCode } from '../compute/reasons.ts';
-import { type EvaluatedCompute, evaluateNow, HEALTHY_GUARDS, type Situation } from '../evaluate/evaluate.ts';
+import { type EvaluatedCompute, evaluateNow, laterSituation, type Situation } from '../evaluate/evaluate.ts';
 import { type Action, changeKind, gatesOf } from '../plan/plan.ts';
 import type { Policy } from '../policy/policy.ts';
 import { isoInstant, MINUTE_MS, SECOND_MS } from '../time/units.ts';
 import type { Notification } from './notification.ts';
 
-/** A change of a compute at its next boundary or at the end of a wait, if its state stays as it is. */
+/** A change of a compute at its next boundary, at its next change or at the end of a wait, if its state stays as it is. */
 export interface ComingChange {
   compute: Compute;
   action: Action;
@@ -33,11 +33,11 @@ const RETRYING: ReadonlySet<ReasonCode> = new Set([
 
 /** The changes of a compute whose slots begin by `untilMs`, up to the first that disconnects. `actions` is {@link actionsAt}. */
 export function comingChanges(
-  { compute, plan, nextBoundaryMs }: EvaluatedCompute,
+  { compute, plan, nextBoundaryMs, nextChangeMs }: EvaluatedCompute,
   { nowMs, untilMs, actions }: { nowMs: number; untilMs: number; actions(instantMs: number): readonly Action[] },
 ): ComingChange[] {
   const isRetry = gatesOf(plan).some((gate) => RETRYING.has(gate));
-  const instants = new Set([isRetry ? undefined : plan.untilMs, nextBoundaryMs]);
+  const instants = new Set([isRetry ? undefined : plan.untilMs, nextBoundaryMs, nextChangeMs]);
   const changes: ComingChange[] = [];
   for (const instantMs of [...instants].toSorted((a = 0, b = 0) => a - b)) {
     if (instantMs === undefined || instantMs <= nowMs) continue;
@@ -51,16 +51,9 @@ export function comingChanges(
   return changes;
 }
 
-/**
- * The actions on a compute at a future instant, if its state stays as it is; operations that run now are over then. Limits on restarts are
- * ignored: they only spread actions.
- */
-export function actionsAt(
-  { isAtOnceReached: _once, isAtMostReached: _most, compute, record, ...situation }: Situation,
-  instantMs: number,
-): readonly Action[] {
-  const settled = { compute: afterOperation(compute), record: record && { ...record, openOperations: [] } };
-  const { plan } = evaluateNow({ ...situation, ...settled, ...HEALTHY_GUARDS, nowMs: instantMs });
+/** The actions on a compute at a future instant, if its state stays as it is. */
+export function actionsAt(situation: Situation, instantMs: number): readonly Action[] {
+  const { plan } = evaluateNow({ ...laterSituation(situation), nowMs: instantMs });
   return plan.verdict === 'act' ? plan.actions : [];
 }
 

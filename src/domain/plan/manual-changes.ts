@@ -93,6 +93,9 @@ export function withAgreed(record: ComputeRecord, compute: Compute, decision: De
   }, record);
 }
 
+/** Until when the manual changes of fields are respected, milliseconds since the epoch. */
+export type Respected = Partial<Record<FieldGroup, number>>;
+
 /** The instant until which a manual change is respected; `nextBoundaryAfter` finds boundaries of its field. */
 export function respectedUntil(
   { seenAtMs, raises }: ManualMark,

@@ -241,7 +241,7 @@ function Due({ row: { verdict, reasons, until }, now }: { row: FleetRowDocument;
 }
 
 function Foreseen({ row, now }: { row: FleetRowDocument; now: string }) {
-  const { week, next_boundary: boundary, reasons, verdict } = row;
+  const { week, next_change: change, reasons, verdict } = row;
   const [current, next] = week.state === 'known' ? week.segments : [];
   if (current && next) {
     return (
@@ -256,10 +256,10 @@ function Foreseen({ row, now }: { row: FleetRowDocument; now: string }) {
       <p class="dim">{verdict === 'none' ? <Message text={reasons[0]?.message ?? ''} /> : 'then nothing for a week'}</p>
     );
   }
-  if (boundary === null) return null;
+  if (change === null) return null;
   return (
     <p>
-      looked at <Instant iso={boundary} now={now} />
+      looked at <Instant iso={change} now={now} />
     </p>
   );
 }

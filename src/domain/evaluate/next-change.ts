@@ -1,0 +1,86 @@
+/** When a compute changes next. Unlike the next boundary, it knows what people have asked for. Instants are milliseconds since the epoch. */
+import type { ReasonCode } from '../compute/reasons.ts';
+import type { Decision } from '../decide/decide.ts';
+import type { Freeze } from '../overrides/freezes.ts';
+import type { Plan } from '../plan/plan.ts';
+
+/** Gates that keep a compute as it is because people want that. */
+const KEEPING: ReadonlySet<ReasonCode> = new Set(['frozen', 'held', 'manual_change', 'fight_stopped']);
+
+/** Boundaries that may pass without a change; the search ends after these. */
+const MAX_STEPS = 50;
+
+interface EvaluatedAt {
+  decision: Decision;
+  plan: Plan;
+}
+
+export interface NextChangeInput {
+  nowMs: number;
+  /** The next boundary after now; undefined if there is none. */
+  nextBoundaryMs: number | undefined;
+  /** People's freezes that concern the compute. */
+  freezes: readonly Freeze[];
+  boundaryAfter(instantMs: number): number | undefined;
+  /** The evaluation at an instant, if the compute stays as it is. */
+  evaluateAt(instantMs: number): EvaluatedAt;
+}
+
+/**
+ * The next boundary if nobody keeps the compute as it is then. Otherwise the end of the freeze, hold or respected manual change, if another
+ * value is wanted then, or the first later boundary of which that is true. Undefined if none is near.
+ */
+export function nextChange(input: NextChangeInput): number | undefined {
+  const { nowMs, evaluateAt } = input;
+  const now = evaluateAt(nowMs);
+  const freeNow = freeChanges(now.plan);
+  let wasKept = false;
+  for (let steps = 0, instantMs = nowMs, at = now; steps < MAX_STEPS; steps += 1) {
+    const frozenUntilMs = frozenUntil(at.decision, input.freezes, instantMs);
+    const isKept = frozenUntilMs !== undefined || keeps(at.plan);
+    wasKept ||= isKept;
+    const free = freeChanges(at.plan);
+    if (instantMs > nowMs && (!wasKept || (free !== '' && free !== freeNow))) return instantMs;
+    const nextMs = frozenUntilMs ?? stepAfter(input, instantMs, isKept ? at.plan.untilMs : undefined);
+    if (!Number.isFinite(nextMs)) return undefined;
+    instantMs = nextMs;
+    at = evaluateAt(instantMs);
+  }
+  return undefined;
+}
+
+/** The next boundary, or the end of what keeps the compute as it is, if that is earlier; infinity if there is neither. */
+function stepAfter(
+  { nowMs, nextBoundaryMs, boundaryAfter }: NextChangeInput,
+  instantMs: number,
+  keptUntilMs: number | undefined,
+): number {
+  const boundaryMs = instantMs === nowMs ? nextBoundaryMs : boundaryAfter(instantMs);
+  const ends = [boundaryMs, keptUntilMs].flatMap((ms) => (ms !== undefined && ms > instantMs ? [ms] : []));
+  return Math.min(Number.POSITIVE_INFINITY, ...ends);
+}
+
+function keeps({ waiting }: Plan): boolean {
+  return waiting.some(({ gate }) => KEEPING.has(gate.code));
+}
+
+/** What is wanted and not kept back by people, as a text to compare; empty if that is nothing. */
+function freeChanges({ verdict, why, waiting }: Plan): string {
+  const free = waiting.flatMap(({ why: wanted, gate }) => (KEEPING.has(gate.code) ? [] : [wanted.message]));
+  return [...(verdict === 'act' ? why.map(({ message }) => message) : []), ...free].join('\n');
+}
+
+/** The end of a freeze that stops even raises, or of a hold that keeps all as it is: no boundary before it changes anything. */
+function frozenUntil(
+  { freezes: byPolicy, holds: [newest] }: Decision,
+  freezes: readonly Freeze[],
+  instantMs: number,
+): number | undefined {
+  const isWholeHold = newest?.freeze && !newest.size && newest.suspendTimeoutSeconds === undefined;
+  const ends = [
+    ...byPolicy.flatMap(({ allowRaise, untilMs = Number.POSITIVE_INFINITY }) => (allowRaise ? [] : [untilMs])),
+    ...freezes.flatMap(({ allowRaise, expiresAtMs }) => (allowRaise ? [] : [expiresAtMs])),
+    ...(isWholeHold ? [newest.expiresAtMs] : []),
+  ].filter((endMs) => endMs > instantMs);
+  return ends.length === 0 ? undefined : Math.max(...ends);
+}
