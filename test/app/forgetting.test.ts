@@ -156,7 +156,7 @@ describe('a survey of an account', () => {
 });
 
 describe('a compute that is not listed any more', () => {
-  const none = { project: SHOP, computes: [], unreadable: [] };
+  const none = { project: SHOP, computes: [], unreadable: [], readAtMs: 0 };
 
   it('keeps its record for hours of absence, after which it is forgotten, and both are said', async () => {
     const { context, records, time, events } = aDaemon();
@@ -182,6 +182,16 @@ describe('a compute that is not listed any more', () => {
     time.ms += 1;
     await look();
     expect([...broken.keys()]).toEqual(['ep-other']);
+  });
+
+  it('is not what another daemon has seen since the reading began', async () => {
+    const { context, records, time, events } = aDaemon();
+    time.ms = 10;
+    records.set('ep-one', aRecord({ firstSeenAtMs: 5 }));
+    await recordAbsent(context, LEASE, { ...none, readAtMs: 4 }, new Map(records));
+    expect([records.get('ep-one')?.absentSinceMs, events()]).toEqual([undefined, []]);
+    await recordAbsent(context, LEASE, { ...none, readAtMs: 6 }, new Map(records));
+    expect([records.get('ep-one')?.absentSinceMs, events()]).toEqual([10, ['ebb.compute_absent']]);
   });
 
   it('is not what a listed one is that is not understood', async () => {

@@ -61,22 +61,26 @@ interface AbsentComputesDeps {
   telemetry: Telemetry;
 }
 
+type Reading = Pick<CachedProject, 'project' | 'computes' | 'unreadable' | 'readAtMs'>;
+
 /**
  * Records when computes were first missing in the list, and forgets those that have been missing for long. A listed compute that can't be
- * parsed is not missing.
+ * parsed is not missing, nor is one that another daemon has seen after this reading began.
  */
 export async function recordAbsent(
   deps: AbsentComputesDeps,
   lease: Lease,
-  { project: { projectId }, computes, unreadable }: Pick<CachedProject, 'project' | 'computes' | 'unreadable'>,
+  { project: { projectId }, computes, unreadable, readAtMs }: Reading,
   stored: ReadonlyMap<string, ComputeRecord>,
 ): Promise<void> {
   const present = new Set([...computes, ...unreadable].map(({ computeId }) => computeId));
   // An unreadable entry without an id may be any compute.
   if (present.has(undefined)) return;
   const { fleet, store, clock } = deps;
+  const isMissing = (id: string, record: ComputeRecord) =>
+    !present.has(id) && !isSeenSince(record, readAtMs, clock.now());
   for (const [computeId, record] of stored) {
-    if (present.has(computeId)) continue;
+    if (!isMissing(computeId, record)) continue;
     if (record.absentSinceMs === undefined) {
       await store.putRecord(projectId, computeId, { ...record, absentSinceMs: clock.now() }, lease);
       logAbsent(deps, projectId, computeId);
@@ -93,6 +97,11 @@ export async function recordAbsent(
       logAbsent(deps, projectId, computeId);
     }
   }
+}
+
+/** Returns true if the record was made after an instant; one of a clock that was ahead proves nothing. */
+function isSeenSince({ firstSeenAtMs }: ComputeRecord, instantMs: number, nowMs: number): boolean {
+  return firstSeenAtMs > instantMs && firstSeenAtMs <= nowMs;
 }
 
 function logAbsent({ telemetry }: AbsentComputesDeps, project: string, compute: string): void {
