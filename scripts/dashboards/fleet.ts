@@ -43,7 +43,7 @@ function didForYou(): Panel[] {
     numbers({
       title: 'CU-hours saved in the time range',
       description:
-        'Estimate against what each compute had before ebb, less what was added: a range, since the API does not tell which size autoscaling has chosen.',
+        'Estimate against the baseline of each compute, less what was added: a range, since the API does not tell which size autoscaling has chosen.',
       queries: [
         {
           expr: `(${bound('ebb_estimated_saved_cu_seconds_total')} - ${bound('ebb_estimated_added_cu_seconds_total')}) / 3600`,

@@ -166,7 +166,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, Omit<CommandEntry,
     },
     restore: {
       onlyInHelpAll: true,
-      summary: 'set computes back to what they had before ebb',
+      summary: 'set computes back to their baselines',
       load: async () => (await import('./restore.ts')).restoreCommand(),
     },
     approve: {

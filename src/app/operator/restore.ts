@@ -75,7 +75,7 @@ async function changeAll(
 
 function messageOf({ cancel, now, baselines = [] }: RestoreRequest): string {
   if (cancel) return 'the restore request is withdrawn';
-  const target = baselines.length > 0 ? 'the values of a file' : 'the values from before ebb';
+  const target = baselines.length > 0 ? 'the values of a file' : 'the baseline';
   return `restore to ${target} requested${now ? ', without waiting for sleep' : ''}`;
 }
 

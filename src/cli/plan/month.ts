@@ -73,7 +73,7 @@ function monthText(change: MonthChange | undefined, after: readonly Outlook[], i
   if (!change) return 'A month: no usage data (ebb run collects it, --usage reads it); ebb forecast shows the bounds.';
   const part =
     change.computes < after.length ? ` (${change.computes} of ${after.length} computes have usage data)` : '';
-  const against = isChanged ? 'what was set before ebb (the baselines)' : 'what is set now';
+  const against = isChanged ? 'the baselines (what was set before ebb, or by people since)' : 'what is set now';
   return change.usd
     ? `With these policies it ${savedText(change.usd.saved)} against ${against}: expected ${formatUsd(change.usd.new.mid)}${part}.`
     : `With these policies it ${savedText(change.cuHours, cuHoursText)} against ${against}${part}; price unknown: set plan: in ebb.yaml.`;

@@ -5,7 +5,7 @@
 export const REASONS = {
   window_open: 'an open window of the policy sets the field',
   otherwise: 'no open window sets the field, so the `otherwise` of the policy does',
-  baseline: 'the policy restores what the compute had when ebb first saw it',
+  baseline: 'the policy restores what the compute had when ebb first saw it, or what a person has set since',
   control_group: 'a trial has withdrawn policies from the control group: the field is as it was before the trial',
   outranked: 'the policy sets the field, but another policy has precedence',
   unmatched: 'no policy selects the compute',

@@ -50,7 +50,7 @@ const Otherwise = z
     expected(OTHERWISE),
   )
   .describe(
-    'For each field that no open window sets: values, leave (set nothing), or baseline (what the compute had when ebb first saw it).',
+    'For each field that no open window sets: values, leave (set nothing), or baseline (what the compute had when ebb first saw it, or what a person has set since).',
   );
 
 const SchedulePolicy = mapping({

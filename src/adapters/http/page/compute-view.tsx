@@ -104,7 +104,7 @@ function Facts({ compute }: { compute: ComputeDetailDocument }) {
       <dd>{settingsWords(current)}</dd>
       <dt>Wanted</dt>
       <dd>{settingsWords(compute.desired)}</dd>
-      <dt>Before ebb</dt>
+      <dt>Baseline</dt>
       <dd>{settingsWords(compute.baseline)}</dd>
       <dt>Next</dt>
       <dd>
