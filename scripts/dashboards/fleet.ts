@@ -124,7 +124,7 @@ function now(): Panel[] {
     chart({
       title: 'Computes by status',
       description:
-        'Of the whole fleet, the first that applies: frozen, degraded, held, orphaned, unmatched, observed, enforced.',
+        'Of the whole fleet, the first that applies: frozen, not_loaded, degraded, held, orphaned, unmatched, observed, enforced.',
       queries: [{ expr: 'max by (status) (ebb_computes)', legend: '{{status}}' }],
       stacked: true,
       width: 24,

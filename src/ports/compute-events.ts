@@ -59,7 +59,10 @@ export type ComputeEvent =
 /** Gets every event, in order, once. Must not throw. */
 export type ReportEvent = (event: ComputeEvent) => void;
 
-/** The status of a compute. `orphaned`: ebb has changed it, and no policy selects it any more. */
+/**
+ * The status of a compute. `orphaned`: ebb has changed it, and no policy selects it any more. `not_loaded`: the policies of its team are not
+ * in effect, as they are staged at a first start or can't be read.
+ */
 export const COMPUTE_STATUSES = [
   'enforced',
   'observed',
@@ -68,5 +71,6 @@ export const COMPUTE_STATUSES = [
   'frozen',
   'orphaned',
   'degraded',
+  'not_loaded',
 ] as const;
 export type ComputeStatus = (typeof COMPUTE_STATUSES)[number];

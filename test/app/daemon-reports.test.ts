@@ -129,6 +129,11 @@ it('what every staged part would disconnect is told, so that ebb approve has its
   daemonOf(store, { sets });
   const [report] = await readReports(store, NOON);
   expect(report?.staged_sets?.map(({ disconnected }) => disconnected)).toEqual([0, 0, 0, 0, 0]);
+  const found = await status({ store, now: async () => NOON } as unknown as OperatorParts);
+  const staged = found.ok ? describeStatus(found.value).filter((line) => line.startsWith('staged: ')) : [];
+  expect(staged.map((line) => /ebb approve (\d+)$/.exec(line)?.[1])).toEqual(
+    [0, 1, 2, 3, 4].map((team) => `${team}`.repeat(64)),
+  );
 });
 
 it('the status from the store says which policies a daemon cannot read, in lines of bounded length', async () => {

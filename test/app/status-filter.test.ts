@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { StatusQuery } from '../../src/adapters/http/api/bodies.ts';
+import { statusOf } from '../../src/app/evaluate-project/compute-status.ts';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
 import type { OperatorParts } from '../../src/app/operator/parts.ts';
 import { status } from '../../src/app/operator/status.ts';
@@ -7,10 +8,12 @@ import { openBudgets } from '../../src/app/usage/budget-store.ts';
 import { keepSummary } from '../../src/app/usage/cost-summary.ts';
 import { describeStatus } from '../../src/cli/status.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
+import type { Policy } from '../../src/domain/policy/policy.ts';
+import { unloadedPart } from '../../src/domain/policy/team-parts.ts';
 import type { BudgetState } from '../../src/domain/spend/state.ts';
 import type { CostsDocument } from '../../src/ports/cost-documents.ts';
 import type { FleetFilter } from '../../src/ports/status-page.ts';
-import { aBudget, aCompute, aHold, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+import { aBudget, aCompute, aFreeze, aHold, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { aSelector } from '../support/selectors.ts';
 
@@ -67,6 +70,23 @@ it('is of all computes, or of those of an owner, or of those that a selector mat
   expect(await shown({ select, owner: 'team-api' })).toEqual([1, ['ep-api-eu']]);
   expect(await shown({ q: 'eu' })).toEqual([2, ['ep-web-eu', 'ep-api-eu']]);
   expect(await shown({ policy: 'web', status: 'held' })).toEqual([0, []]);
+});
+
+it('is frozen where somebody froze a compute, and not where its team has no policies in effect yet', () => {
+  const compute = aCompute({ projectName: 'web-eu' });
+  const record = aRecord();
+  const of = (...given: Policy[]) => {
+    const about = { compute, record, mode: 'enforce', projectBusy: false, nowMs: NOW_MS } as const;
+    return { compute, record, ...evaluate({ ...about, policies: compiled(...given) }) };
+  };
+  const staged = unloadedPart({ name: 'web', projects: ['web-*'] }).policies;
+  const seen = (evaluatedCompute: ReturnType<typeof of>, byPerson = false) =>
+    statusOf({ mode: 'enforce' }, evaluatedCompute, () => byPerson);
+  expect([seen(of(...staged)), seen(of(...staged), true), seen(of(...staged, aFreeze()))]).toEqual([
+    'not_loaded',
+    'frozen',
+    'frozen',
+  ]);
 });
 
 it('has decisions of the computes that a filter matches, among the newest thousand', async () => {

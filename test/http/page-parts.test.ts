@@ -4,7 +4,7 @@ import { costView } from '../../src/adapters/http/page/cost-view.tsx';
 import { DecisionList } from '../../src/adapters/http/page/decisions.tsx';
 import { fleetLink } from '../../src/adapters/http/page/fleet-filters.tsx';
 import { HoldList } from '../../src/adapters/http/page/hold-form.tsx';
-import { Guards } from '../../src/adapters/http/page/notices.tsx';
+import { Guards, Notices } from '../../src/adapters/http/page/notices.tsx';
 import { Overview } from '../../src/adapters/http/page/overview.tsx';
 import { Message } from '../../src/adapters/http/page/parts.tsx';
 import { runbookView } from '../../src/adapters/http/page/small-views.tsx';
@@ -132,6 +132,15 @@ describe('texts of the page', () => {
     expect(String(page)).toMatch(/<path class="fan" d="M[\d. L]+Z"/);
     expect(String(page)).toContain('href="/?sort=next&amp;owner=%3Cteam%3E"');
   });
+});
+
+it('each staged set is shown with its hash, also those of teams', () => {
+  const staged_teams = ['web', 'api'].map((owner) => ({ owner, hash: owner, message: `ebb approve ${owner}` }));
+  const staged = { hash: 'all', message: 'ebb approve all' };
+  const status = { ...QUIET, staged, staged_teams } as unknown as StatusDocument;
+  expect(textOf(Notices({ status, now: NOW })).match(/ebb approve [a-z]+/g)).toEqual(
+    ['all', 'web', 'api'].map((hash) => `ebb approve ${hash}`),
+  );
 });
 
 it('an owner is shown guards of their own, and others that were asked of their computes', () => {

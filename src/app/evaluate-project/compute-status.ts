@@ -2,6 +2,7 @@ import { type Compute, hasSettings } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
+import { isNotLoaded } from '../../domain/policy/team-parts.ts';
 import type { ComputeStatus } from '../../ports/compute-events.ts';
 import type { Mode } from './evaluate.ts';
 
@@ -11,13 +12,14 @@ export function frozenTest(freezes: readonly Freeze[], nowMs: number): (compute:
   return (compute) => tests.some((test) => test(compute));
 }
 
-/** Returns the status of a compute: the first that applies of frozen, degraded, held, orphaned, unmatched, observed, enforced. */
+/** Returns the status of a compute: the first that applies of frozen, not_loaded, degraded, held, orphaned, unmatched, observed, enforced. */
 export function statusOf(
   { mode }: { mode: Mode },
   { compute, decision, plan, record }: EvaluatedCompute,
   isFrozen: (compute: Compute) => boolean,
 ): ComputeStatus {
-  if (decision.freezes.length > 0 || isFrozen(compute)) return 'frozen';
+  if (isFrozen(compute) || decision.freezes.some(({ policy }) => !isNotLoaded(policy))) return 'frozen';
+  if (decision.freezes.length > 0) return 'not_loaded';
   if (gatesOf(plan).includes('degraded')) return 'degraded';
   if (decision.holds.length > 0) return 'held';
   if (!decision.matched) {

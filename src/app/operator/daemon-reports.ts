@@ -16,10 +16,9 @@ import { apiLimitsDocument, countWaiting, type FleetDeps, factsDocument, herdDoc
 const FORGOTTEN_AFTER_MS = DAY_MS;
 
 /** Limits of a report. The daemon's own page shows everything. */
-/** `ebb approve` finds in them the number of computes to confirm. */
+/** Each has the hash for `ebb approve` in its message, and the number of computes to confirm. */
 const MOST_STAGED_SETS = 100;
 const MOST_UNMET = 8;
-const MOST_STAGED = 3;
 const MOST_PROBLEMS = 8;
 const MOST_FACTS = 24;
 const MOST_LIMITS = 8;
@@ -62,6 +61,7 @@ function documentOf(deps: ReportDeps): DaemonDocument {
   const { clock, mode, version, leaderLease, rules, sets } = deps;
   const blocked = mode === 'enforce' ? deps.blocked() : 'staged';
   const mayTakeOver = blocked === undefined || (blocked === 'superseded' && !sets.takeOver);
+  const staged = stagedSets(deps).slice(0, MOST_STAGED_SETS);
   const cut = (text: string) => text.slice(0, MOST_CHARACTERS);
   return {
     host: `${hostname()}:${process.pid}`,
@@ -72,12 +72,8 @@ function documentOf(deps: ReportDeps): DaemonDocument {
     set_hash: rules.current.policies.set.hash,
     decision_hash: blocked === undefined ? currentIdentity(deps).decisionHash : null,
     generation: mayTakeOver ? (sets.generation ?? null) : null,
-    staged: stagedSets(deps)
-      .slice(0, MOST_STAGED)
-      .map(({ message }) => cut(message)),
-    staged_sets: stagedSets(deps)
-      .slice(0, MOST_STAGED_SETS)
-      .map(({ hash, impact: { disconnected } }) => ({ hash, disconnected })),
+    staged: staged.map(({ message }) => message),
+    staged_sets: staged.map(({ hash, impact: { disconnected } }) => ({ hash, disconnected })),
     policy_problems: policyProblems(deps).slice(0, MOST_PROBLEMS).map(cut),
     waiting: countWaiting(deps),
     unmet_headroom: unmetOf(deps)

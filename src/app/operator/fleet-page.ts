@@ -318,5 +318,5 @@ function rankOf({ evaluatedCompute, status }: ComputeWithStatus): number {
   if (gatesOf(plan).includes('fight_stopped')) return 1;
   if (plan.verdict === 'act') return 2;
   if (plan.verdict === 'wait') return 3;
-  return { frozen: 4, held: 4, orphaned: 5, enforced: 6, observed: 6, unmatched: 7 }[status];
+  return { frozen: 4, not_loaded: 4, held: 4, orphaned: 5, enforced: 6, observed: 6, unmatched: 7 }[status];
 }

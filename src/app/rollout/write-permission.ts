@@ -1,6 +1,6 @@
 import type { Reason, ReasonCode } from '../../domain/compute/reasons.ts';
 import { DECISION_VERSION } from '../../domain/evaluate/decision-version.ts';
-import { NO_TEAM } from '../../domain/policy/team-parts.ts';
+import { isUnloaded, NO_TEAM, teamPart } from '../../domain/policy/team-parts.ts';
 import type { Caller } from '../../ports/operator.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -138,9 +138,15 @@ export interface StagedSet {
   impact: DisruptionImpact;
 }
 
+/** What is in effect until a set is approved. A team that has had none since the start has only the freeze of a part that is not loaded. */
+function staysCurrent({ current: { policies } }: CurrentRules, team: string): string {
+  if (team === NO_TEAM) return `${shortHash(policies.set.hash)} stays current`;
+  if (isUnloaded(teamPart(policies.set, team))) return `nothing is written to computes of ${team}`;
+  return `the current policies of ${team} stay in effect`;
+}
+
 /** Returns everything that waits for `ebb approve`, the part of no team first. */
 export function stagedSets({ sets, rules }: SetsDeps): StagedSet[] {
-  const current = shortHash(rules.current.policies.set.hash);
   const candidates = [
     ...partStates(sets).map(([team, { candidate }]) => [team, candidate] as const),
     [NO_TEAM, sets.takeOver] as const,
@@ -152,10 +158,8 @@ export function stagedSets({ sets, rules }: SetsDeps): StagedSet[] {
     const { disconnected, computes } = candidate.impact;
     const bySettings = hash === setHash ? '' : ', by other settings or another release,';
     const what = `policy set ${shortHash(setHash)}${team === NO_TEAM ? '' : ` of ${team}`}${bySettings}`;
-    const staysCurrent =
-      team === NO_TEAM ? `${current} stays current` : `the current policies of ${team} stay in effect`;
     const isBlocked = sets.generation === undefined || candidate === sets.takeOver;
-    const meanwhile = isBlocked ? 'nothing is written' : staysCurrent;
+    const meanwhile = isBlocked ? 'nothing is written' : staysCurrent(rules, team);
     const message = `${what} would disconnect ${disconnected} of ${computes} computes at once: it is staged, and ${meanwhile}; to make it current: ebb approve ${hash}`;
     return [{ team, hash, message, impact: candidate.impact }];
   });

@@ -63,7 +63,7 @@ export function unloadedTeamOf(
 }
 
 /** True for the policy of an {@link unloadedPart}. */
-export function isNotLoaded({ name, file, team }: Policy): boolean {
+export function isNotLoaded({ name, file, team }: Pick<Policy, 'name' | 'file' | 'team'>): boolean {
   return file === 'ebb.yaml' && name === `${team}/not-loaded`;
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Freeze } from '../../../src/domain/overrides/freezes.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
+import { unloadedPart } from '../../../src/domain/policy/team-parts.ts';
 import {
   aCompute,
   aFreeze,
@@ -81,6 +82,15 @@ describe('a freeze', () => {
     expect(planWith([raising, freeze], { nowMs: opens - 1 }).verdict).toBe('act');
     expect(until([raising, aFreeze()])).toEqual(['frozen', undefined]);
     expect(planWith([raising, aFreeze()]).reasons.at(-1)?.message).toBe('freeze freezes this compute');
+  });
+
+  it('of a team without policies in effect says so, since nobody froze anything', () => {
+    const [notLoaded] = unloadedPart({ name: 'web', projects: ['*'] }).policies;
+    const { heldBy, reasons } = planWith([raising, notLoaded as Policy]);
+    expect(heldBy).toEqual(['frozen']);
+    expect(reasons.at(-1)?.message).toBe(
+      "the policies of web are staged or can't be read, and it has no others: nothing is written",
+    );
   });
 
   it('may let raises pass, and nothing else', () => {

@@ -15,7 +15,7 @@ const ORDER_WORDS: Record<(typeof FLEET_ORDERS)[number], string> = {
   size: 'largest first',
   next: 'next change first',
 };
-const STATUSES = ['enforced', 'observed', 'held', 'frozen', 'degraded', 'orphaned', 'unmatched'];
+const STATUSES = ['enforced', 'observed', 'held', 'frozen', 'not_loaded', 'degraded', 'orphaned', 'unmatched'];
 
 interface FiltersProps {
   query: FleetQuery;

@@ -31,11 +31,11 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
           . To end it: <code>ebb unfreeze {freeze.id}</code>
         </Notice>
       ))}
-      {staged && (
+      {[staged ?? [], status.staged_teams].flat().map(({ message }) => (
         <Notice kind="warn" title="A policy set is staged">
-          <Message text={staged.message} />
+          <Message text={message} />
         </Notice>
-      )}
+      ))}
       {problems?.map((problem) => (
         <Notice kind="bad" title="Policies">
           {problem}

@@ -31,7 +31,7 @@ export function Message({ text }: { text: string }) {
 }
 
 export function Badge({ kind }: { kind: string }) {
-  return <span class={`badge ${kind}`}>{kind}</span>;
+  return <span class={`badge ${kind}`}>{kind.replaceAll('_', ' ')}</span>;
 }
 
 /** A path with a query of the parameters that have a value. */

@@ -1,5 +1,6 @@
 import { valueOfGroup } from '../../compute/compute.ts';
 import type { Hold } from '../../overrides/holds.ts';
+import { isNotLoaded } from '../../policy/team-parts.ts';
 import { isFightStopped } from '../../records/fights.ts';
 import { isoInstant } from '../../time/units.ts';
 import type { Change } from '../change.ts';
@@ -12,6 +13,10 @@ export const freeze: Gate = ({ change, decision, freezes = [] }) => {
   const byPolicy = decision.freezes.find(stopsChange);
   if (byPolicy) {
     const { policy, untilMs } = byPolicy;
+    if (isNotLoaded(policy)) {
+      const message = `the policies of ${policy.team} are staged or can't be read, and it has no others: nothing is written`;
+      return { code: 'frozen', message };
+    }
     const until = untilMs === undefined ? '' : ` until ${isoInstant(untilMs)}`;
     const isAssumed = decision.trace.some((step) => step.code === 'selection_unknown' && step.policy === policy);
     const assumed = isAssumed ? ': it may select it, but its branch or the name of its project is not known' : '';
