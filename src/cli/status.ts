@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { countedComputes } from '../common/names.ts';
+import { counted, countedComputes } from '../common/names.ts';
 import { printable } from '../common/safe-text.ts';
 import { formatUsd } from '../domain/compute/cost.ts';
 import { amountText, stepText } from '../domain/spend/terms.ts';
@@ -178,9 +178,9 @@ const WHY_UNKNOWN = {
 };
 
 /** This month's cost, one line for each owner; empty while nothing was measured. */
-function costLines(costs: Status['costs']): string[] {
+export function costLines(costs: Status['costs']): string[] {
   if (costs === null) return [];
-  const { owners, total, from, known_until: until } = costs;
+  const { owners, total, from, known_until: until, unread_projects: unread = 0 } = costs;
   const shown = owners.slice(0, MOST_OWNERS).map((one) => `  ${printable(one.owner)}: ${costText(one)}`);
   const more = owners.length > MOST_OWNERS ? [`  and ${owners.length - MOST_OWNERS} more: ebb cost`] : [];
   const anomalies = owners.flatMap(({ owner, anomaly }) =>
@@ -193,6 +193,7 @@ function costLines(costs: Status['costs']): string[] {
   return [
     ...anomalies,
     `compute since ${from.slice(0, 10)} (${until < from ? 'nothing known yet' : `known until ${until.slice(0, 16)}Z`}): ${costText(total)}`,
+    ...(unread > 0 ? [`  by owner without ${counted(unread, 'project')} not read yet:`] : []),
     ...shown,
     ...more,
     ...savedLines(costs.would_have_saved ?? null),

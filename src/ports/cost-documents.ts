@@ -63,6 +63,8 @@ export const CostsDocument = z
     /** Most CU-hours first. */
     owners: z.array(OwnerCostsDocument),
     total: z.object(sums),
+    /** Projects whose owner is not known yet, as after a first start: sums by owner lack them. Absent: none. */
+    unread_projects: z.number().exactOptional(),
     /** In observe mode: the saving that enforcing would have made; null otherwise. */
     would_have_saved: CounterfactualDocument.nullable(),
   })

@@ -28,7 +28,7 @@ export const USAGE_METRICS = {
   },
   ebb_cost_month_to_date_usd: {
     type: 'gauge',
-    help: 'US dollars for the measured compute of this billing month, where prices are known; without storage and transfer.',
+    help: 'US dollars for the measured compute of this billing month, where prices are known; without storage and transfer. The owner `not read yet` has what other owners still lack after a first start.',
     labels: OF_OWNER,
   },
   ebb_cost_month_projected_usd: {

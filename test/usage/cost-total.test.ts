@@ -3,6 +3,7 @@ import { costSummary } from '../../src/app/usage/cost-summary.ts';
 import type { MonthCosts } from '../../src/app/usage/month-costs.ts';
 import type { CostReport } from '../../src/cli/cost/report.ts';
 import { costText } from '../../src/cli/cost.ts';
+import { costLines } from '../../src/cli/status.ts';
 import { addLine, type BillLine } from '../../src/domain/usage/bill.ts';
 
 /** Each rounds down by itself; together they are a cent more. */
@@ -14,7 +15,9 @@ const month = { fromMs: 0, toMs: 1, untilMs: 1 };
 
 describe('what a month has cost', () => {
   it('has one total, in one form, in `ebb cost` and in what status and page show', () => {
-    const costs = [{ account: 'main', month, knownUntilMs: 1, owners: lines, total: {} }] as unknown as MonthCosts[];
+    const costs = [
+      { account: 'main', month, knownUntilMs: 1, lines: [], owners: lines, total: {} },
+    ] as unknown as MonthCosts[];
     expect(costSummary(costs, 1)?.total).toMatchObject({ usd: 3820.03, cu_hours: 30 });
     const total: BillLine = { name: 'total', cuSeconds: 0, usd: 0, unknownHours: 0 };
     for (const line of lines) addLine(total, line);
@@ -25,7 +28,17 @@ describe('what a month has cost', () => {
 
   it('has no total without the price of a part', () => {
     const owners = [...lines, { name: 'team-new', cuSeconds: 0, usd: undefined, unknownHours: 0 }];
-    const costs = [{ account: 'main', month, knownUntilMs: 1, owners, total: {} }] as unknown as MonthCosts[];
+    const costs = [
+      { account: 'main', month, knownUntilMs: 1, lines: [], owners, total: {} },
+    ] as unknown as MonthCosts[];
     expect(costSummary(costs, 1)?.total.usd).toBeNull();
+  });
+
+  it('says of how many projects the owner is not known', () => {
+    const unread = ['one', 'two', 'two'].map((projectId) => ({ ...lines[0], name: 'not read yet', projectId }));
+    const costs = { account: 'main', month, knownUntilMs: 1, lines: unread, owners: lines, total: {} };
+    const summary = costSummary([costs] as unknown as MonthCosts[], 1);
+    expect(summary?.unread_projects).toBe(2);
+    expect(costLines(summary ?? null)).toContain('  by owner without 2 projects not read yet:');
   });
 });

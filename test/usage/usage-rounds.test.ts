@@ -84,6 +84,7 @@ describe('the rounds of the leader', () => {
     await firstRound(rounds);
     const before = await owners();
     expect(Object.keys(before).toSorted()).toEqual(['not read yet', 'unattributed']);
+    expect(await readSummary(rounds.store)).toMatchObject({ unread_projects: 3 });
     const { calls } = rounds.api;
     rounds.unread.clear();
     named('one', 'shop-one');
@@ -91,6 +92,7 @@ describe('the rounds of the leader', () => {
     const read = await owners();
     expect(Object.keys(read).toSorted()).toEqual(['shop', 'unattributed', 'unowned']);
     expect((read.shop ?? 0) + (read.unowned ?? 0)).toBeCloseTo(before['not read yet'] ?? 0, 1);
+    expect(await readSummary(rounds.store)).not.toHaveProperty('unread_projects');
     const gauge = rounds.gauges.get('ebb_cost_month_to_date_usd main shop');
     expect(gauge).toBeCloseTo(read.shop ?? 0, 2);
     named('one', 'other');
@@ -98,6 +100,29 @@ describe('the rounds of the leader', () => {
     expect(Object.keys(await owners()).toSorted()).toEqual(['unattributed', 'unowned']);
     expect(rounds.api.calls).toBe(calls);
     await rounds.rounds.close();
+  });
+
+  it('attribute after a restart by the computes that were last known, until they are read again', async () => {
+    const rules = currentRules();
+    rules.current.costs = { ...rules.current.costs, owners: [['one/*', 'shop']] };
+    const start = (store?: Rounds['store']) => {
+      const rounds = startRounds(undefined, rules, store);
+      for (const projectId of ['one', 'two', 'three']) {
+        const compute = aCompute({ projectId, projectName: projectId, computeId: `ep-${projectId}` });
+        rounds.computes.set(projectId, [compute]);
+      }
+      return rounds;
+    };
+    const rounds = start();
+    await firstRound(rounds);
+    const before = await readSummary(rounds.store);
+    expect(before?.owners.map(({ owner }) => owner)).toContain('shop');
+    await rounds.rounds.close();
+    const again = start(rounds.store);
+    for (const id of ['one', 'two', 'three']) again.unread.add(id);
+    await firstRound(again);
+    expect(await readSummary(again.store)).toEqual(before);
+    await again.rounds.close();
   });
 
   it('read once an hour, and only while they lead', async () => {
@@ -386,5 +411,32 @@ describe('the digest of a week', () => {
     expect([await told('web'), await told('ops')]).toEqual([web, all]);
     expect([...rounds.failures, ...next.failures]).toEqual([]);
     await next.rounds.close();
+  });
+
+  it('waits after a first start until all projects are read, an hour at most, and then says what is missing', async () => {
+    const ofBranches = currentRules();
+    const costs = { ...NO_COSTS, owners: [['*/*', 'team-web']] as const };
+    ofBranches.current = { ...rules.current, costs };
+    const rounds = startRounds(undefined, ofBranches);
+    const { store, world } = rounds;
+    const told = async () =>
+      (await store.outbox({ receiver: 'ops', state: 'waiting', limit: 9 })).map(({ body }) =>
+        String(JSON.parse(body).text),
+      );
+    for (const [id, computes] of [
+      ['one', 1],
+      ['two', 0],
+    ] as const)
+      rounds.computes.set(id, computes === 0 ? [] : [aCompute({ projectId: id, projectName: id })]);
+    rounds.unread.add('three');
+    passTo(world, monday + 9 * HOUR_MS);
+    await firstRound(rounds);
+    expect(await told()).toEqual([]);
+    passTo(world, monday + 10 * HOUR_MS);
+    await rounds.tick();
+    const texts = await told();
+    expect(texts.join()).toContain('without what it has of 1 project not read yet');
+    expect(texts.join()).not.toContain(', not read yet:');
+    await rounds.rounds.close();
   });
 });

@@ -1,5 +1,6 @@
 /** This month's cost as all pages and commands show it. The leader stores it for the other daemons and for commands. */
 import { type Estimate, mapEstimate, ZERO } from '../../domain/estimate.ts';
+import { NOT_READ } from '../../domain/policy/owners.ts';
 import { type Amount, times, weakestFigure } from '../../domain/recommend/saving.ts';
 import { sum, toHundredths } from '../../domain/sum.ts';
 import { isoInstant } from '../../domain/time/units.ts';
@@ -21,6 +22,7 @@ export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDoc
   // Sums unrounded values, so that they equal those of `ebb cost`.
   const parts = all.flatMap(({ owners: own }) => own);
   const { month } = first;
+  const unread = unreadProjects(all);
   return {
     at: isoInstant(nowMs),
     from: isoInstant(month.fromMs),
@@ -34,8 +36,15 @@ export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDoc
       projected_usd: projectedSum(all.map(({ total }) => total.projectedUsd ?? null)),
       ...notProjected(all.map(({ total }) => total.notProjected)),
     },
+    ...(unread > 0 && { unread_projects: unread }),
     would_have_saved: savedDocument(all),
   };
+}
+
+/** The number of projects with usage whose owner is not known yet. */
+export function unreadProjects(all: readonly Pick<MonthCosts, 'lines'>[]): number {
+  const unread = all.flatMap(({ lines }) => lines).filter(({ name }) => name === NOT_READ);
+  return new Set(unread.map(({ projectId }) => projectId)).size;
 }
 
 /** An owner's part of a summary, without the saving that enforcing would have made, which is stored in total only. */

@@ -3,6 +3,7 @@ import type { AwakeHistory } from '../../domain/awake/intervals.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { groupBy } from '../../domain/grouping.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import { NOT_READ } from '../../domain/policy/owners.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import { addLine, type BillLine, billOf, dailyLines } from '../../domain/usage/bill.ts';
 import { type BillingMonth, billingMonth, priceAt } from '../../domain/usage/month.ts';
@@ -175,7 +176,8 @@ function ownersIn(
         ...line,
         ...projectedUsdOf(line, days, month),
         ...(typeof shown === 'object' && { projectedCuSeconds: shown }),
-        ...(anomaly && { anomaly }),
+        // Of whoever happens not to be read yet nothing is usual.
+        ...(anomaly && line.name !== NOT_READ && { anomaly }),
       };
     }),
   };

@@ -56,6 +56,8 @@ export function namesOf({ account, projectId, name: projectName, nameUnknown }: 
 /** Stores the present names of projects and computes. Returns all stored names, including those of deleted ones. */
 export async function rememberIdentities(deps: SpendersDeps): Promise<Identities> {
   const [projects, computes] = [listedProjects(deps), computesOf(deps)];
+  const unread = unreadProjects(deps);
+  const isListed = ({ account }: Organization) => deps.fleet.listComparedAtMonotonicMs.has(account);
   const all: Identities = { projects: [], computes: [] };
   for (const organization of organizationsNow(deps)) {
     const ids = new Set(organization.projectIds);
@@ -63,6 +65,7 @@ export async function rememberIdentities(deps: SpendersDeps): Promise<Identities
       projects: projects.filter(({ projectId }) => ids.has(projectId)),
       computes: computes.filter(({ projectId }) => ids.has(projectId)),
       units: await usageAccount(deps.store, organization).units(),
+      isUnread: (projectId) => !isListed(organization) || unread.has(projectId),
     });
     all.projects.push(...identities.projects);
     all.computes.push(...identities.computes);
@@ -138,13 +141,19 @@ export async function readIdentities(store: StoredUsage, place: Place): Promise<
 }
 
 /**
- * Stores the present projects and computes, deletes units that neither exist nor have usage, and returns all stored ones. A project whose name
+ * Stores the present projects and computes, deletes units that neither exist nor have usage nor are unread, and returns all stored ones. A project whose name
  * can't be read keeps its last name.
  */
 async function keepIdentities(
   store: UsageStore,
   place: Place,
-  now: { projects: readonly Project[]; computes: readonly ComputeIdentity[]; units: readonly UsageUnit[] },
+  now: {
+    projects: readonly Project[];
+    computes: readonly ComputeIdentity[];
+    units: readonly UsageUnit[];
+    /** True of projects whose computes are not known now: what is stored of them stays. */
+    isUnread(projectId: string): boolean;
+  },
 ): Promise<Identities> {
   const all = await readAll(store, place);
   const changed = new Map<string, Uint8Array>();
@@ -156,7 +165,9 @@ async function keepIdentities(
     changed.set(unit, new TextEncoder().encode(text));
   }
   const withUsage = new Set(now.units.flatMap((unit) => [unitName(unit), unit.projectId]));
-  const obsolete = [...all.keys()].filter((unit) => !current.has(unit) && !withUsage.has(unit));
+  const isGone = (unit: string) =>
+    !current.has(unit) && !withUsage.has(unit) && !now.isUnread(unitNamed(unit).projectId);
+  const obsolete = [...all.keys()].filter(isGone);
   for (const unit of obsolete) all.delete(unit);
   await store.putUsage(identitiesKey(place), changed);
   await store.deleteUsage(identitiesKey(place), obsolete);

@@ -1,8 +1,10 @@
 /** The leader sends the receivers of each owner a weekly digest: changes, costs and savings. */
 import { digestOf, digestWeek, type WeekOfOwner } from '../../domain/notifications/digest.ts';
+import { NOT_READ } from '../../domain/policy/owners.ts';
 import { NOTHING, plus } from '../../domain/recommend/saving.ts';
 import { tookEffect } from '../../domain/records/history.ts';
 import type { Span } from '../../domain/time/span.ts';
+import { HOUR_MS } from '../../domain/time/units.ts';
 import { type BillLine, billOf, UNATTRIBUTED } from '../../domain/usage/bill.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
 import type { UsageUnit } from '../../domain/usage/usage.ts';
@@ -11,10 +13,14 @@ import type { CostRules } from '../../ports/rules.ts';
 import type { Store } from '../../ports/store.ts';
 import { outboxEntries } from '../notifications/notify.ts';
 import type { CurrentRules } from '../rules.ts';
+import { unreadProjects } from './cost-summary.ts';
 import { addUnderName, type MonthCosts, pricesOf, projectsOf } from './month-costs.ts';
 import { type Organization, usageAccount } from './usage-account.ts';
 
 const PAGE = 1000;
+
+/** After a first start, digests wait this long at most until the owners of all projects are known, in milliseconds. */
+const LONGEST_WAIT_MS = HOUR_MS;
 
 export interface WeeklyDigestDeps {
   store: Store;
@@ -37,27 +43,35 @@ export function createWeeklyDigest({
   rules,
 }: WeeklyDigestDeps): (spendingNow: () => Spending) => Promise<void> {
   let doneMs = Number.NEGATIVE_INFINITY;
+  let startedMs: number | undefined;
   return async (spendingNow) => {
     const { notify, costs } = rules.current;
     const week = digestWeek(clock.now());
     if (week.toMs <= doneMs || notify.receivers.length === 0) return;
-    const owners = await ownersOfWeek(store, spendingNow(), { week, costs });
+    const spending = spendingNow();
+    startedMs ??= clock.now();
+    const unread = unreadProjects(spending.months);
+    if (unread > 0 && clock.now() < startedMs + LONGEST_WAIT_MS) return;
+    const owners = await ownersOfWeek(store, spending, { week, costs, unread });
     const digests = owners.map((one) => digestOf(one, week));
     await store.appendOutbox(outboxEntries(notify, digests));
     doneMs = week.toMs;
   };
 }
 
+/** What stands for owners in sums. */
+const NOBODY: ReadonlySet<string> = new Set([UNATTRIBUTED, NOT_READ]);
+
 /** Every owner with changes or usage in the week. */
 async function ownersOfWeek(
   store: Store,
   { organizations, ownerOf, months }: Spending,
-  { week, costs }: { week: Span; costs: CostRules },
+  { week, costs, unread }: { week: Span; costs: CostRules; unread: number },
 ): Promise<WeekOfOwner[]> {
   const changed = await changesOf(store, week);
   const used = new Map<string, BillLine>();
   for (const one of organizations) await addUsage(used, { store, organization: one, ownerOf, week, costs });
-  for (const [owner, { cuSeconds }] of used) if (cuSeconds === 0 || owner === UNATTRIBUTED) used.delete(owner);
+  for (const [owner, { cuSeconds }] of used) if (cuSeconds === 0 || NOBODY.has(owner)) used.delete(owner);
   const saved = months.flatMap(({ counterfactual = [] }) => counterfactual);
   return [...new Set([...changed.keys(), ...used.keys()])].sort().map((owner) => {
     const { changes = 0, restarts = 0, computes } = changed.get(owner) ?? {};
@@ -70,6 +84,7 @@ async function ownersOfWeek(
       restarts,
       computes: computes?.size ?? 0,
       ...(line && { cost: { cuHours: line.cuSeconds / 3600, usd: line.usd, unknownHours: line.unknownHours } }),
+      ...(unread > 0 && { unreadProjects: unread }),
       ...(own.length > 0 && { wouldHaveSaved: { low: low / 3600, high: high / 3600 } }),
     };
   });

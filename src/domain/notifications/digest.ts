@@ -25,6 +25,8 @@ export interface WeekOfOwner {
     /** Hours of projects without known usage; they are not in the sums. */
     unknownHours: number;
   };
+  /** Projects with usage whose owner was not known yet; absent: none. They may be the owner's. */
+  unreadProjects?: number;
   /** CU-hours that enforce mode would have saved in the last two weeks; absent if unknown. */
   wouldHaveSaved?: Range;
 }
@@ -58,12 +60,13 @@ function describeChanges({ changes, restarts, computes }: WeekFacts): string {
   return `${parts.join(' and ')} of ${pluralize(computes, 'compute')}`;
 }
 
-function describeCost({ cost }: WeekFacts): string {
-  if (!cost) return 'cost: unknown';
+function describeCost({ cost, unreadProjects: unread = 0 }: WeekFacts): string {
+  const partial = unread > 0 ? `, without what it has of ${pluralize(unread, 'project')} not read yet` : '';
+  if (!cost) return `cost: unknown${partial}`;
   const { cuHours, usd, unknownHours } = cost;
   const price = usd === undefined ? 'price unknown' : formatUsd(usd);
   const missing = unknownHours > 0 ? `, without ${pluralize(Math.round(unknownHours), 'hour')} of unknown usage` : '';
-  return `cost: ${cuHours.toFixed(1)} CU-hours (${price})${missing}`;
+  return `cost: ${cuHours.toFixed(1)} CU-hours (${price})${missing}${partial}`;
 }
 
 function describeSaved({ wouldHaveSaved: saved }: WeekFacts): string {

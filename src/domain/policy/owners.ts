@@ -11,7 +11,7 @@ import { isNotLoaded } from './team-parts.ts';
 /** The owner of units that have none. */
 export const UNOWNED = 'unowned';
 
-/** The owner of units in a project whose computes have not been read yet: they may determine the owner. */
+/** The owner of units in a project whose computes were never read: they may determine the owner. */
 export const NOT_READ = 'not read yet';
 
 /** A glob on ids and names of projects, or on `PROJECT/BRANCH`, with the value for matches. */
@@ -31,7 +31,7 @@ export interface KnownProjects {
   projects?: Iterable<ProjectNames>;
   /** Deleted computes; their usage stays with their last owner. */
   past?: readonly ComputeIdentity[];
-  /** Ids of projects whose computes have not been read yet. */
+  /** Ids of projects whose computes this process has not read yet. */
   unread?: ReadonlySet<string>;
 }
 
@@ -40,7 +40,7 @@ export interface KnownProjects {
  * that select one of its computes at any age, the one with the highest priority; otherwise the team whose
  * files can't be read and whose scope it is in; otherwise {@link UNOWNED}. A unit without computes
  * belongs to the owner of its deleted ones or, if these are unknown, of its whole project. Units of a project that has not been read
- * are {@link NOT_READ}, unless a rule on projects alone decides.
+ * belong to the owner of its last known computes. Without these they are {@link NOT_READ}, unless a rule on projects alone decides.
  */
 export function ownersOf(
   options: {
@@ -59,7 +59,8 @@ export function ownersOf(
     const present = presentOf.get(projectId) ?? [];
     const project = present[0] ?? projectOf.get(projectId) ?? pastOf.get(projectId)?.[0];
     const projectNames = project ? [projectId, project.projectName] : [projectId];
-    if (unread?.has(projectId)) return (rulesNameProjectsOnly && ownerBy(projectNames, [])) || NOT_READ;
+    if (unread?.has(projectId) && !pastOf.has(projectId))
+      return (rulesNameProjectsOnly && ownerBy(projectNames, [])) || NOT_READ;
     const isInUnit = (compute: ComputeIdentity) => branchId === null || compute.branchId === branchId;
     const presentOfUnit = present.filter(isInUnit);
     const ofUnit = presentOfUnit.length > 0 ? presentOfUnit : (pastOf.get(projectId) ?? []).filter(isInUnit);

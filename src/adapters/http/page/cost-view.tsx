@@ -93,7 +93,7 @@ const FIGURE_WORDS = {
 };
 
 function Month({ costs, detail, owner, mode }: MonthProps & Pick<StatusDocument, 'mode'>) {
-  const { total, would_have_saved: saved, from, known_until: until } = costs;
+  const { total, would_have_saved: saved, from, known_until: until, unread_projects: unread = 0 } = costs;
   return (
     <div class="cards">
       <section class="card wide" aria-labelledby="so-far">
@@ -119,6 +119,7 @@ function Month({ costs, detail, owner, mode }: MonthProps & Pick<StatusDocument,
           )}
           {total.unknown_hours > 0 &&
             ` ${plural(Math.round(total.unknown_hours), 'hour')} of projects are unknown and not counted.`}
+          {unread > 0 && ` Sums by owner lack ${plural(unread, 'project')} not read yet.`}
         </p>
       </section>
       <section class="card" aria-labelledby="saved-title">
