@@ -55,3 +55,11 @@ it('does not say of what could not be read that no setting would help', () => {
     expect(shown(aReport({ computes: [], unread }))).toContain(`${nothing}, as far as they could be read.`);
   }
 });
+
+it('says of dollars until when they are known, since ebb cost and status know less', () => {
+  const said =
+    'As of 1970-01-11 00:00 UTC. Usage is until then; ebb cost and ebb status lack the last two to three hours.';
+  expect(reportText(aReport())).toContain(said);
+  const free = aReport().projects.map(({ usd, ...project }) => project);
+  expect(reportText(aReport({ projects: free }))).not.toContain('ebb cost');
+});

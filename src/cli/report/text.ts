@@ -165,6 +165,9 @@ function summaryLines(report: ShownReport): string[] {
     unread.map(({ name }) => printable(name)),
     MOST_NAMED,
   );
+  // `ebb cost` and daemons count whole hours of another route, which come about two hours later.
+  const live =
+    paid.count === 0 ? '' : ' Usage is until then; ebb cost and ebb status lack the last two to three hours.';
   return [
     ...(included.length === 0
       ? []
@@ -178,7 +181,7 @@ function summaryLines(report: ShownReport): string[] {
       : [`Paid: ${formatUsd(paid.used)} of compute so far in ${counted(paid.count, 'project')}${atEnd}.`]),
     ...(unpriced === 0 ? [] : [`The plan of ${counted(unpriced, 'project')} is not known: no price is shown.`]),
     ...(unread.length === 0 ? [] : [`Could not be read in full: ${unreadNames}.`]),
-    `As of ${isoInstant(atMs).slice(0, 16).replace('T', ' ')} UTC. Ranges are 80 %: one of ten ends below, one above.`,
+    `As of ${isoInstant(atMs).slice(0, 16).replace('T', ' ')} UTC.${live} Ranges are 80 %: one of ten ends below, one above.`,
   ];
 }
 
