@@ -76,6 +76,27 @@ it('what is recommended, ignored by Terraform or measured by a trial names compu
   expect([recommend, json, terraform, savings].map(({ status }) => status)).toEqual([1, 1, 1, 1]);
 });
 
+it('an explanation says that what a broken team wants is not known, not that nothing is wanted', async () => {
+  const { write, ebb } = await aFolder();
+  await write('web.team.yaml', 'version: 1\npolicies: [{ name: x, kind: schedul }]\n');
+  const explain = ['explain', 'ep-web', '--fleet', 'fleet.json', '--at', MONDAY_NINE];
+  const [text, json] = await Promise.all([ebb(...explain), ebb(...explain, '--json')]);
+  expect([text.status, json.status]).toEqual([1, 1]);
+  for (const said of [
+    '  wanted    not known',
+    '\nNot known\n',
+    '[policies_unread]',
+    '\nNext boundary not known',
+    '  daemon    none',
+  ])
+    expect(text.stdout).toContain(said);
+  expect(text.stdout).not.toMatch(/no policy|not-loaded|none in sight/);
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    ...{ desired_known: false, daemon_uses: null, not_planned: [{ team: 'web', computes: ['ep-web'] }] },
+    reasons: [{ code: 'policies_unread', message: expect.stringContaining("can't be read here") }],
+  });
+});
+
 it('a replay says that computes of a broken team count as unchanged, with exit code 1', async () => {
   const { write, ebb } = await aFolder();
   await write('web.team.yaml', 'version: 1\npolicies: [{ name: x, kind: schedul }]\n');

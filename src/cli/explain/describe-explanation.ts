@@ -12,6 +12,7 @@ import {
 } from '../../domain/evaluate/fleet-plan-json.ts';
 import { type GuardFacts, guardsJson } from '../../domain/notifications/guards-of-compute.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
+import { isNotLoaded } from '../../domain/policy/team-parts.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { type NotPlanned, notPlannedJson, unreadText } from '../not-planned.ts';
@@ -34,38 +35,54 @@ export interface Explanation {
   guards?: GuardFacts;
   /** Its team, if the policies of that can't be read. */
   notPlanned?: readonly NotPlanned[];
+  /** True if a daemon is known to run. */
+  hasDaemon?: boolean;
 }
 
 export function describeExplanation({ atMs, planned, verified, ...facts }: Explanation, colors: Colors): string {
   const { compute, record, decision, plan } = planned;
+  const { notPlanned = [], hasDaemon = false } = facts;
+  const isUnread = notPlanned.length > 0;
   const overview = [
     colors.bold(`${nameOf(compute)} at ${isoInstant(atMs)}`),
     `  state     ${compute.state}${compute.disabled ? ', disabled' : ''}, ${compute.type}, branch ${printable(compute.branchName ?? compute.branchId)}`,
     `  has       ${describeSettings(compute.minCu, compute.maxCu, compute.suspendTimeoutSeconds)}`,
-    `  wanted    ${describeWanted(wantedSettings(decision, compute))}`,
+    `  wanted    ${isUnread ? 'not known' : describeWanted(wantedSettings(decision, compute))}`,
     `  baseline  ${describeSettings(record.baseline.minCu, record.baseline.maxCu, record.baseline.suspendTimeoutSeconds)}`,
-    ...(facts.notPlanned ?? []).map(({ team, problem }) =>
+    ...notPlanned.flatMap(({ team, problem }) => [
       printable(`  team      ${team}: what it wants is not known: ${unreadText(problem)}`),
-    ),
+      `  daemon    ${hasDaemon ? LAST_READ : WITHOUT_DAEMON}`,
+    ]),
     ...keptBy(planned, facts.freezes).map(keptLine),
     ...stoppedTrials(record).map(
       ({ trial, at }) => `  trial     ${trial} was stopped at ${at}: its policies apply again`,
     ),
   ];
+  // That no policy sets a field is known only of policies that could be read.
+  const trace = decision.trace.filter(({ code }) => !(isUnread && code === 'no_value'));
   const guards = facts.guards ? guardLines(planned, facts.guards) : [];
   const sections = [
     overview,
-    stepsOf('Size', decision.trace, 'size', colors),
-    stepsOf('Scale to zero', decision.trace, 'suspend_timeout', colors),
-    [verdictLine(plan.verdict, colors), ...reasonLines(plan, colors), ...promiseLines(planned, verified)],
+    stepsOf('Size', trace, 'size', colors),
+    stepsOf('Scale to zero', trace, 'suspend_timeout', colors),
+    [
+      isUnread && plan.verdict === 'none' ? colors.bold('Not known') : verdictLine(plan.verdict, colors),
+      ...reasonLines(plan, colors),
+      ...promiseLines(planned, verified),
+    ],
     guards.length > 0 ? [colors.bold('Guards'), ...guards] : [],
-    nextLines(planned, facts, colors),
+    isUnread ? [`${colors.bold('Next boundary')} not known`] : nextLines(planned, facts, colors),
   ];
   return sections
     .filter((lines) => lines.length > 0)
     .map((lines) => lines.join('\n'))
     .join('\n\n');
 }
+
+const LAST_READ =
+  'goes on with the last version of these files that it could read; its page of the compute shows what that wants';
+const WITHOUT_DAEMON =
+  'none is known to run; one goes on with the last version that it could read, or else changes nothing of the team';
 
 /** The trials of the compute that were ended early because of their cost. */
 function stoppedTrials({ trials = {} }: ComputeRecord): { trial: string; at: string }[] {
@@ -161,7 +178,8 @@ function keptBy({ decision }: EvaluatedCompute, freezes: readonly Freeze[] = [])
   const byPeople = freezes.map(({ owner, reason, expiresAtMs: untilMs, allowRaise: allowsRaise }) => ({
     ...{ kind: 'freeze' as const, owner, reason, untilMs, allowsRaise },
   }));
-  const byPolicies = decision.freezes.map(({ policy: { name: policy }, untilMs, allowRaise: allowsRaise }) => ({
+  const freezing = decision.freezes.filter(({ policy }) => !isNotLoaded(policy));
+  const byPolicies = freezing.map(({ policy: { name: policy }, untilMs, allowRaise: allowsRaise }) => ({
     ...{ kind: 'freeze' as const, policy, untilMs, allowsRaise },
   }));
   const byHolds = decision.holds.flatMap(({ freeze, owner, reason, expiresAtMs: untilMs }) =>
@@ -210,6 +228,10 @@ export function explanationJson({ atMs, planned, next, change, verified = {}, ..
     next_change: at(nextChangeMs, change),
     ...(kept.length > 0 && { kept_by: kept.map(keptJson) }),
     ...notPlannedJson(facts.notPlanned ?? []),
+    ...(facts.notPlanned?.length && {
+      desired_known: false,
+      daemon_uses: facts.hasDaemon ? 'last_version_read' : null,
+    }),
     ...(Object.keys(verified).length > 0 && { rests_on: restsOn(planned, verified) }),
   };
 }

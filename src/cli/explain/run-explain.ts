@@ -22,7 +22,8 @@ export async function runExplain(name: string, flags: CommonFlags): Promise<void
   const { broken, ...planned } = await planFor(name, flags);
   const evaluated = findOrNote(name, planned);
   const { notPlanned } = splitPlanned([evaluated], [planned.policies], broken);
-  const explanation = { ...explanationOf(evaluated, planned), notPlanned };
+  const hasDaemon = planned.modes.length > 0;
+  const explanation = { ...explanationOf(evaluated, planned), notPlanned, hasDaemon };
   const isAlone = planned.project !== undefined;
   writePlanNotes({ ...planned, notes: [...planned.notes, ...(isAlone ? atOnceNotes(evaluated) : [])] });
   if (flags.json) writeJson(explanationJson(explanation));

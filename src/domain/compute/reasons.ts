@@ -12,6 +12,7 @@ export const REASONS = {
   selection_unknown:
     'whether the policy selects the compute depends on a name or role that could not be read; only a freeze applies then',
   no_value: 'no policy that selects the compute sets the field now',
+  policies_unread: 'the policy files of its team cannot be read, so what they want is not known',
   baseline_unknown: 'the policy restores the baseline, which is not known yet',
   never_suspends: 'a fixed size above 16 CU never suspends, so the timeout is "never"',
   ready: 'a window with `ready` opens soon: until then the larger of the old and the new value is used',
