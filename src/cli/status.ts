@@ -1,9 +1,12 @@
 import { Command } from 'commander';
 import { counted, countedComputes } from '../common/names.ts';
 import { printable } from '../common/safe-text.ts';
+import { formatDuration } from '../domain/compute/compute-units.ts';
 import { formatUsd } from '../domain/compute/cost.ts';
+import { isHeardOf, presentReports } from '../domain/records/recovery-times.ts';
 import { amountText, stepText } from '../domain/spend/terms.ts';
 import { sum } from '../domain/sum.ts';
+import { msOfIso } from '../domain/time/units.ts';
 import { type FilterFlags, withFilterFlags } from './filter.ts';
 import { groupAlike } from './group-alike.ts';
 import { type AccessFlags, type Answer, answered, withAccessFlags, withOperator } from './operator/access.ts';
@@ -17,8 +20,9 @@ Examples:
   $ ebb status --url http://127.0.0.1:9464      ask that daemon
   $ ebb status --json | jq .waiting
 
-With an embedded store it asks the daemon that has it open. On Redis and Postgres it reads the store: the daemons, their
-problems with policies, and the leader's last report of waiting changes. The current state of computes is not there: --url shows more.`;
+With an embedded store it asks the daemon that has it open. On Redis and Postgres it reads the store: the daemons, whether
+they were ready when they reported last and their problems with policies, and the changes that wait by the leader's last report.
+The current state of computes is not there: --url shows more, and --owner and --select need it.`;
 
 export function statusCommand(): Command {
   return withFilterFlags(withAccessFlags(new Command('status')))
@@ -98,17 +102,33 @@ function daemonLines(status: Status): string[] {
   const set =
     set_hash === null ? [] : [`policy set: ${set_hash.slice(0, 12)}${revision === null ? '' : `, ${revision}`}`];
   const bad = readiness?.checks.filter(({ ok }) => !ok) ?? [];
+  const present = presentReports(daemons ?? [], msOfIso(status.at));
   return [
     ...(source === 'store' ? [storeText(daemons)] : []),
     ...(mode === null ? [] : [`mode: ${mode}`]),
-    ...(daemons ?? []).map(daemonLine),
-    ...[...new Set((daemons ?? []).flatMap((one) => one.staged))].map((message) => `staged: ${message}`),
+    ...(daemons ?? []).map((one) => daemonLine(one, status.at)),
+    ...[...new Set(present.flatMap((one) => one.staged))].map((message) => `staged: ${message}`),
     ...set,
     ...(policies === null ? [] : [`policies: ${policies.map(({ name }) => name).join(', ') || 'none'}`]),
     `computes: ${counts.join(', ') || 'none'}${unreadText(unread_projects)}`,
     ...(readiness?.ready ? ['ready'] : []),
     ...bad.map(({ name, message }) => `not ready: ${name}: ${message}`),
+    ...present.flatMap((one) => reportedReadiness(one, status.at)),
   ];
+}
+
+/** Whether a daemon was ready when it reported last, and how long ago that is. Daemons of older versions do not say. */
+function reportedReadiness(report: DaemonDocument, at: string): string[] {
+  const { host, readiness, last_seen: lastSeen } = report;
+  const ago = `${formatDuration(secondsBetween(lastSeen, at))} ago`;
+  if (!isHeardOf(report, msOfIso(at))) return [`not ready: no daemon has reported since ${lastSeen}, ${ago}`];
+  if (!readiness) return [];
+  if (readiness.ready) return [`ready: ${host}, ${ago}`];
+  return readiness.checks.map(({ name, message }) => `not ready: ${name}: ${message} (${host}, ${ago})`);
+}
+
+function secondsBetween(from: string, to: string): number {
+  return Math.max(0, Math.round((msOfIso(to) - msOfIso(from)) / 1000));
 }
 
 function storeText(daemons: Status['daemons']): string {
@@ -148,9 +168,11 @@ function deadLines(dead: Status['dead_notifications']): string[] {
   return [`notifications: ${what}, to ${names}: ebb notify list says why, then ebb notify retry or drop RECEIVER`];
 }
 
-/** `daemon: worker-1:4711, leader, enforce, version 1.2.0, last seen 2026-03-02T09:00:00Z`. */
-function daemonLine({ host, leader, mode, version, last_seen }: DaemonDocument): string {
-  const parts = [host, ...(leader ? ['leader'] : []), mode, `version ${version}`, `last seen ${last_seen}`];
+/** `daemon: worker-1:4711, leader, enforce, version 1.2.0, last seen 2026-03-02T09:00:00Z`. One that was killed has a report for a day. */
+function daemonLine(report: DaemonDocument, at: string): string {
+  const { host, leader, mode, version, last_seen } = report;
+  const silent = isHeardOf(report, msOfIso(at)) ? [] : ['not heard of since'];
+  const parts = [host, ...(leader ? ['leader'] : []), mode, `version ${version}`, `last seen ${last_seen}`, ...silent];
   return `daemon: ${parts.join(', ')}`;
 }
 

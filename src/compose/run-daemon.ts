@@ -302,7 +302,7 @@ function backgroundOf(
     () => startSampling(parts),
     () => startGuardRounds({ ...parts, evaluate: (subject) => evaluateCompute(parts, subject) }),
     () => startLeaderRefresh(parts),
-    () => startReporting({ ...parts, version }),
+    () => startReporting({ ...parts, version, readiness: () => checkReadiness(parts) }),
     ...auditCopies(parts, settings).map((copy) => () => startAuditExport(parts, copy)),
   ];
 }

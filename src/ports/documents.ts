@@ -182,6 +182,7 @@ const DaemonDocument = z.object({
   host: text,
   version: text,
   mode: z.enum(['enforce', 'observe']),
+  /** In a status false, too, once the daemon was not heard of for as long as its lease lasts. */
   leader: z.boolean(),
   /** A daemon that ended gracefully has no report; that of a killed one stays for a day. */
   last_seen: instant,
@@ -205,6 +206,8 @@ const DaemonDocument = z.object({
   herds: herds.exactOptional(),
   /** The first few. */
   api_limits: apiLimits.exactOptional(),
+  /** With the first few checks that failed. */
+  readiness: ReadinessDocument.exactOptional(),
 });
 export type DaemonDocument = z.infer<typeof DaemonDocument>;
 

@@ -7,6 +7,7 @@ import { type Candidate, createPolicySets, stateOf } from '../../src/app/rollout
 import { describeStatus } from '../../src/cli/status.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { AccountStatus } from '../../src/ports/control-api.ts';
+import type { Readiness } from '../../src/ports/documents.ts';
 import { aCompute, aRecord, aSchedule, at, compiled, REAL } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 
@@ -31,7 +32,7 @@ function group() {
   };
 }
 
-function daemonOf(
+async function daemonOf(
   store: object,
   {
     isHeld = false,
@@ -39,9 +40,10 @@ function daemonOf(
     isAlone = false,
     sets = createPolicySets({ stages: false, accepted: undefined }),
     accounts = [] as AccountStatus[],
+    readiness = { ready: true, checks: [] } as Readiness,
   } = {},
 ) {
-  return startReporting({
+  const reporting = startReporting({
     ...{ store, mode: 'observe', version: '1.2.3', rhythm: { resyncMs: 30_000 } },
     newId: REAL.newId,
     api: { accountStatus: () => accounts },
@@ -51,13 +53,17 @@ function daemonOf(
     sets,
     rules: { current: { policies, verified: new Map([['default', { timeout_change: 'restarts' }]]) } },
     runInBackground: async (_task: string, round: () => Promise<void>) => round(),
+    readiness: async () => readiness,
   } as unknown as ReportDeps);
+  // It reports once at the start.
+  await new Promise(setImmediate);
+  return reporting;
 }
 
 it('daemons tell the store of themselves, the leader also what waits, until they end', async () => {
   const store = group();
-  const follower = daemonOf(store);
-  const leader = daemonOf(store, { isHeld: true });
+  const follower = await daemonOf(store);
+  const leader = await daemonOf(store, { isHeld: true });
   const found = await status({ store, now: async () => NOON } as unknown as OperatorParts);
   if (!found.ok) throw new Error(found.error.message);
   expect(found.value).toMatchObject({
@@ -85,7 +91,7 @@ it('daemons tell the store of themselves, the leader also what waits, until they
 it('the status says until when less of the rate limit is used, and why', async () => {
   const store = group();
   const limit = { level: 4, agoMs: 60_000, normalInMs: 3_540_000 };
-  daemonOf(store, {
+  await daemonOf(store, {
     isHeld: true,
     accounts: [
       { account: 'main', key: 'valid', limit },
@@ -105,8 +111,8 @@ it('the status says until when less of the rate limit is used, and why', async (
 
 it('a daemon that was killed is shown for a day, and what nobody can read is left out', async () => {
   const store = group();
-  daemonOf(store, { nowMs: NOON - 23 * 3_600_000 });
-  daemonOf(store, { nowMs: NOON - 25 * 3_600_000 });
+  await daemonOf(store, { nowMs: NOON - 23 * 3_600_000 });
+  await daemonOf(store, { nowMs: NOON - 25 * 3_600_000 });
   await store.putDocument('daemons', 'x', '{"version":2,"value":{}}');
   expect(await readReports(store, NOON)).toMatchObject([{ last_seen: '2026-03-01T13:00:00Z' }]);
   expect((await store.documents('daemons')).size).toBe(2);
@@ -114,7 +120,7 @@ it('a daemon that was killed is shown for a day, and what nobody can read is lef
 
 it('a daemon on a store of its own is asked itself', async () => {
   const store = group();
-  daemonOf(store, { isAlone: true });
+  await daemonOf(store, { isAlone: true });
   expect((await store.documents('daemons')).size).toBe(0);
 });
 
@@ -126,7 +132,7 @@ it('what every staged part would disconnect is told, so that ebb approve has its
     const candidate = { rules: { policies: policies.set }, approvalHash: `${team}`.repeat(64), impact };
     stateOf(sets, `team-${team}`).candidate = candidate as unknown as Candidate;
   }
-  daemonOf(store, { sets });
+  await daemonOf(store, { sets });
   const [report] = await readReports(store, NOON);
   expect(report?.staged_sets?.map(({ disconnected }) => disconnected)).toEqual([0, 0, 0, 0, 0]);
   const found = await status({ store, now: async () => NOON } as unknown as OperatorParts);
@@ -150,9 +156,9 @@ it('the status from the store says which policies a daemon cannot read, in lines
   const problems = ['policies/dev/hours.yaml:3:25: expected one of schedule', 'x'.repeat(5000), ...'abcdefghij'];
   const sets = createPolicySets({ stages: false, accepted: undefined });
   stateOf(sets, 'team-dev').problems = problems;
-  daemonOf(store, { isHeld: true });
-  daemonOf(store, { sets });
-  daemonOf(store, { sets });
+  await daemonOf(store, { isHeld: true });
+  await daemonOf(store, { sets });
+  await daemonOf(store, { sets });
   const { problems: shown, lines } = await said();
   expect(lines).toContain(
     'policies: team-dev: the files as last read are invalid: policies/dev/hours.yaml:3:25: expected one of schedule',
@@ -161,4 +167,37 @@ it('the status from the store says which policies a daemon cannot read, in lines
   expect([shown?.length, Math.max(...(shown ?? []).map((one) => one.length))]).toEqual([8, 240]);
   // The report of a daemon that was killed says nothing of the present files.
   expect((await said(NOON + 60_000)).problems).toEqual([]);
+});
+
+it('the status from the store says whether daemons were ready when they reported last, and who is the leader no more', async () => {
+  const store = group();
+  const linesAt = async (nowMs: number) => {
+    const found = await status({ store, now: async () => nowMs } as unknown as OperatorParts);
+    if (!found.ok) throw new Error(found.error.message);
+    return describeStatus(found.value)
+      .filter((line) => /^daemon|ready/.test(line))
+      .map((line) => line.replace(/[\w.-]+:\d+,/, 'HOST,'));
+  };
+  const named = ', observe, version 1.2.3, last seen';
+  // The first was killed five minutes ago.
+  await daemonOf(store, { isHeld: true, nowMs: NOON - 300_000 });
+  expect(await linesAt(NOON)).toEqual([
+    `daemon: HOST${named} 2026-03-02T11:55:00Z, not heard of since`,
+    'not ready: no daemon has reported since 2026-03-02T11:55:00Z, 5m ago',
+  ]);
+  const { close } = await daemonOf(store, { isHeld: true, nowMs: NOON });
+  expect(await linesAt(NOON + 4_000)).toEqual([
+    `daemon: HOST, leader${named} 2026-03-02T12:00:00Z`,
+    `daemon: HOST${named} 2026-03-02T11:55:00Z, not heard of since`,
+    'ready: HOST, 4s ago',
+  ]);
+  await close();
+  const checks = [
+    { name: 'queue', ok: true, message: 'answers' },
+    { name: 'account main', ok: false, message: `refuses the API key ${'x'.repeat(500)}` },
+  ];
+  await daemonOf(store, { isHeld: true, readiness: { ready: false, checks } });
+  const [, , bad = '', ...others] = await linesAt(NOON + 7_000);
+  expect(bad).toMatch(/^not ready: account main: refuses the API key x+ \(HOST, 7s ago\)$/);
+  expect([bad.length < 300, others]).toEqual([true, []]);
 });

@@ -99,6 +99,7 @@ export function aGroup() {
       storeClock: { excessiveOffsetMs: async () => undefined, lastExcessiveOffsetMs: () => undefined },
       leaderLease: { isAlone, isHeld: () => false },
       blocked: () => cannotWrite(own.deps),
+      readiness: async () => ({ ready: true, checks: [] }),
       version: 'test',
       runInBackground: async (_task: string, work: () => Promise<void>) => work(),
     } as unknown as ReloadDeps & ReportDeps;

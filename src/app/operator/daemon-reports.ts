@@ -1,9 +1,10 @@
 /** The daemons of a group report their status to the store, for commands that can only reach the store. */
 import { hostname } from 'node:os';
+import { isHeardOf } from '../../domain/records/recovery-times.ts';
 import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import type { Clock, NewId } from '../../ports/clock.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
-import type { DaemonDocument } from '../../ports/documents.ts';
+import type { DaemonDocument, Readiness } from '../../ports/documents.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import type { LeaderLease, WriteBlock } from '../group/leader.ts';
@@ -22,6 +23,7 @@ const MOST_UNMET = 8;
 const MOST_PROBLEMS = 8;
 const MOST_FACTS = 24;
 const MOST_LIMITS = 8;
+const MOST_FAILED_CHECKS = 8;
 const MOST_CHARACTERS = 240;
 
 /** The longest interval of reports, in real milliseconds: a daemon that stops reporting is considered dead (take-over.ts). */
@@ -36,6 +38,7 @@ export interface ReportDeps extends FleetDeps, SetsDeps {
   leaderLease: Pick<LeaderLease, 'isHeld' | 'isAlone'>;
   /** Why this daemon may not write, as far as known. */
   blocked(): WriteBlock | undefined;
+  readiness(): Promise<Readiness>;
   rhythm: { resyncMs: number };
   runInBackground: RunInBackground;
   version: string;
@@ -46,18 +49,24 @@ export function startReporting(deps: ReportDeps): Running {
   const { clock, store, rhythm, leaderLease, runInBackground } = deps;
   if (leaderLease.isAlone) return { close: async () => {} };
   const name = deps.newId();
-  const report = () => runInBackground('daemon_report', async () => REPORTS.put(store, name, documentOf(deps)));
-  void report();
+  const report = () =>
+    runInBackground('daemon_report', async () => {
+      const readiness = await deps.readiness();
+      await REPORTS.put(store, name, documentOf(deps, readiness));
+    });
+  const first = report();
   const rounds = clock.every(Math.min(rhythm.resyncMs, REPORT_MS), report);
   return {
     async close() {
       await rounds.close();
+      // Otherwise it might come after the end, and stay.
+      await first;
       await runInBackground('daemon_report', () => REPORTS.delete(store, [name]));
     },
   };
 }
 
-function documentOf(deps: ReportDeps): DaemonDocument {
+function documentOf(deps: ReportDeps, { ready, checks }: Readiness): DaemonDocument {
   const { clock, mode, version, leaderLease, rules, sets } = deps;
   const blocked = mode === 'enforce' ? deps.blocked() : 'staged';
   const mayTakeOver = blocked === undefined || (blocked === 'superseded' && !sets.takeOver);
@@ -82,10 +91,20 @@ function documentOf(deps: ReportDeps): DaemonDocument {
     facts: factsDocument(rules).slice(0, MOST_FACTS),
     herds: herdDocuments(deps, clock.now()),
     api_limits: apiLimitsDocument(deps).slice(0, MOST_LIMITS),
+    readiness: {
+      ready,
+      checks: checks
+        .filter(({ ok }) => !ok)
+        .slice(0, MOST_FAILED_CHECKS)
+        .map((one) => ({ ...one, message: cut(one.message) })),
+    },
   };
 }
 
-/** The reports of the last day, the leader's first. Reports in the format of another version are left out. */
+/**
+ * The reports of the last day, the leader's first, then the newest. A daemon that was not heard of for as long as its lease lasts is no
+ * leader any more. Reports in the format of another version are left out.
+ */
 export async function readReports(
   store: Pick<DocumentStore, 'documents' | 'deleteDocuments'>,
   nowMs: number,
@@ -94,7 +113,9 @@ export async function readReports(
   const reports = [...(await REPORTS.all(store))];
   const old = reports.filter(([, { last_seen }]) => last_seen < oldest).map(([name]) => name);
   if (old.length > 0) await REPORTS.delete(store, old);
-  const current = reports.flatMap(([name, report]) => (old.includes(name) ? [] : [report]));
+  const current = reports.flatMap(([name, report]) =>
+    old.includes(name) ? [] : [{ ...report, leader: report.leader && isHeardOf(report, nowMs) }],
+  );
   return current.toSorted((a, b) => Number(b.leader) - Number(a.leader) || b.last_seen.localeCompare(a.last_seen));
 }
 

@@ -7,6 +7,7 @@ import type { Hold } from '../../domain/overrides/holds.ts';
 import { parsedOrAll } from '../../domain/policy/selector.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import { presentReports } from '../../domain/records/recovery-times.ts';
 import type { BudgetOutlook } from '../../domain/spend/state.ts';
 import { msOfIso } from '../../domain/time/units.ts';
 import type { BudgetDocument } from '../../ports/cost-documents.ts';
@@ -215,7 +216,7 @@ async function readFacts(store: Store, wanted: FactsQuery, readRecords: StoredSo
   const [holds, freezes] = await Promise.all([FLEET_FACTS.holds.readFromStore(store, nowMs), store.freezes(nowMs)]);
   const budgets = await FLEET_FACTS.budgets.readFromStore(store, nowMs);
   const readyWaves = (await readReadyWaves(store)) ?? [];
-  const reports = await readReports(store, nowMs);
+  const reports = presentReports(await readReports(store, nowMs), nowMs);
   const staged = [...new Set(reports.flatMap((daemon) => daemon.staged))];
   const modes = reports.map(({ mode }) => mode);
   const guards = wanted.guards ? await readGuardStates(store) : new Map();

@@ -1,3 +1,5 @@
+import { isoInstant } from '../time/units.ts';
+
 /** The times that bound the recovery of a group after a daemon has died, in milliseconds. A test checks how they depend on each other. */
 export const RECOVERY = {
   /** The lease of a project; each pending write renews it. */
@@ -17,6 +19,22 @@ export const RECOVERY = {
   /** The lease of the leader, long enough for several failed renewals. */
   leaderLeaseMs: 15_000,
 } as const;
+
+interface Report {
+  /** An ISO instant. */
+  last_seen: string;
+}
+
+/** Returns true if the daemon of a report may still hold the lease of the leader. */
+export function isHeardOf({ last_seen: lastSeen }: Report, nowMs: number): boolean {
+  return lastSeen >= isoInstant(nowMs - RECOVERY.leaderLeaseMs);
+}
+
+/** The reports of daemons that are heard of; if there are none, the first. */
+export function presentReports<R extends Report>(reports: readonly R[], nowMs: number): readonly R[] {
+  const heard = reports.filter((report) => isHeardOf(report, nowMs));
+  return heard.length > 0 ? heard : reports.slice(0, 1);
+}
 
 /** The time limit of a write call after its lease was renewed, in milliseconds. */
 export const CALL_MS = RECOVERY.leaseMs - RECOVERY.leaseMarginMs;
