@@ -17,7 +17,7 @@ const STARTED_MS = Date.parse('2026-11-23T07:00:00Z');
 /** A store with these records by project, and a daemon that starts so long after their operations did, and has read no project. */
 function restart(
   projects: Record<string, Partial<ComputeRecord>>,
-  { downMs = 180_000, limit = 'free' }: { downMs?: number; limit?: 'free' | 'reached' } = {},
+  { downMs = 180_000, waits }: { downMs?: number; waits?: 'raise' | 'lowering' } = {},
 ) {
   const time = { ms: STARTED_MS + downMs };
   const clock = { now: () => time.ms, monotonicMs: () => time.ms };
@@ -44,7 +44,7 @@ function restart(
     },
     telemetry: { log: { info() {}, warn() {}, error() {}, debug() {} }, metrics: { increment() {}, set() {} } },
     outages: { up() {}, down() {} },
-    slots: { limitBetween: () => limit },
+    slots: { refusedLately: () => waits },
   } as unknown as FollowJobDeps;
   return { deps, queued, asked, time, fleet };
 }
@@ -78,14 +78,17 @@ it('what this process started is followed patiently', async () => {
   expect(asked).toEqual([['p-one', 'operations']]);
 });
 
-it('an operation whose slot other restarts wait for is followed before the fleet is read', async () => {
-  const startedMs = STARTED_MS + 60_000;
-  const { deps, asked, time } = restart({ 'p-one': open(startedMs) }, { downMs: 30_000, limit: 'reached' });
-  const follow = createFollowOperations(deps);
-  time.ms = startedMs + 10_000;
-  await follow({ data: { projectId: 'p-one' } } as never, new AbortController().signal);
-  expect(asked).toEqual([['p-one', 'lowering']]);
-});
+it.each(['raise', 'lowering'] as const)(
+  'an operation whose slot a %s waits for is followed as urgently',
+  async (waits) => {
+    const startedMs = STARTED_MS + 60_000;
+    const { deps, asked, time } = restart({ 'p-one': open(startedMs) }, { downMs: 30_000, waits });
+    const follow = createFollowOperations(deps);
+    time.ms = startedMs + 10_000;
+    await follow({ data: { projectId: 'p-one' } } as never, new AbortController().signal);
+    expect(asked).toEqual([['p-one', waits]]);
+  },
+);
 
 it('what degrades a compute is recorded once an evaluation can name it in its message', async () => {
   const failure = { count: FAILURES_UNTIL_DEGRADED - 1, lastAtMs: 0, desired: { minCu: 1, maxCu: 4 }, message: '' };

@@ -40,6 +40,7 @@ it('a raise that connections at critical ask for takes a slot where there is non
   expect(await store.slotsInUse(policy, EIGHT)).toHaveLength(ALLOWED + 1);
   expect([await take('ep-waits', 0), slots.isAtOnceReached(policy)]).toEqual([false, true]);
   expect(slots.limitBetween(policy, EIGHT - 1, EIGHT)).toBe('reached');
+  expect([slots.refusedLately(policy), slots.refusedLately('another')]).toEqual(['raise', undefined]);
   expect(slots.limitBetween(policy, EIGHT + 1, EIGHT + SLOT_RETRY_MS)).toBe('unseen');
   await clock.runTo(EIGHT + SLOT_RETRY_MS);
   expect(await take('ep-urgent', 405)).toBe(true);

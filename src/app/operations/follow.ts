@@ -22,9 +22,6 @@ export const CLOCK_TOLERANCE_MS = 3_000;
 /** Interval between checks of a project's operations, as recommended by the control API's documentation. */
 const CHECK_INTERVAL_MS = 5_000;
 
-/** Restarts that were refused a slot within this time count as waiting for one, in milliseconds. */
-const WAITED_FOR_MS = 60_000;
-
 /** How many projects' records are read concurrently at the start. */
 const CONCURRENT_PROJECTS = 8;
 
@@ -38,7 +35,7 @@ export interface FollowDeps extends LockDeps, OutageDeps {
   fleet: Fleet;
   reportEvent: ReportEvent;
   rules: CurrentRules;
-  slots: Pick<Slots, 'release' | 'limitBetween'>;
+  slots: Pick<Slots, 'release' | 'refusedLately'>;
   durations: OperationDurations;
 }
 
@@ -90,11 +87,6 @@ export async function followOperations(
   return { nextCheckMs, isOfEarlierProcess };
 }
 
-function isWaitedFor({ slots, clock }: FollowDeps, { policy }: OpenOperation): boolean {
-  const nowMs = clock.now();
-  return policy !== undefined && slots.limitBetween(policy, nowMs - WAITED_FOR_MS, nowMs) === 'reached';
-}
-
 async function check(
   deps: FollowDeps,
   {
@@ -110,7 +102,8 @@ async function check(
   const firstCheckMs = Math.min(...underWay.map(deps.durations.expectedEndMs));
   if (deps.clock.now() < firstCheckMs) return firstCheckMs;
   const patient: Priority = isOfEarlierProcess ? 'read' : 'operations';
-  const priority = open.some((operation) => isWaitedFor(deps, operation)) ? 'lowering' : patient;
+  const waiting = new Set(open.map(({ policy }) => policy !== undefined && deps.slots.refusedLately(policy)));
+  const priority = (['raise', 'lowering'] as const).find((one) => waiting.has(one)) ?? patient;
   const found = await findOperations(deps, projectId, open, { signal, priority });
   // The inventory forgets the records, if the project was ever visible with this key.
   if (found === 'gone') return undefined;

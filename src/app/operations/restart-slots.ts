@@ -15,6 +15,9 @@ export const OPERATION_DEADLINE_MS = 10 * 60 * 1000;
 /** How long a policy counts as full after a slot was refused, in milliseconds. */
 export const SLOT_RETRY_MS = 5_000;
 
+/** A change that was refused a slot within this time counts as waiting for one, in milliseconds. */
+const WAITING_MS = 60_000;
+
 /** Answers that follow each other faster are noted as one span, in milliseconds. */
 const ANSWER_STEP_MS = 10_000;
 
@@ -33,6 +36,8 @@ export interface Slots {
    * `unseen`: none was asked for.
    */
   limitBetween(policy: string, fromMs: number, toMs: number): 'reached' | 'free' | 'unseen';
+  /** The most urgent change that was refused a slot of the policy here in the last minute; undefined if none was. */
+  refusedLately(policy: string): 'raise' | 'lowering' | undefined;
   /**
    * Takes a slot if the policy may disturb the compute now; undefined if not. The slot is taken until it is released or its deadline
    * passes; a slot of `at_most` stays taken for the limit's window. Urgent changes always get one.
@@ -56,6 +61,7 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
   const atOnceReachedUntilMs = new Map<string, number>();
   const atMostReachedUntilMs = new Map<string, number>();
   const refusals = createAnswers();
+  const raiseRefusals = createAnswers();
   const grants = createAnswers();
 
   async function takeAtOnce(request: Omit<SlotRequest, 'untilMs'>, urgent: boolean): Promise<boolean> {
@@ -87,6 +93,11 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
       if (refusals.wereBetween(policy, fromMs, toMs)) return 'reached';
       return grants.wereBetween(policy, fromMs, toMs) ? 'free' : 'unseen';
     },
+    refusedLately(policy) {
+      const nowMs = clock.now();
+      if (raiseRefusals.wereBetween(policy, nowMs - WAITING_MS, nowMs)) return 'raise';
+      return refusals.wereBetween(policy, nowMs - WAITING_MS, nowMs) ? 'lowering' : undefined;
+    },
     async take(rules, computeId, action) {
       const { policy, urgent = false } = action;
       const nowMs = clock.now();
@@ -101,7 +112,10 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
         atOnceReachedUntilMs.delete(policy);
         atMostReachedUntilMs.delete(policy);
       };
-      if (!(await takeAtOnce({ ...request, allowed: urgent ? UNLIMITED : atOnce }, urgent))) return undefined;
+      if (!(await takeAtOnce({ ...request, allowed: urgent ? UNLIMITED : atOnce }, urgent))) {
+        if (action.kind === 'update' && action.raises) raiseRefusals.note(policy, nowMs);
+        return undefined;
+      }
       const allowed = urgent ? UNLIMITED : atMost?.allowed;
       if (!atMost || (await takeAtMost(atMost.limit, { ...request, allowed: allowed ?? UNLIMITED }))) {
         grants.note(policy, nowMs);
