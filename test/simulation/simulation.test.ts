@@ -8,7 +8,7 @@ import { simulate } from './run.ts';
 import { shrink } from './shrink.ts';
 
 /** More are run by `npm run simulate`. */
-const SEEDS = [2, 6, 10, 13, 14, 16];
+const SEEDS = [2, 6, 9, 10, 13, 16];
 
 describe('a simulation', () => {
   const reached = new Map<string, number>();

@@ -33,7 +33,7 @@ import { type CachedProject, FRESH_MS } from '../fleet/fleet.ts';
 import type { SharedReadings } from '../fleet/stored-readings.ts';
 import { MAX_CLOCK_SKEW_MS } from '../group/clock-skew.ts';
 import { type LockDeps, type LockedProject, lockProject, READ_RETRY_MS } from '../leases/locked-project.ts';
-import type { Slots } from '../operations/restart-slots.ts';
+import { SLOT_RETRY_MS, type Slots } from '../operations/restart-slots.ts';
 import type { Overrides, OverridesSnapshot } from '../overrides.ts';
 import { requestFollowing, requestReconcile, type ScheduleDeps, scheduleBoundaries, wakeAt } from '../triggers.ts';
 import {
@@ -48,6 +48,7 @@ import {
   usableCachedProject,
 } from './missing.ts';
 import { currentRecords, type RecordsDeps, recordWanted, reportManualChanges } from './records.ts';
+import { waitsForSlot } from './waits-for-slot.ts';
 
 /** A generation number that no policy set has. */
 const NO_GENERATION = -1;
@@ -106,6 +107,10 @@ export function createReconcile(deps: ReconcileDeps): JobHandler {
     await waitForOwnClock(deps, notBeforeMs, signal);
     const waiting = deps.fleet.waitingAtBoundary.get(projectId);
     if (waiting !== undefined && (await isLeftToBoundary(deps, projectId, waiting))) return { kind: 'done' };
+    if (await waitsForSlot(deps, projectId)) {
+      await wakeAt(deps, projectId, deps.clock.now() + SLOT_RETRY_MS);
+      return { kind: 'done' };
+    }
     await step(`project ${projectId}`, () => reconcile(deps, projectId, { signal, boundaryMs: instantMs }));
     return { kind: 'done' };
   };

@@ -1,0 +1,45 @@
+import { evaluateNow } from '../../domain/evaluate/evaluate.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
+import { type EvaluateDeps, situationOf, subjectsOf } from '../evaluate-project/evaluate.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import type { LockDeps } from '../leases/locked-project.ts';
+import type { Slots } from '../operations/restart-slots.ts';
+import type { Overrides } from '../overrides.ts';
+
+interface WaitDeps extends Omit<EvaluateDeps, 'overrides' | 'slots'>, Pick<LockDeps, 'store'> {
+  fleet: Pick<Fleet, 'cachedProject' | 'latestEvaluation'>;
+  overrides: Overrides;
+  slots: Slots;
+}
+
+/**
+ * Returns true if all that is to be done in a project, by its last reading and the present rules, are restarts that would be refused a slot.
+ * Then it is not worth a reading: many computes that wait would use up the rate limit, which those with a slot need.
+ */
+export async function waitsForSlot(deps: WaitDeps, projectId: string): Promise<boolean> {
+  const latest = (deps.fleet.cachedProject(projectId)?.computes ?? []).map(({ computeId }) =>
+    deps.fleet.latestEvaluation(computeId),
+  );
+  const known = latest.flatMap((one) => one ?? []);
+  if (known.length === 0 || known.length < latest.length || known.every(({ plan }) => !isRestart(plan))) return false;
+  await deps.overrides.refresh(deps.store, deps.clock.now());
+  const records = new Map(known.map(({ compute, record }) => [compute.computeId, record]));
+  const computes = known.map(({ compute }) => compute);
+  const fixedDeps = { ...deps, overrides: deps.overrides.snapshot() };
+  const unfinished = subjectsOf(computes, records)
+    .map((subject) => ({ compute: subject.compute, ...evaluateNow(situationOf(fixedDeps, subject)) }))
+    .filter(({ plan }) => plan.verdict !== 'none');
+  for (const { compute, plan } of unfinished) {
+    const action = nextOf(plan);
+    if (!action || !isRestart(plan)) return false;
+    if (await deps.slots.admits(deps.rules.current, compute.computeId, action)) return false;
+  }
+  return unfinished.length > 0;
+}
+
+const nextOf = ({ actions, held }: Plan) => actions[0] ?? held?.[0];
+
+/** Nothing but a slot may keep the change back. */
+function isRestart(plan: Plan): boolean {
+  return nextOf(plan)?.disconnects === true && plan.waiting.every(({ gate }) => gate.code === 'at_once');
+}
