@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { createReconcile, type ReconcileDeps } from '../../src/app/reconcile/reconcile.ts';
 import { waitsForSlot } from '../../src/app/reconcile/waits-for-slot.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
@@ -9,10 +10,10 @@ import { aCompute, aRecord, aSchedule, at, currentRules, FREE_SLOTS } from '../s
 const EIGHT = at('2026-03-02T08:00:00Z');
 const awake = aCompute({ minCu: 0.25, maxCu: 1, state: 'active' });
 
-/** Whether the project waits, and which computes were asked for. */
-async function waits(computes: readonly Compute[], { isFree = false, frozen = false } = {}) {
+function daemonWith(computes: readonly Compute[], { isFree = false, frozen = false } = {}) {
   const rules = currentRules(aSchedule());
-  const clock = { now: () => EIGHT, monotonicMs: () => EIGHT };
+  const time = { ms: EIGHT };
+  const clock = { now: () => time.ms, monotonicMs: () => time.ms };
   const fleet = createFleet({ clock } as unknown as Parameters<typeof createFleet>[0]);
   const { account, projectId, projectName: name, regionId } = awake;
   const project = { account, projectId, name, regionId, updatedAtMs: 0 } as Project;
@@ -36,7 +37,13 @@ async function waits(computes: readonly Compute[], { isFree = false, frozen = fa
     },
     slots: { ...FREE_SLOTS, admits },
   };
-  return [await waitsForSlot(deps as unknown as Parameters<typeof waitsForSlot>[0], projectId), asked];
+  return { deps: deps as unknown as ReconcileDeps, projectId, asked, time };
+}
+
+/** Whether the project waits, and which computes were asked for. */
+async function waits(...given: Parameters<typeof daemonWith>) {
+  const { deps, projectId, asked } = daemonWith(...given);
+  return [await waitsForSlot(deps, projectId), asked];
 }
 
 it('a project whose restart would be refused a slot waits without a reading', async () => {
@@ -54,4 +61,16 @@ it('a project goes on if it has anything else to do, or nothing', async () => {
 
 it('what keeps the change back now is seen at once', async () => {
   expect((await waits([awake], { frozen: true }))[0]).toBe(false);
+});
+
+it('however many triggers a waiting project has, it tries again once in five seconds', async () => {
+  const { deps, projectId, time } = daemonWith([awake]);
+  const wakes = new Set<string>();
+  const queue = { add: async (_queue: string, { key }: { key: string }) => void wakes.add(key) };
+  const reconcile = createReconcile({ ...deps, queue } as unknown as ReconcileDeps);
+  for (const afterMs of [0, 1, 1_700, 4_999]) {
+    time.ms = EIGHT + afterMs;
+    await reconcile({ queue: 'reconcile', id: 'r', data: { projectId } }, new AbortController().signal);
+  }
+  expect([...wakes]).toEqual([`w-${projectId}-${EIGHT + 5_000}`]);
 });

@@ -108,7 +108,9 @@ export function createReconcile(deps: ReconcileDeps): JobHandler {
     const waiting = deps.fleet.waitingAtBoundary.get(projectId);
     if (waiting !== undefined && (await isLeftToBoundary(deps, projectId, waiting))) return { kind: 'done' };
     if (await waitsForSlot(deps, projectId)) {
-      await wakeAt(deps, projectId, deps.clock.now() + SLOT_RETRY_MS);
+      // The same instant for all triggers of the project: each would go on by itself otherwise, and there are more each minute.
+      const tries = Math.floor(deps.clock.now() / SLOT_RETRY_MS);
+      await wakeAt(deps, projectId, (tries + 1) * SLOT_RETRY_MS);
       return { kind: 'done' };
     }
     await step(`project ${projectId}`, () => reconcile(deps, projectId, { signal, boundaryMs: instantMs }));
