@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
-import { createReconcile, type ReconcileDeps } from '../../src/app/reconcile/reconcile.ts';
-import { waitsForSlot } from '../../src/app/reconcile/waits-for-slot.ts';
+import { createSlotWaits } from '../../src/app/reconcile/waits-for-slot.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { Project } from '../../src/ports/control-api.ts';
@@ -16,13 +15,16 @@ function daemonWith(computes: readonly Compute[], { isFree = false, frozen = fal
   const clock = { now: () => time.ms, monotonicMs: () => time.ms };
   const fleet = createFleet({ clock } as unknown as Parameters<typeof createFleet>[0]);
   const { account, projectId, projectName: name, regionId } = awake;
-  const project = { account, projectId, name, regionId, updatedAtMs: 0 } as Project;
-  fleet.cache({ project, computes, unreadable: [], readAtMs: EIGHT, readAtMonotonicMs: EIGHT });
-  for (const compute of computes) {
-    const situation = { policies: rules.current.policies, compute, record: aRecord(), nowMs: EIGHT };
-    const evaluated = evaluate({ ...situation, mode: 'enforce', projectBusy: false });
-    fleet.putEvaluated({ compute, record: aRecord(), ...evaluated });
-  }
+  const cache = (id: string, of: readonly Compute[]) => {
+    const project = { account, projectId: id, name, regionId, updatedAtMs: 0 } as Project;
+    fleet.cache({ project, computes: of, unreadable: [], readAtMs: EIGHT, readAtMonotonicMs: EIGHT });
+    for (const compute of of) {
+      const situation = { policies: rules.current.policies, compute, record: aRecord(), nowMs: EIGHT };
+      const evaluated = evaluate({ ...situation, mode: 'enforce', projectBusy: false });
+      fleet.putEvaluated({ compute, record: aRecord(), ...evaluated });
+    }
+  };
+  cache(projectId, computes);
   const freeze = {
     ...{ id: 'f', owner: 'ann', reason: 'no', select: 'all', allowRaise: false },
     ...{ createdAtMs: EIGHT - 1, expiresAtMs: EIGHT + 1 },
@@ -37,13 +39,16 @@ function daemonWith(computes: readonly Compute[], { isFree = false, frozen = fal
     },
     slots: { ...FREE_SLOTS, admits },
   };
-  return { deps: deps as unknown as ReconcileDeps, projectId, asked, time };
+  const wakes: number[] = [];
+  const queue = { add: async (_queue: string, { atMs }: { atMs: number }) => void wakes.push(atMs) };
+  const waitsFor = createSlotWaits({ ...deps, queue } as unknown as Parameters<typeof createSlotWaits>[0]);
+  return { waitsFor, cache, projectId, asked, time, wakes };
 }
 
 /** Whether the project waits, and which computes were asked for. */
 async function waits(...given: Parameters<typeof daemonWith>) {
-  const { deps, projectId, asked } = daemonWith(...given);
-  return [await waitsForSlot(deps, projectId), asked];
+  const { waitsFor, projectId, asked } = daemonWith(...given);
+  return [await waitsFor(projectId), asked];
 }
 
 it('a project whose restart would be refused a slot waits without a reading', async () => {
@@ -64,13 +69,22 @@ it('what keeps the change back now is seen at once', async () => {
 });
 
 it('however many triggers a waiting project has, it tries again once in five seconds', async () => {
-  const { deps, projectId, time } = daemonWith([awake]);
-  const wakes = new Set<string>();
-  const queue = { add: async (_queue: string, { key }: { key: string }) => void wakes.add(key) };
-  const reconcile = createReconcile({ ...deps, queue } as unknown as ReconcileDeps);
-  for (const afterMs of [0, 1, 1_700, 4_999]) {
+  const { waitsFor, projectId, time, wakes } = daemonWith([awake]);
+  for (const afterMs of [0, 1, 1_700, 4_999, 5_000, 5_001]) {
     time.ms = EIGHT + afterMs;
-    await reconcile({ queue: 'reconcile', id: 'r', data: { projectId } }, new AbortController().signal);
+    expect(await waitsFor(projectId)).toBe(true);
   }
-  expect([...wakes]).toEqual([`w-${projectId}-${EIGHT + 5_000}`]);
+  expect(wakes).toEqual([EIGHT + 5_000, EIGHT + 10_000]);
+});
+
+it('where very many projects wait, each tries less often', async () => {
+  const { waitsFor, cache, time, wakes } = daemonWith([]);
+  for (let index = 0; index < 600; index += 1) {
+    cache(`p-${index}`, [{ ...awake, projectId: `p-${index}`, computeId: `ep-${index}` }]);
+    await waitsFor(`p-${index}`);
+  }
+  expect([wakes[0], wakes.at(-1)]).toEqual([EIGHT + 5_000, EIGHT + 15_000]);
+  time.ms = EIGHT + 15_000;
+  await waitsFor('p-0');
+  expect(wakes.at(-1)).toBe(EIGHT + 30_000);
 });

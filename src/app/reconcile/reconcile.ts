@@ -33,7 +33,7 @@ import { type CachedProject, FRESH_MS } from '../fleet/fleet.ts';
 import type { SharedReadings } from '../fleet/stored-readings.ts';
 import { MAX_CLOCK_SKEW_MS } from '../group/clock-skew.ts';
 import { type LockDeps, type LockedProject, lockProject, READ_RETRY_MS } from '../leases/locked-project.ts';
-import { SLOT_RETRY_MS, type Slots } from '../operations/restart-slots.ts';
+import type { Slots } from '../operations/restart-slots.ts';
 import type { Overrides, OverridesSnapshot } from '../overrides.ts';
 import { requestFollowing, requestReconcile, type ScheduleDeps, scheduleBoundaries, wakeAt } from '../triggers.ts';
 import {
@@ -48,7 +48,7 @@ import {
   usableCachedProject,
 } from './missing.ts';
 import { currentRecords, type RecordsDeps, recordWanted, reportManualChanges } from './records.ts';
-import { waitsForSlot } from './waits-for-slot.ts';
+import { createSlotWaits } from './waits-for-slot.ts';
 
 /** A generation number that no policy set has. */
 const NO_GENERATION = -1;
@@ -102,17 +102,13 @@ interface PassOptions extends ReconcileOptions {
 
 /** Handles reconcile jobs. To wait, work schedules another job; delaying its own job would lose triggers. */
 export function createReconcile(deps: ReconcileDeps): JobHandler {
+  const waits = createSlotWaits(deps);
   return async ({ data: { projectId, instantMs, notBeforeMs = instantMs } }, signal) => {
     if (projectId === undefined) return { kind: 'done' };
     await waitForOwnClock(deps, notBeforeMs, signal);
     const waiting = deps.fleet.waitingAtBoundary.get(projectId);
     if (waiting !== undefined && (await isLeftToBoundary(deps, projectId, waiting))) return { kind: 'done' };
-    if (await waitsForSlot(deps, projectId)) {
-      // The same instant for all triggers of the project: each would go on by itself otherwise, and there are more each minute.
-      const tries = Math.floor(deps.clock.now() / SLOT_RETRY_MS);
-      await wakeAt(deps, projectId, (tries + 1) * SLOT_RETRY_MS);
-      return { kind: 'done' };
-    }
+    if (await waits(projectId)) return { kind: 'done' };
     await step(`project ${projectId}`, () => reconcile(deps, projectId, { signal, boundaryMs: instantMs }));
     return { kind: 'done' };
   };

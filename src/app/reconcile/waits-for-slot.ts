@@ -3,20 +3,44 @@ import type { Plan } from '../../domain/plan/plan.ts';
 import { type EvaluateDeps, situationOf, subjectsOf } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { LockDeps } from '../leases/locked-project.ts';
-import type { Slots } from '../operations/restart-slots.ts';
+import { SLOT_RETRY_MS, type Slots } from '../operations/restart-slots.ts';
 import type { Overrides } from '../overrides.ts';
+import { type TriggerDeps, wakeAt } from '../triggers.ts';
 
-interface WaitDeps extends Omit<EvaluateDeps, 'overrides' | 'slots'>, Pick<LockDeps, 'store'> {
+/** So many projects try for a slot within {@link SLOT_RETRY_MS}; more try less often. The rate limit allows fewer restarts than that. */
+const TRIES_AT_A_TIME = 250;
+
+interface WaitDeps extends Omit<EvaluateDeps, 'overrides' | 'slots'>, Pick<LockDeps, 'store'>, TriggerDeps {
   fleet: Pick<Fleet, 'cachedProject' | 'latestEvaluation'>;
   overrides: Overrides;
   slots: Slots;
 }
 
 /**
+ * Creates a function that returns true if a project only waits for slots, see {@link waitsForSlot}, and lets it try again later: once, however
+ * many triggers it has. Otherwise each would go on by itself, and there are more each minute.
+ */
+export function createSlotWaits(deps: WaitDeps): (projectId: string) => Promise<boolean> {
+  const nextTriesMs = new Map<string, number>();
+  return async (projectId) => {
+    if (!(await waitsForSlot(deps, projectId))) {
+      nextTriesMs.delete(projectId);
+      return false;
+    }
+    const nowMs = deps.clock.now();
+    if ((nextTriesMs.get(projectId) ?? 0) > nowMs) return true;
+    const nextMs = nowMs + SLOT_RETRY_MS * Math.ceil((nextTriesMs.size + 1) / TRIES_AT_A_TIME);
+    nextTriesMs.set(projectId, nextMs);
+    await wakeAt(deps, projectId, nextMs);
+    return true;
+  };
+}
+
+/**
  * Returns true if all that is to be done in a project, by its last reading and the present rules, are restarts that would be refused a slot.
  * Then it is not worth a reading: many computes that wait would use up the rate limit, which those with a slot need.
  */
-export async function waitsForSlot(deps: WaitDeps, projectId: string): Promise<boolean> {
+async function waitsForSlot(deps: WaitDeps, projectId: string): Promise<boolean> {
   const latest = (deps.fleet.cachedProject(projectId)?.computes ?? []).map(({ computeId }) =>
     deps.fleet.latestEvaluation(computeId),
   );
