@@ -1,7 +1,7 @@
 /**
- * Builds dist/ anew: the command with all that it needs in a few files, since hundreds of small ones take longer to load than most commands
- * to run; what pages need besides; the commit, and the executable bit on the command. `--out FOLDER`, at the top of the project, for another
- * one. With --if-possible it does nothing where the bundler is not installed (`npm ci --omit=dev`). Packages in the bundle stay dependencies of
+ * Builds dist/ anew: the command and its packages in few files, since loading hundreds of small ones takes longer than most commands run;
+ * the assets of pages; the commit, and the executable bit on the command. `--out FOLDER` builds into another folder at the top of the project.
+ * With --if-possible it does nothing where the bundler is not installed (`npm ci --omit=dev`). Packages in the bundle stay dependencies of
  * ebb: audits read those, and their licences are installed with them.
  */
 import { spawnSync } from 'node:child_process';
@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util';
 /** Not in the bundle, but found as installed: it loads files that lie beside it. */
 const FOUND_AS_INSTALLED = ['@electric-sql/pglite', 'pg-native'];
 
-/** Packages in CommonJS call it; under a name that no module has. */
+/** Packages in CommonJS call `require`. The import has a name that no module uses. */
 const REQUIRE =
   "import { createRequire as $createRequire } from 'node:module'; const require = $createRequire(import.meta.url);";
 
@@ -32,7 +32,7 @@ await bundleWithLicences('policy/calendars/holiday-library');
 writeFileSync(`${out}/build.json`, `${JSON.stringify({ commit: commit() })}\n`);
 chmodSync(`${out}/cli/main.js`, 0o755);
 
-/** One file for what all commands share, and one for what only some need. All lie in a folder of `out`; see `filesBeside`. */
+/** The command, and a chunk for each set of modules that the same commands need. All files lie in a folder of `out`: see `filesBeside`. */
 async function bundleCommand() {
   await build({
     entryPoints: ['src/cli/main.ts'],
@@ -53,7 +53,7 @@ async function bundleCommand() {
   });
 }
 
-/** Modules name files by where they are themselves. In a bundle they are where the compiler would have put them. */
+/** Modules find files such as page assets relative to themselves. So in the bundle each keeps the URL that it has in src/. */
 function filesBeside({ onLoad }) {
   const source = resolve('src') + sep;
   onLoad({ filter: /\.tsx?$/ }, ({ path }) => {

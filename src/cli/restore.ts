@@ -23,7 +23,8 @@ Examples:
   $ ebb restore --cancel --all        withdraws what still waits
 
 This goes back to the baseline: what each compute had when ebb first saw it, or what a person has set since. A daemon
-in enforce mode applies it like any other change, and gates apply: a disruptive change waits for sleep, for at most two hours. The request is valid for a day.
+in enforce mode applies it like any other change, and gates apply: a disruptive change waits for sleep, for at most
+two hours. The request is valid for a day.
 For more than one compute it asks you to type their number; without a terminal it needs --confirm NUMBER or --yes.
 Fields that a policy sets are not restored, and the request for them is dropped: remove the policy first, or hold the
 compute (ebb hold). With --from the values of the file replace the stored ones, also where ebb has changed nothing; ids

@@ -220,7 +220,7 @@ const MAX_CONNECTIONS = 128;
 
 /**
  * Loads undici, which takes a tenth of the time of a command: most commands send nothing. A daemon does so at its start, since the first
- * request's deadline includes it. By its default export: a bundle gives a package in CommonJS, loaded later, no other.
+ * request's deadline includes it. It is the default export, since a bundled CommonJS package has no other when it is imported dynamically.
  */
 export const loadHttpClient = async () => (await import('undici')).default;
 

@@ -50,7 +50,6 @@ export async function untoldOf(
   const announced = await announcementOf(deps.store, { computeId: compute.computeId, sinceMs, nowMs });
   if (!announced) return { unannounced: deps.caller ? 'person' : cause };
   // A change that a person asks for is another one than the announced.
-  // A change that a person asks for is another one than the announced.
   if (cause === 'person') return {};
   return lateOf(deps, { compute, record }, { announced, policy: action.policy, nowMs });
 }

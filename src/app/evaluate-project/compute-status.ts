@@ -12,7 +12,7 @@ export function frozenTest(freezes: readonly Freeze[], nowMs: number): (compute:
   return (compute) => tests.some((test) => test(compute));
 }
 
-/** Returns the status of a compute: the first that applies of frozen, not_loaded, degraded, held, orphaned, unmatched, observed, enforced. */
+/** Returns the first status that applies: frozen, not_loaded, degraded, held, orphaned, unmatched, observed, enforced. */
 export function statusOf(
   { mode }: { mode: Mode },
   { compute, decision, plan, record }: EvaluatedCompute,

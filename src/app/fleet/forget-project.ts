@@ -99,7 +99,7 @@ export async function recordAbsent(
   }
 }
 
-/** Returns true if the record was made after an instant; one of a clock that was ahead proves nothing. */
+/** Returns true if the compute was first seen after an instant. An instant in the future is that of a clock ahead, and proves nothing. */
 function isSeenSince({ firstSeenAtMs }: ComputeRecord, instantMs: number, nowMs: number): boolean {
   return firstSeenAtMs > instantMs && firstSeenAtMs <= nowMs;
 }

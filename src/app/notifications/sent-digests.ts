@@ -7,7 +7,7 @@ interface SentDigest {
   computeIds: readonly string[];
   /** Those of them that were said to restart. Absent in documents of earlier versions, as is `toMs`. */
   restartIds?: readonly string[];
-  /** Those of which only the timeout was to change, which restarts none, awake or not. */
+  /** Those of them that were to get another timeout only: that restarts no compute, not even an awake one. */
   timeoutIds?: readonly string[];
   /** The last instant of the changes, milliseconds since the epoch. */
   toMs?: number;

@@ -49,11 +49,10 @@ export function createFollowOperations(deps: FollowJobDeps): JobHandler {
   const beganAtMs = deps.clock.now();
   return async ({ data: { projectId } }, signal) => {
     if (projectId === undefined) return { kind: 'done' };
-    const { nextCheckMs, isOfEarlierProcess } = await followOperations(deps, projectId, signal, beganAtMs);
+    const { nextCheckMs, priority } = await followOperations(deps, projectId, signal, beganAtMs);
     signal.throwIfAborted();
     if (nextCheckMs !== undefined) return { kind: 'again', atMs: nextCheckMs };
     const project = deps.fleet.listed(projectId);
-    const priority = isOfEarlierProcess ? 'read' : 'operations';
     if (project) await readProject(deps, project, { signal, priority });
     await requestReconcile(deps, projectId);
     return { kind: 'done' };
@@ -70,7 +69,7 @@ export async function followStored(deps: TriggerDeps & Pick<FollowDeps, 'store'>
 
 /**
  * Checks the operations of a project once, and records those that have ended. Returns the time of the next check, milliseconds since the
- * epoch; undefined if no operation is left. Operations that were started before `beganAtMs` have probably ended while no daemon ran, and
+ * epoch; undefined if no operation is left; and the priority of a reading after it. Operations that were started before `beganAtMs` have probably ended while no daemon ran, and
  * restarts of other computes may wait for them: they get the priority of reads, which would otherwise be sent first. Those whose slot other
  * restarts are known to wait for get that of changes.
  */
@@ -79,21 +78,17 @@ export async function followOperations(
   projectId: string,
   signal: AbortSignal,
   beganAtMs = 0,
-): Promise<{ nextCheckMs: number | undefined; isOfEarlierProcess: boolean }> {
+): Promise<{ nextCheckMs: number | undefined; priority: Priority }> {
   const changes = [...(await deps.store.records(projectId)).values()].map(({ openOperations }) => openOperations);
   const open = changes.flat();
-  const isOfEarlierProcess = open.some(({ startedAtMs }) => startedAtMs < beganAtMs);
-  const nextCheckMs = await check(deps, { projectId, changes, isOfEarlierProcess }, signal);
-  return { nextCheckMs, isOfEarlierProcess };
+  const priority = open.some(({ startedAtMs }) => startedAtMs < beganAtMs) ? 'read' : 'operations';
+  const nextCheckMs = await check(deps, { projectId, changes, priority }, signal);
+  return { nextCheckMs, priority };
 }
 
 async function check(
   deps: FollowDeps,
-  {
-    projectId,
-    changes,
-    isOfEarlierProcess,
-  }: { projectId: string; changes: OpenOperation[][]; isOfEarlierProcess: boolean },
+  { projectId, changes, priority }: { projectId: string; changes: OpenOperation[][]; priority: Priority },
   signal: AbortSignal,
 ): Promise<number | undefined> {
   const open = changes.flat();
@@ -101,10 +96,9 @@ async function check(
   const underWay = changes.filter((operations) => operations.length > 0);
   const firstCheckMs = Math.min(...underWay.map(deps.durations.expectedEndMs));
   if (deps.clock.now() < firstCheckMs) return firstCheckMs;
-  const patient: Priority = isOfEarlierProcess ? 'read' : 'operations';
   const waiting = new Set(open.map(({ policy }) => policy !== undefined && deps.slots.refusedLately(policy)));
-  const priority = (['raise', 'lowering'] as const).find((one) => waiting.has(one)) ?? patient;
-  const found = await findOperations(deps, projectId, open, { signal, priority });
+  const urgent = (['raise', 'lowering'] as const).find((one) => waiting.has(one));
+  const found = await findOperations(deps, projectId, open, { signal, priority: urgent ?? priority });
   // The inventory forgets the records, if the project was ever visible with this key.
   if (found === 'gone') return undefined;
   for (const operation of found?.values() ?? []) deps.durations.learn(operation);

@@ -71,7 +71,7 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
     if (!isTaken) {
       atOnceReachedUntilMs.set(policy, nowMs + SLOT_RETRY_MS);
       refusals.note(policy, nowMs);
-      if (action.kind === 'update' && action.raises) raiseRefusals.note(policy, nowMs);
+      if (action.raises) raiseRefusals.note(policy, nowMs);
     }
     return isTaken;
   }

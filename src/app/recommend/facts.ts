@@ -106,7 +106,7 @@ function unreadDeciderOf(policies: CompiledPolicies, compute: Compute): string |
   return team === undefined ? undefined : `a policy of ${team} that is staged or can't be read`;
 }
 
-/** The policies that set the fields of a compute, or may set them: those of a team of which none is in effect. Policies in mode observe set nothing. */
+/** The policies that set the fields of a compute, or that may: those of a team that are not loaded. Policies in mode observe set nothing. */
 function setByPolicies(compute: Compute, policies: CompiledPolicies): Decided {
   const { set, selecting } = policies;
   const unread = unreadDeciderOf(policies, compute);

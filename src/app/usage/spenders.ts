@@ -141,8 +141,8 @@ export async function readIdentities(store: StoredUsage, place: Place): Promise<
 }
 
 /**
- * Stores the present projects and computes, deletes units that neither exist nor have usage nor are unread, and returns all stored ones. A project whose name
- * can't be read keeps its last name.
+ * Stores the present projects and computes, and returns all stored ones. Deletes units that do not exist any more and have no usage. A project
+ * whose name can't be read keeps its last name.
  */
 async function keepIdentities(
   store: UsageStore,

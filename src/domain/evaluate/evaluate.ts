@@ -72,25 +72,32 @@ export interface EvaluatedCompute extends Evaluation {
 export function evaluate(situation: Situation): Evaluation {
   const { boundaryMs, ...search } = searchBoundary(decideInput(situation), situation.nowMs);
   const now = evaluateNow(situation);
-  return { ...now, nextBoundaryMs: boundaryMs, nextChangeMs: nextChangeOf(situation, boundaryMs), ...search };
+  const nextChangeMs = nextChangeOf(situation, now.decision, boundaryMs);
+  return { ...now, nextBoundaryMs: boundaryMs, nextChangeMs, ...search };
 }
 
 /** The next change; without a search where nobody may keep the compute as it is. */
-function nextChangeOf(situation: Situation, nextBoundaryMs: number | undefined): number | undefined {
+function nextChangeOf(
+  situation: Situation,
+  decision: Decision,
+  nextBoundaryMs: number | undefined,
+): number | undefined {
   const { policies, compute, record, nowMs, holds = [] } = situation;
+  const input = decideInput(situation);
   const freezes = freezesAt(situation.freezes ?? [], compute, nowMs);
-  const stopsWrites = (index: number) => {
-    const policy = policies.set.policies[index];
-    return policy !== undefined && ruleOf(policy).stopsWrites;
-  };
+  // Many fleets have a freeze for a few days of a year, and most evaluations are far from these.
+  const isFrozenThen = () =>
+    nextBoundaryMs !== undefined &&
+    policies.selecting(compute).some((index) => isStopping(policies, index)) &&
+    decide({ ...input, instantMs: nextBoundaryMs }).freezes.length > 0;
   const mayBeKept =
     freezes.length > 0 ||
+    decision.freezes.length > 0 ||
     record?.manual !== undefined ||
     record?.reversals !== undefined ||
     holds.some(({ computeId, freeze }) => freeze && computeId === compute.computeId) ||
-    policies.selecting(compute).some(stopsWrites);
+    isFrozenThen();
   if (!mayBeKept) return nextBoundaryMs;
-  const input = decideInput(situation);
   // Future counts of connections are unknown.
   const { connections: _connections, ...later } = laterSituation(situation);
   return nextChange({
@@ -100,6 +107,11 @@ function nextChangeOf(situation: Situation, nextBoundaryMs: number | undefined):
     boundaryAfter: (instantMs) => nextBoundary(input, instantMs),
     evaluateAt: (instantMs) => evaluateNow({ ...later, mode: 'enforce', nowMs: instantMs }),
   });
+}
+
+function isStopping({ set }: CompiledPolicies, index: number): boolean {
+  const policy = set.policies[index];
+  return policy !== undefined && ruleOf(policy).stopsWrites;
 }
 
 /**

@@ -40,7 +40,7 @@ export interface ForecastSubject {
   respected?: Respected | undefined;
 }
 
-/** A compute as it is stored and held; `baseline` without a record. */
+/** A subject from a compute and its stored record. Without a record, `baseline` is the one given. */
 export function subjectOf(
   compute: Compute,
   record: ComputeRecord | undefined,
