@@ -5,6 +5,9 @@ import { describeWith } from '../support/requirements.ts';
 
 const OF_EACH = 60;
 
+/** Writes begin in order, but up to 64 are in flight at once: one that needs a millisecond longer is overtaken by a few. */
+const MAX_OVERTAKEN_BY = 8;
+
 /** Who is called up-* is raised at this time, by two priorities, and down-* lowered. */
 function upAndDown(at: string): string {
   const schedule = (name: string, size: string, priority: number) =>
@@ -30,7 +33,9 @@ describeWith('redis-server', 'at a boundary', () => {
     await at.writePolicies(upAndDown(hour));
     const sent = () => daemon.logs().filter(({ event, phase }) => event === 'ebb.write' && phase === 'before');
     await eventually(() => expect(sent()).toHaveLength(names.length));
-    const order = sent().map(({ compute }) => String(compute).replace(/^ep-|-\d+$/g, ''));
-    expect(order).toEqual(['urgent', 'up', 'down'].flatMap((kind) => new Array(OF_EACH).fill(kind)));
+    const places = sent().map(({ compute }) => ['urgent', 'up', 'down'].indexOf(String(compute).split('-')[1] ?? ''));
+    expect(places.toSorted()).toEqual([0, 1, 2].flatMap((place) => new Array(OF_EACH).fill(place)));
+    const overtakenBy = places.map((place, index) => places.slice(0, index).filter((other) => other > place).length);
+    expect(Math.max(...overtakenBy)).toBeLessThanOrEqual(MAX_OVERTAKEN_BY);
   });
 });
