@@ -14,6 +14,8 @@ export const SECOND_MS = 1_000;
 export const SEEN_MS = 45 * SECOND_MS;
 
 interface Book {
+  /** Those of the group, whether they run or not. */
+  daemons: readonly SimDaemon[];
   /** By compute, the write whose outcome is not stored. */
   pending: Map<string, { requestId: string; atMs: number; policy?: string | undefined }>;
   /** By compute, the last change that was sent, until it takes effect or is refused: when its intent was stored. */
@@ -38,8 +40,9 @@ interface Book {
   harms: SimHarm[];
   /** Ids of messages that were sent. */
   messages: Set<string>;
-  /** The files that the group has agreed on last, as text. */
+  /** The files that the group has agreed on last, and as text. */
   registered?: string | undefined;
+  registeredFiles?: SimFiles | undefined;
   /** How often daemons have asked the platform in the calm time. */
   asked: { readings: number; others: number };
   /** By name, the lease that a daemon has. */
@@ -54,9 +57,16 @@ interface Book {
   ended: { computeId: string; atMs: number; latenessMs: number | undefined }[];
   /** By compute, its record as it was stored last. */
   stored: Map<string, string>;
+  /** When a request for a change of a compute was last refused, or what became of it may be unknown to daemons. */
+  unclear: Map<string, number>;
+  /** By compute, since when its record is there, as it says. */
+  first: Map<string, { firstSeenAtMs: number; enforcedSinceMs: number | undefined }>;
+  /** When holds, freezes or the set of the group were last changed. */
+  newsAtMs: number;
 }
 
 export interface Arrival {
+  atMs: number;
   requestId: string;
   computeId: string;
   who: string;
@@ -72,6 +82,8 @@ export interface Effect {
   atMs: number;
   before: ComputeSettings;
   after: ComputeSettings;
+  /** If it was awake; absent where a daemon may not have known. */
+  wasAwake?: boolean | undefined;
 }
 
 /** A harm that was stored: a lowering that a guard takes back, or tells of. */
@@ -89,6 +101,7 @@ const books = new WeakMap<World, Book>();
 
 export function bookOf(world: World): Book {
   const known = books.get(world) ?? {
+    daemons: [],
     pending: new Map(),
     onTheWay: new Map(),
     lateAtMs: new Map(),
@@ -108,6 +121,9 @@ export function bookOf(world: World): Book {
     restarts: [],
     ended: [],
     stored: new Map(),
+    unclear: new Map(),
+    first: new Map(),
+    newsAtMs: 0,
   };
   books.set(world, known);
   return known;

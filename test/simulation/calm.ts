@@ -5,10 +5,16 @@ import { bookOf, changesOf, SECOND_MS } from './book.ts';
 import type { SimDaemon } from './daemon.ts';
 import { edgesOf } from './oracle.ts';
 import type { SimFiles } from './policies.ts';
+import { rhythmOf } from './rhythm.ts';
+import { ALL_TROUBLES, hadTrouble } from './rollout.ts';
+import { checkCounted } from './staging.ts';
+import { CALM_MS } from './thrift.ts';
 import type { World } from './world.ts';
 
 /** A lease on a project is given back within this time, in milliseconds, by a daemon that runs. */
 const LEASE_MS = 5 * SECOND_MS;
+
+const MINUTE_MS = 60 * SECOND_MS;
 
 /** A daemon knows what there is after so long, in milliseconds. */
 const KNOWN_MS = 100 * SECOND_MS;
@@ -35,6 +41,30 @@ export function noteTaken(
     slots.set(`${policy} ${computeId}`, world.time.now());
   }
   if (method === 'releaseLease') leases.delete((args[0] as { name: string }).name);
+}
+
+/** What a daemon decides by is so old at most when it stores what it is about to write, in milliseconds. */
+const DECIDED_MS = 3 * SECOND_MS;
+
+/** Called when a daemon wanted to write by holds, freezes or a set that have changed: only just now, or it should have known. */
+export function checkOutdated(world: World, daemon: SimDaemon): void {
+  if (hadTrouble(world, ALL_TROUBLES, world.time.now() - 10 * SECOND_MS, daemon)) return;
+  world.reach('outdated decision checked');
+  const ageMs = world.time.now() - bookOf(world).newsAtMs;
+  if (ageMs > DECIDED_MS)
+    world.violate('nothing is decided by what is known to be old', `d${daemon.index}: changed ${ageMs} ms ago`);
+}
+
+/** What guards find, and writes that meet an operation that the platform has begun by itself. */
+const EXPECTED = /^ebb\.(guard_.*|write)$/;
+
+/** Called when a daemon warns of something: of what, once nothing has happened for minutes? */
+export function checkSaid(world: World, who: string, fields: object): void {
+  const { event = '' } = fields as { event?: string };
+  if (event === 'ebb.policies_staged') checkCounted(world, who, fields as Parameters<typeof checkCounted>[2]);
+  if (world.time.now() < world.plan.quietFromMs + CALM_MS) return;
+  world.reach('warning checked');
+  if (!EXPECTED.test(event)) world.violate('nothing is warned of without need', `${who}: ${event}`);
 }
 
 /** Called when a record is stored alone. */
@@ -102,7 +132,9 @@ async function checkJobs(world: World, daemons: readonly SimDaemon[], files: Sim
   if (!queue) return;
   const { people, time } = world;
   // Another daemon may have added one again by the rules of before.
-  if (people.doubts.length > 0 || world.plan.daemons > 1) return;
+  // Those of the next two rounds stay.
+  const stays = rhythmOf(world.plan).resyncMs > MINUTE_MS;
+  if (people.doubts.length > 0 || world.plan.daemons > 1 || stays) return;
   const ends = [...people.holds, ...people.freezes].map(({ expiresAtMs }) => expiresAtMs);
   const names = [...world.platform.platform.world().projects.values()].map(({ name }) => name);
   const edges = new Set([...ends, ...names.flatMap((name) => edgesOf(files, name))]);

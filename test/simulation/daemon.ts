@@ -15,33 +15,19 @@ import type { JobQueue } from '../../src/ports/job-queue.ts';
 import type { Operator } from '../../src/ports/operator.ts';
 import type { Sender } from '../../src/ports/outbox.ts';
 import type { RulesReading, RulesSource } from '../../src/ports/rules.ts';
-import type { Store, StoredOverrides } from '../../src/ports/store.ts';
+import type { StoredOverrides } from '../../src/ports/store.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import { readSettings, type Settings } from '../../src/settings/settings.ts';
-import { bookOf, filesOfGroup, wasForgotten, wasReplaced } from './book.ts';
-import { checkNeeded, noteTaken } from './calm.ts';
-import { harmIn, noteHarm } from './guards.ts';
+import { bookOf, wasReplaced } from './book.ts';
+import { checkSaid } from './calm.ts';
 import { createLife, type Life } from './life.ts';
 import { FILES, parseTexts, pathOf, TEAM } from './policies.ts';
+import { notePendingUnclear } from './records.ts';
+import { rhythmOf } from './rhythm.ts';
 import { seriesOf } from './series.ts';
+import { storeOf } from './stores.ts';
 import { transportOf } from './transport.ts';
 import type { World } from './world.ts';
-import { checkIntent, checkRecord, checkSet } from './writes.ts';
-
-/** Rounds as often as the daemon's own, but for the check of the files: it costs as much as all others. Twice within a rest of 10 s. */
-const RHYTHM = {
-  inventoryMs: 45_000,
-  resyncMs: 45_000,
-  waitingMs: 60_000,
-  rulesMs: 5_000,
-  samplingMs: 60_000,
-  guardsMs: 30_000,
-  wasteMs: 3_600_000,
-  usageMs: 3_600_000,
-};
-
-/** So long a call may take just before which something happens: long enough for a command, too short for a lease to end. */
-const LONGEST_MEETING_MS = 600;
 
 /** A start or a stop that takes longer hangs. */
 const LONGEST_STOP_MS = 30_000;
@@ -114,6 +100,7 @@ export function startDaemon(
   const daemon: SimDaemon = {
     ...{ index, life, version, startedAtMs: world.time.now() },
     kill() {
+      if (!life.isKilled) notePendingUnclear(world);
       life.kill();
       world.broker.kill(connected);
     },
@@ -140,7 +127,7 @@ export function startDaemon(
     const clock = life.clock;
     const parts = await openParts(
       {
-        ...{ settings, policies, clock, rhythm: RHYTHM, decisionVersion: version },
+        ...{ settings, policies, clock, rhythm: rhythmOf(world.plan), decisionVersion: version },
         newId: () => world.newId(),
         machineMs: () => clock.now(),
         onEvent: (event) => {
@@ -262,7 +249,11 @@ function telemetryOf(world: World, name: string): ProcessTelemetry {
     world.note(`${name} ${event ?? ''} ${message}`);
     if (err !== undefined) reportError(world, name, err);
   };
-  const log: Log = { debug: () => {}, info: say, warn: say, error: say };
+  const warn = (fields: object, message: string) => {
+    say(fields, message);
+    checkSaid(world, name, fields);
+  };
+  const log: Log = { debug: () => {}, info: say, warn, error: warn };
   const nothing = () => {};
   const metrics: ProcessTelemetry['metrics'] = {
     increment(metric, labels) {
@@ -309,84 +300,6 @@ function rulesSource({ files: { versions }, time }: World, settings: Settings): 
       return { ok: true, rules: rulesOf(settings, usable.set), broken, warnings: [], needRestart: [], changes };
     },
   };
-}
-
-/** The store of one daemon: slow, away, or silent after it has done what was asked, when there is such a trouble. */
-export function storeOf(world: World, name: string, life: Life, daemon?: SimDaemon): Store {
-  const { index } = daemon ?? { index: -1 };
-  const fault = (kind: Parameters<World['faultsAt']>[0]) => world.faultsAt(kind, index);
-
-  async function ask(method: string, args: unknown[]): Promise<unknown> {
-    world.reach(`port store.${method}`);
-    const isMet = daemon !== undefined && world.onCall(momentOf(method, args), String(args[1]));
-    await life.pass(isMet ? world.dice.between(0, LONGEST_MEETING_MS) : latencyMs(world, fault('store_slow')?.by));
-    if (fault('store_down')) throw new Error('the store is away');
-    const isChange = CHANGING.test(method);
-    const order = world.next();
-    // Another daemon may register a set before this one has its answer.
-    const files = method.startsWith('put') ? filesOfGroup(world) : undefined;
-    const result = await (Reflect.get(world.store.current, method) as (...own: unknown[]) => Promise<unknown>)(...args);
-    if (isChange && args[0] !== 'daemons')
-      world.note(`${name} ${method} ${short(args[0])} ${short(args[1])} -> ${short(result)}`);
-    if (daemon) await checkStored(world, daemon, { method, args, result, order, files });
-    else noteByPerson(world, method, args);
-    const isSilent = isChange && fault('store_unanswered') && world.dice.is(0.5);
-    await life.pass(latencyMs(world, fault('store_slow')?.by));
-    if (isSilent) throw new Error('the store did not answer');
-    return result;
-  }
-
-  const methods = Object.keys(world.store.current).map((method) => [method, (...args: unknown[]) => ask(method, args)]);
-  return { ...Object.fromEntries(methods), close: async () => {} } as Store;
-}
-
-/** What a command stores is not a daemon's: it is only known to be another record. */
-function noteByPerson(world: World, method: string, [, computeId]: unknown[]): void {
-  if (method === 'putRecord') bookOf(world).stored.delete(String(computeId));
-}
-
-/** Records are looked at as they are stored, however they come there. */
-async function checkStored(
-  world: World,
-  daemon: SimDaemon,
-  call: {
-    method: string;
-    args: unknown[];
-    result: unknown;
-    order: number;
-    files: ReturnType<typeof filesOfGroup> | undefined;
-  },
-): Promise<void> {
-  const { method, args, result, order, files = filesOfGroup(world) } = call;
-  noteTaken(world, daemon, call);
-  if (method === 'raiseGeneration' || method === 'restoreGeneration') return checkSet(world, daemon, method);
-  const isStored = (method === 'putIntent' && result === 'stored') || (method === 'putRecord' && result === true);
-  if (!isStored) return;
-  const [projectId, computeId, record] = args as Parameters<Store['putRecord']>;
-  // After a loss of the store records are written back, with what was pending.
-  const harm = harmIn(args);
-  if (harm) await noteHarm(world, daemon, record, harm);
-  const { intent } = record;
-  const isKnown = bookOf(world).pending.get(computeId)?.requestId === intent?.requestId;
-  if (method === 'putRecord') checkNeeded(world, `d${daemon.index}`, args);
-  else bookOf(world).stored.set(computeId, JSON.stringify(record));
-  const isIntent =
-    method === 'putIntent' || (intent && !isKnown && !wasForgotten(world, computeId, world.plan.startMs));
-  checkRecord(world, computeId, record);
-  if (isIntent) checkIntent(world, daemon, { projectId, computeId, record, order, files: await files });
-}
-
-/** The name of a call, by what it stores where that matters. */
-function momentOf(method: string, args: readonly unknown[]): string {
-  if (method === 'replaceDocument' && args[0] === 'guard-watches') return 'putWatch';
-  return method === 'putRecord' && harmIn(args) ? 'putHarm' : method;
-}
-
-const CHANGING = /^(putIntent|putRecord|put|delete|approve|raise|restore|take)/;
-
-function short(value: unknown): string {
-  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
-  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
 /** Most answers come at once, some a little later; with a trouble, seconds later. At the end, where nothing happens, all at once. */

@@ -72,6 +72,7 @@ function isUnseen(node: ts.Node): boolean {
   if (ts.isVariableDeclaration(node)) return AMOUNTS.test(node.name.getText());
   if (ts.isConditionalExpression(node)) return isText(node.whenTrue) || isText(node.whenFalse);
   if (ts.isIfStatement(node)) return isUnseen(node.thenStatement) && !node.elseStatement;
+  if (ts.isBlock(node)) return node.statements.length > 0 && node.statements.every(isUnseen);
   return ts.isExpressionStatement(node) && UNSEEN.test(node.getText());
 }
 

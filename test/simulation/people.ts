@@ -9,7 +9,14 @@ import { type AcknowledgedHold, projectId, type World } from './world.ts';
 type OnPlatform = Extract<
   Doing,
   {
-    do: 'person_changes' | 'person_restarts' | 'clients_come' | 'rename' | 'create_compute' | 'delete_compute';
+    do:
+      | 'person_changes'
+      | 'person_restarts'
+      | 'clients_come'
+      | 'rename'
+      | 'create_compute'
+      | 'delete_compute'
+      | 'rename_branch';
   }
 >;
 
@@ -59,6 +66,8 @@ export function onPlatform(world: World, doing: OnPlatform): void {
     world.note(`a person changes ${compute.id}: ${outcome.ok}`);
     if (outcome.ok) people.changes.push({ atMs, computeId: compute.id, values: doing.values });
   } else if (doing.do === 'person_restarts') platform.run({ kind: 'restart_compute', ...place });
+  else if (doing.do === 'rename_branch')
+    platform.run({ kind: 'rename_branch', ...place, branchId: compute.branchId, name: doing.name });
   else if (doing.do === 'delete_compute') platform.run({ kind: 'delete_compute', ...place });
   else
     platform.run({

@@ -52,6 +52,7 @@ const ACTIONS = [
   'demand',
   'silence',
   'release_guard',
+  'rename_branch',
 ] as const satisfies readonly Doing['do'][];
 
 export type Doing =
@@ -76,6 +77,7 @@ export type Doing =
   /** The source of guards says nothing of it. */
   | { do: 'silence'; compute: number; how: Silence; forMs: number }
   | { do: 'release_guard'; compute: number }
+  | { do: 'rename_branch'; compute: number; name: string }
   | { do: 'fault'; kind: FaultKind; daemon: number; project: number; forMs: number; by: number };
 
 /**
@@ -171,13 +173,14 @@ export function planOf(seed: number): SimPlan {
     ([fromMs, toMs]) => START_MS + SECOND_MS * Math.round(dice.between(fromMs, toMs) / SECOND_MS),
   );
   // With more computes, a set may restart so many at once that it has to be approved.
-  const more = diceOf(seed ^ 0xf1ee7).is(0.15) ? 3 : 1;
+  const isLarge = diceOf(seed ^ 0xf1ee7).is(0.2);
+  const more = isLarge ? 3 : 1;
   const projects = NAMES.slice(0, 3 + dice.index(2)).map((name) => ({
     name,
     computes: Array.from({ length: more + dice.index(2) }, () => {
       const size = dice.pick(SIZES);
       const demandCu = size[1] * dice.pick([0.1, 0.4, 0.8]);
-      return { size, suspendSeconds: dice.pick(TIMEOUTS), isAwake: dice.is(0.6), demandCu };
+      return { size, suspendSeconds: dice.pick(TIMEOUTS), isAwake: dice.is(isLarge ? 0.95 : 0.6), demandCu };
     }),
   }));
   const computes = projects.reduce((sum, one) => sum + one.computes.length, 0);
@@ -196,7 +199,10 @@ export function planOf(seed: number): SimPlan {
   return {
     ...{ seed, startMs: START_MS, daemons, projects },
     files: { platform: policiesOf(world, 'platform'), web: policiesOf(world, 'web') },
-    disruption: { lowerWhen: dice.pick(['any', 'idle']), cooldownMs: dice.pick([30 * SECOND_MS, 2 * MINUTE_MS]) },
+    disruption: {
+      lowerWhen: dice.pick(isLarge ? ['any'] : ['any', 'idle']),
+      cooldownMs: dice.pick([30 * SECOND_MS, 2 * MINUTE_MS]),
+    },
     actions: [...actions, ...faults].toSorted((a, b) => a.atMs - b.atMs),
     quietFromMs: START_MS + QUIET.fromMs,
     checksAtMs: [...lateEdges.map((ms) => ms + CHECKED_MS), START_MS + QUIET.toMs],
@@ -227,7 +233,7 @@ interface Making {
   faults: readonly FaultKind[];
 }
 
-function policiesOf({ dice, edges, lateEdges }: Making, file: FileName): SimPolicy[] {
+function policiesOf({ dice, edges, lateEdges, kinds }: Making, file: FileName): SimPolicy[] {
   const reach = file === 'web' ? ['web-*', 'web-shop'] : ['*', 'web-*', 'api-*', 'data-lake'];
   const window = (): SimWindow => {
     const [a, b] = [dice.pick(edges), dice.pick(dice.is(0.3) ? lateEdges : edges)];
@@ -241,6 +247,7 @@ function policiesOf({ dice, edges, lateEdges }: Making, file: FileName): SimPoli
       name: `${file}-${at}`,
       projects: [at === 0 ? (reach[0] as string) : dice.pick(reach)],
       priority: dice.index(3),
+      ...(kinds.includes('rename_branch') && { byBranch: true }),
       windows: Array.from({ length: 1 + dice.index(3) }, window),
       otherwise: dice.is(0.3) ? dice.pick(['leave', 'baseline'] as const) : valuesOf(dice),
     }),
@@ -329,6 +336,7 @@ function anAction(making: Making): SimAction {
     () => ({ do: 'demand', compute, cu: dice.pick([0.1, 0.4, 0.9, 1.8, 3.5]) }),
     () => ({ do: 'silence', compute, how: dice.pick(SILENCES), forMs: dice.between(10_000, 120_000) }),
     () => ({ do: 'release_guard', compute }),
+    () => ({ do: 'rename_branch', compute, name: `branch-${dice.index(1_000)}` }),
   ];
   let doing = dice.pick(makers)();
   while (!kinds.includes(doing.do)) doing = dice.pick(makers)();

@@ -22,6 +22,8 @@ interface SimBase {
   name: string;
   /** Globs on names; `*` alone, or `PREFIX-*`. */
   projects: readonly string[];
+  /** It selects by branch, too: all of them, so that ebb reads them. */
+  byBranch?: boolean;
 }
 
 export interface SimSchedule extends SimBase {
@@ -103,11 +105,13 @@ function body(policy: SimPolicy): string[] {
   ];
 }
 
+const branchesOf = ({ byBranch }: SimPolicy) => (byBranch ? 'branches: ["*"], ' : '');
+
 export function textOf(policies: readonly SimPolicy[]): string {
   const entries = policies.flatMap((policy) => [
     `  - name: ${policy.name}`,
     `    kind: ${policy.kind}`,
-    `    select: { projects: [${policy.projects.map((glob) => `"${glob}"`).join(', ')}], min_age: 1m }`,
+    `    select: { projects: [${policy.projects.map((glob) => `"${glob}"`).join(', ')}], ${branchesOf(policy)}min_age: 1m }`,
     ...body(policy).map((line) => `    ${line}`),
   ]);
   return ['version: 1', 'policies:', ...entries, ''].join('\n');

@@ -6,13 +6,15 @@ import { requestReconciles } from '../../src/app/triggers.ts';
 import { SILENT_LOG } from '../../src/compose/store.ts';
 import type { Operator } from '../../src/ports/operator.ts';
 import { bookOf, SECOND_MS } from './book.ts';
-import { type Machine, type SimDaemon, settingsOf, startDaemon, storeOf } from './daemon.ts';
+import { type Machine, type SimDaemon, settingsOf, startDaemon } from './daemon.ts';
 import { createLife } from './life.ts';
 import { asked, command, doubt, onPlatform, onSource } from './people.ts';
 import { type Doing, FORGOTTEN_MS, type SimAction, type SimPlan } from './plan.ts';
 import { type FileName, type SimPolicy, textOf } from './policies.ts';
 import { checkQuiet } from './quiet.ts';
+import { checkFiles } from './rollout.ts';
 import { checkStaged } from './staging.ts';
+import { storeOf } from './stores.ts';
 import { createWorld, projectId, type World } from './world.ts';
 
 /** A daemon that did not start is started again after so long, in milliseconds. */
@@ -67,6 +69,8 @@ export async function simulate(plan: SimPlan): Promise<SimResult> {
   };
   noteFirstSettings(world);
   world.time.every(APPROVED_MS, () => approveStaged(world, group));
+  world.time.every(FILES_LOOKED_AT_MS, () => checkFiles(world, group.daemons));
+  bookOf(world).daemons = group.daemons;
   for (let index = 0; index < plan.daemons; index += 1) {
     group.versions[index] = 1;
     start(index);
@@ -110,6 +114,9 @@ function personOf(world: World): Operator {
   });
 }
 
+/** How often rules look at what daemons make of the files, in milliseconds. */
+const FILES_LOOKED_AT_MS = 2_000;
+
 /** A person approves what is staged, and sees it after so long, in milliseconds. */
 const APPROVED_MS = 20 * SECOND_MS;
 
@@ -121,7 +128,9 @@ async function approveStaged(world: World, { daemons, operator }: Group): Promis
     for (const { hash, impact } of stagedSets(parts)) {
       world.people.approvals.push(world.time.now());
       const confirm = impact.disconnected;
-      void asked(world, [], 0, operator().operator.approve({ hash, owner: 'ann', confirm }));
+      void asked(world, [], 0, operator().operator.approve({ hash, owner: 'ann', confirm }), () => {
+        if (!world.people.approved.has(hash)) world.people.approved.set(hash, world.time.now());
+      });
     }
   }
 }
@@ -150,6 +159,7 @@ async function perform(world: World, group: Group, action: SimAction, start: (in
     case 'rename':
     case 'create_compute':
     case 'delete_compute':
+    case 'rename_branch':
       return onPlatform(world, action);
     case 'demand':
     case 'silence':
@@ -166,7 +176,10 @@ async function edit(
 ): Promise<void> {
   save(world, file, policies, how);
   if (!isSignalled) return;
+  const asked = { endedAtMs: Number.POSITIVE_INFINITY };
+  world.people.reloads.push(asked);
   for (const { life, parts, reload } of daemons) if (parts && !life.isKilled) await reload();
+  asked.endedAtMs = world.time.now();
 }
 
 function save(world: World, file: FileName, policies: readonly SimPolicy[], how: 'replaced' | 'in_place'): void {

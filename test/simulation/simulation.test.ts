@@ -29,6 +29,9 @@ describe('a simulation', () => {
       'unapproved set checked': 1,
       'knowledge checked': 20,
       'policy of a value checked': 5,
+      'record checked': 100,
+      'last change in a record checked': 5,
+      'files in time checked': 20,
     };
     const seldom = Object.entries(least).filter(([what, times]) => (reached.get(what) ?? 0) < times);
     expect(seldom).toEqual([]);

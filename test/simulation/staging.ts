@@ -17,11 +17,15 @@ import type { SimDaemon } from './daemon.ts';
 import { isSmaller } from './guards.ts';
 import { selects, wanted } from './oracle.ts';
 import type { SimFiles } from './policies.ts';
+import { ALL_TROUBLES, hadTrouble } from './rollout.ts';
 import { filesNow, isDoubted, type World } from './world.ts';
 
 /** More computes, and a greater share of them, may not be restarted at once without approval. */
 const FEW = 5;
 const FEW_SHARE = 0.3;
+
+/** After these, daemons may know another fleet for a while. */
+const FLEET_CHANGES: ReadonlySet<string> = new Set(['create_compute', 'delete_compute', 'rename']);
 
 /** What a compute does is known after so long, in milliseconds. */
 const KNOWN_MS = 150 * SECOND_MS;
@@ -31,6 +35,9 @@ const COUNTED_MS = [-15, -10, -5, -2, 0, 3].map((seconds) => seconds * SECOND_MS
 
 /** A person approves what waits, and whatever they approve counts for so long; milliseconds. */
 const APPROVED_MS = 120 * SECOND_MS;
+
+/** What was approved counts within this time, in milliseconds. */
+const TAKEN_MS = 15 * SECOND_MS;
 
 /** The settings let a policy restart half of its computes at once, and ebb always a few; a restart takes so long, in milliseconds. */
 const AT_ONCE = 0.5;
@@ -54,9 +61,43 @@ export function checkStaged(world: World, { parts }: SimDaemon): void {
   );
   for (const { hash, impact } of stagedSets(parts)) {
     world.reach('staged set checked');
+    const approvedAtMs = world.people.approved.get(hash) ?? nowMs;
+    if (approvedAtMs < nowMs - TAKEN_MS && !hadTrouble(world, ALL_TROUBLES, nowMs - 2 * TAKEN_MS))
+      world.violate('what was approved counts', `${hash}: approved ${(nowMs - approvedAtMs) / 1000} s ago`);
     if (mayBeAwake.length <= FEW)
       world.violate('few restarts need no approval', `${hash}: ${impact.disconnected}, ${mayBeAwake.length} are awake`);
   }
+}
+
+/** Called when a daemon says that a set waits: it has counted each compute, and those that are restarted. */
+export function checkCounted(
+  world: World,
+  who: string,
+  { owner, disconnected, computes }: { owner?: string; disconnected: number; computes: number },
+): void {
+  const nowMs = world.time.now();
+  const isNear = ({ do: what, atMs }: { do: string; atMs: number }) =>
+    FLEET_CHANGES.has(what) && Math.abs(nowMs - atMs) < KNOWN_MS;
+  if (!isFleetKnown(world) || world.plan.actions.some(isNear)) return;
+  const name = (projectId: string) => namesOf(world, projectId)[0] ?? '';
+  const all = [...world.platform.platform.world().computes.values()];
+  const own = owner === undefined ? all : all.filter(({ projectId }) => name(projectId).startsWith('web-'));
+  const awake = own.filter(({ state, suspendedAtMs = nowMs }) => state !== 'idle' || suspendedAtMs > nowMs - KNOWN_MS);
+  const text = `${who}: ${disconnected} of ${computes} by ${owner ?? 'no team'}`;
+  world.reach('counted set checked');
+  // A project that could not be read is not counted.
+  if (computes > own.length) world.violate('sets are counted rightly', `${text}: there are ${own.length}`);
+  if (disconnected > awake.length) world.violate('sets are counted rightly', `${text}: ${awake.length} are awake`);
+  const { platform, web } = world.files.versions;
+  const candidates = platform.slice(-2).flatMap(({ policies }) => policies ?? []);
+  const counts =
+    candidates.length === 0 || owner !== undefined
+      ? [0]
+      : platform.slice(-2).map(({ policies }) => {
+          const files = { platform: policies ?? [], web: web.at(-1)?.policies ?? [] };
+          return all.filter((compute) => isRestarted(world, compute, files)).length;
+        });
+  if (disconnected < Math.min(...counts)) world.violate('sets are counted rightly', `${text}: ${counts} are restarted`);
 }
 
 /** Called when the group has a set that it did not have before: nobody has approved it, so it restarts only a few at once. */

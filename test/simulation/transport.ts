@@ -2,8 +2,10 @@
 
 import type { Exchange, Transport, WireRequest } from '../../src/adapters/control-api/http-transport.ts';
 import type { ComputeSettings } from '../../src/domain/compute/compute.ts';
+import { computeNow } from './book.ts';
 import { latencyMs, type SimDaemon } from './daemon.ts';
 import type { FaultKind } from './plan.ts';
+import { noteUnclear } from './records.ts';
 import { noteRequest } from './thrift.ts';
 import type { World } from './world.ts';
 import { checkArrival, noteAnswer, noteArrived, noteEffect, noteSent } from './writes.ts';
@@ -17,30 +19,36 @@ export function transportOf(world: World, daemon: SimDaemon): Transport {
     noteRequest(world, request);
     if (method !== 'GET') noteSent(world, request);
     await delay(world, daemon, signal);
-    if (signal.aborted) return silence(daemon, signal);
+    if (signal.aborted) return silence(world, daemon, request, signal);
     const refused = refusalOf(world, request);
     if (refused) return answered(world, request, refused);
-    if (isLostOnTheWay(world, daemon, request)) return silence(daemon, signal);
+    if (isLostOnTheWay(world, daemon, request)) return silence(world, daemon, request, signal);
     const exchange = await (method === 'GET' ? arrive(world, request) : write(world, daemon, request));
     await delay(world, daemon, signal);
     noteAnswer(world, request);
-    return answerOf(world, daemon, { method, exchange, signal });
+    return answerOf(world, daemon, { request, exchange, signal });
   };
 }
 
 function answerOf(
   world: World,
   daemon: SimDaemon,
-  { method, exchange, signal }: { method: string; exchange: Exchange; signal: AbortSignal },
+  { request, exchange, signal }: { request: WireRequest; exchange: Exchange; signal: AbortSignal },
 ): Exchange | Promise<Exchange> {
-  if (isLost(world, 'api_unanswered', method === 'GET' ? 0.2 : 0.7) || signal.aborted) return silence(daemon, signal);
+  if (exchange.kind !== 'answer' || exchange.status !== 200) noteUnclear(world, placeOf(request)?.computeId);
+  if (isLost(world, 'api_unanswered', request.method === 'GET' ? 0.2 : 0.7) || signal.aborted)
+    return silence(world, daemon, request, signal);
   return without(exchange, world.faultsAt('api_hides_project')?.projectId);
 }
 
 function answered(world: World, request: WireRequest, exchange: Exchange): Exchange {
   noteArrived(world, request);
+  noteUnclear(world, placeOf(request)?.computeId);
   return exchange;
 }
+
+/** That a compute wakes, or goes to sleep, is known within this time, in milliseconds. */
+const STATE_KNOWN_MS = 150_000;
 
 /** The longest way of a request, in milliseconds: longer than ebb waits for its effect. */
 const LATEST_MS = 40_000;
@@ -75,7 +83,13 @@ async function delay(world: World, { life }: SimDaemon, signal: AbortSignal): Pr
 }
 
 /** Nothing comes until the caller gives up. */
-async function silence({ life }: SimDaemon, signal: AbortSignal): Promise<Exchange> {
+async function silence(
+  world: World,
+  { life }: SimDaemon,
+  request: WireRequest,
+  signal: AbortSignal,
+): Promise<Exchange> {
+  noteUnclear(world, placeOf(request)?.computeId);
   while (!signal.aborted) await life.pass(1_000, signal).catch(() => {});
   return { kind: 'failure', code: 'timeout', mayHaveArrived: true, message: 'no answer: the deadline has passed' };
 }
@@ -105,12 +119,21 @@ async function write(
   if (!isLate) checkArrival(world, daemon, request);
   noteArrived(world, request, { isLate });
   const before = settingsAt(world, request);
+  const wasAwake = isAwake(world, request);
   const exchange = await arrive(world, request);
   const status = exchange.kind === 'answer' ? exchange.status : exchange.code;
-  noteEffect(world, request, { before, isDone: status === 200 });
+  noteEffect(world, request, { before, isDone: status === 200, wasAwake });
   world.note(`d${daemon.index} ${request.method} ${request.path} ${request.body ?? ''} arrives -> ${status}`);
   if (before && world.faultsAt('api_not_applied') && world.dice.is(0.5)) putBack(world, request, before);
   return exchange;
+}
+
+/** If a compute is awake; undefined if it has been so, or asleep, for too short a time to be known. */
+function isAwake(world: World, request: WireRequest): boolean | undefined {
+  const compute = computeNow(world, placeOf(request)?.computeId ?? '');
+  const sinceMs = Math.max(compute?.startedAtMs ?? 0, compute?.suspendedAtMs ?? 0);
+  if (!compute || sinceMs > world.time.now() - STATE_KNOWN_MS) return undefined;
+  return compute.state === 'active';
 }
 
 async function arrive(world: World, request: WireRequest): Promise<Exchange> {

@@ -74,6 +74,10 @@ export interface People {
   guardReleases: { computeId: string; atMs: number }[];
   /** When somebody asked to approve a set. */
   approvals: number[];
+  /** When somebody was told that a set is approved, by its hash. */
+  approved: Map<string, number>;
+  /** Times in which somebody asks one daemon after the other to read the files again. */
+  reloads: { endedAtMs: number }[];
 }
 
 export interface World {
@@ -153,6 +157,8 @@ export function createWorld(plan: SimPlan): World {
       silences: [],
       guardReleases: [],
       approvals: [],
+      approved: new Map(),
+      reloads: [],
     },
     faultsAt: (kind, daemon) =>
       faults.find(

@@ -7,6 +7,7 @@ import {
   bookOf,
   changesOf,
   computeNow,
+  type Effect,
   filesOfGroup,
   freezesNow,
   holdsNow,
@@ -20,6 +21,7 @@ import type { SimDaemon } from './daemon.ts';
 import { checkGuards, withFloors } from './guards.ts';
 import { edgesOf, FIELDS, type Field, policiesFor, type Wanted, wanted } from './oracle.ts';
 import type { SimFiles } from './policies.ts';
+import { checkInTime, checkRelease } from './rollout.ts';
 import { checkApproved, checkAtOnce } from './staging.ts';
 import { placeOf, settingsAt } from './transport.ts';
 import { isDoubted, type World } from './world.ts';
@@ -79,13 +81,19 @@ function checkByFiles(world: World, daemon: SimDaemon, write: Write, files: SimF
 }
 
 /** Called once the group has another set. */
-export async function checkSet(world: World, { index }: SimDaemon, method: string): Promise<void> {
+export async function checkSet(world: World, daemon: SimDaemon, method: string): Promise<void> {
   const book = bookOf(world);
   const files = await filesOfGroup(world);
-  if (files === 'unfinished') return world.violate('half a file never counts', `d${index} registered it`);
+  if (files === 'unfinished') return world.violate('half a file never counts', `d${daemon.index} registered it`);
   const text = JSON.stringify(files);
-  if (files && text !== book.registered && method === 'raiseGeneration') checkApproved(world, `d${index}`, files);
+  const isRaised = method === 'raiseGeneration';
+  if (isRaised) await checkRelease(world, daemon, book.daemons);
+  if (files && text !== book.registered && isRaised) {
+    checkApproved(world, `d${daemon.index}`, files);
+    checkInTime(world, daemon, files, book.registeredFiles);
+  }
   book.registered = text;
+  book.registeredFiles = files;
 }
 
 function checkPending(world: World, { computeId, record, who }: Write): void {
@@ -268,14 +276,14 @@ export function noteArrived(world: World, request: WireRequest, { isLate = false
 export function noteEffect(
   world: World,
   request: WireRequest,
-  { before, isDone }: { before: ComputeSettings | undefined; isDone: boolean },
+  { before, isDone, wasAwake }: Pick<Effect, 'wasAwake'> & { before: ComputeSettings | undefined; isDone: boolean },
 ): void {
   const arrival = bookOf(world).arrived.findLast(({ requestId }) => requestId === request.requestId);
   if (arrival) arrival.isDone = isDone;
   const place = placeOf(request);
   const after = settingsAt(world, request);
   if (!place || !before || !after || JSON.stringify(before) === JSON.stringify(after)) return;
-  bookOf(world).effects.push({ computeId: place.computeId, atMs: world.time.now(), before, after });
+  bookOf(world).effects.push({ computeId: place.computeId, atMs: world.time.now(), before, after, wasAwake });
 }
 
 /** Called when a write reaches the platform, before it takes effect. */
@@ -290,6 +298,7 @@ export function checkArrival(world: World, daemon: SimDaemon, request: WireReque
   world.reach('write arrives');
   const asked = request.method === 'PATCH' ? askedFields(request) : {};
   bookOf(world).arrived.push({
+    atMs: nowMs,
     requestId: request.requestId,
     computeId,
     who,
