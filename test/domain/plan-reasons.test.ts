@@ -53,6 +53,7 @@ describe('a plan', () => {
     ]);
     const apart = planFor({ policies: both, compute, record: aRecord({ oneFieldGroupAtATime: true }), nowMs: NOON });
     expect(apart.actions.map(({ fields }) => fields)).toEqual([size(1, 4)]);
+    expect(apart.reasons.map(({ message }) => message)).toEqual([expect.stringMatching(/^size /)]);
   });
 
   it('names each change with its values, and who wants it', () => {

@@ -115,12 +115,21 @@ export async function applyAction(
   );
   reportResult(deps, evaluatedCompute, action, answer, { latenessMs, cause });
   reportDegraded(deps, compute, intended, record);
-  const retryAfterMs = RETRY_AFTER_MS[outcome];
+  const mayContinue = outcome === 'refused' || (answer.ok && answer.value.operations.length === 0);
+  const retryAfterMs = mayContinue ? moreAfterMs(deps, compute) : RETRY_AFTER_MS[outcome];
   return {
-    mayContinue: outcome === 'refused' || (answer.ok && answer.value.operations.length === 0),
+    mayContinue,
     result: { outcome, ...(error && { error }) },
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   };
+}
+
+/**
+ * Returns 0 if another write to the compute is due at once: the other group of fields, or both one by one after they were refused
+ * together. No operation runs whose end would ask for it.
+ */
+function moreAfterMs({ fleet }: ApplyDeps, { computeId }: Compute): 0 | undefined {
+  return fleet.ownEvaluation(computeId)?.plan.verdict === 'act' ? 0 : undefined;
 }
 
 /**

@@ -89,7 +89,7 @@ export function plan(input: PlanInput): Plan {
   return {
     verdict: passing.length > 0 ? 'act' : 'wait',
     actions: withRespect(input, actionsFor(passing.length > 0 ? acting : changes)),
-    why: passing.flatMap((change) => [whyWanted(change), ...whyAgain(input, change)]),
+    why: acting.flatMap((change) => [whyWanted(change), ...whyAgain(input, change)]),
     waiting: waiting.map(({ change, objection: { code, message } }) => ({
       group: change.group,
       why: whyWanted(change),
