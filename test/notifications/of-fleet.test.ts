@@ -22,8 +22,13 @@ const receiver = (name: string, takes: Pick<Receiver, 'owners' | 'kinds'> = {}):
   ...takes,
 });
 
+const RECEIVERS = [receiver('platform'), receiver('web', { owners: ['web'] })];
+
 /** A leader whose rounds the test makes; `platform` takes all, `web` what concerns its computes. */
-function aLeader(receivers: readonly Receiver[] = [receiver('platform'), receiver('web', { owners: ['web'] })]) {
+function aLeader(
+  receivers: readonly Receiver[] = RECEIVERS,
+  store = createMemoryStore(createSteppedClock(NOON, () => false)),
+) {
   let nowMs = NOON;
   let round = async () => {};
   const rules = currentRules();
@@ -32,7 +37,6 @@ function aLeader(receivers: readonly Receiver[] = [receiver('platform'), receive
     ['api', 'api'],
   ] as const;
   rules.current = { ...rules.current, notify: { receivers }, costs: { ...rules.current.costs, owners } };
-  const store = createMemoryStore(createSteppedClock(NOON, () => false));
   const sets = createPolicySets({ stages: true, accepted: undefined });
   const is = { leader: true, freezes: [] as Freeze[], holds: [] as Hold[], accounts: [] as AccountStatus[] };
   startAnnouncements({
@@ -58,7 +62,7 @@ function aLeader(receivers: readonly Receiver[] = [receiver('platform'), receive
     runInBackground: async (_task: string, work: () => Promise<void>) => work(),
   } as unknown as AnnounceDeps);
   return {
-    ...{ is, sets, store },
+    ...{ is, sets, store, rules },
     /** What waits for a receiver after another round. */
     async told(name = 'platform') {
       await round();
@@ -109,6 +113,53 @@ describe('receivers get once', () => {
     expect(await leader.told()).toHaveLength(2);
     // A team hears of its own files only.
     expect(await leader.told('web')).toMatchObject([{ owner: 'web' }]);
+  });
+
+  it('that policy files can not be loaded for a minute, of whom, where and what stays; and when they can again', async () => {
+    const leader = aLeader([...RECEIVERS, receiver('api', { owners: ['api'] })]);
+    const web: PartState = { candidate: undefined, problems: [] };
+    leader.sets.teams.set('web', web);
+    leader.rules.current = { ...leader.rules.current, teams: [{ name: 'web', projects: ['web-*'] }] };
+    await leader.told();
+    web.problems = ['policies/web/office.yaml:4:25: size "9" is unknown', 'policies/web/office.yaml:6:1: x'];
+    expect(await leader.told()).toEqual([]);
+    leader.later(59_000);
+    // Half-saved files are no news.
+    web.problems = ['policies/web/office.yaml:9:1: "otherwise" is missing', 'policies/web/office.yaml:12:1: x'];
+    expect(await leader.told()).toEqual([]);
+    leader.later(1_000);
+    const broken = {
+      ...{ kind: 'policies_refused', owner: 'web', at: '2026-03-04T12:01:00Z', command: 'ebb validate' },
+      text: `policy files of web can't be loaded, so the current policies of web stay in effect: policies/web/office.yaml:9:1: "otherwise" is missing (and 1 more)`,
+    };
+    expect(await leader.told()).toMatchObject([broken]);
+    leader.later(DAY_MS);
+    expect(await leader.told('web')).toMatchObject([broken]);
+    web.problems = [];
+    expect(await leader.told()).toHaveLength(1);
+    leader.later(60_000);
+    const again = { kind: 'policies_refused', owner: 'web', text: 'policy files of web can be loaded again' };
+    expect(await leader.told()).toMatchObject([broken, again]);
+    leader.later(DAY_MS);
+    expect(await leader.told('web')).toMatchObject([broken, again]);
+    expect(await leader.told('api')).toEqual([]);
+  });
+
+  it('that policy files can not be loaded, though another daemon leads, which finds it later', async () => {
+    const leader = aLeader();
+    const broken = { problems: ['policies/a.yaml:1:1: x'] };
+    Object.assign(leader.sets, broken);
+    await leader.told();
+    leader.later(60_000);
+    const once = [{ kind: 'policies_refused', owner: null, text: expect.stringContaining(': policies/a.yaml:1:1: x') }];
+    expect(await leader.told()).toMatchObject(once);
+    const next = aLeader(RECEIVERS, leader.store);
+    Object.assign(next.sets, broken);
+    await next.told();
+    next.later(120_000);
+    expect(await next.told()).toMatchObject(once);
+    // A team hears of its own files only.
+    expect(await next.told('web')).toEqual([]);
   });
 
   it('that somebody has frozen computes, why, until when, and how it ends', async () => {

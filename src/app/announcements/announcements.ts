@@ -35,6 +35,7 @@ import { type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
 import { readBudgets } from '../usage/budget-store.ts';
 import { readSummary } from '../usage/cost-summary.ts';
 import { createFreezeNotifications, holdNotifications } from './of-overrides.ts';
+import { createPolicyFileNotifications } from './of-policy-files.ts';
 
 /** Interval between rounds, in real milliseconds. */
 const ROUND_MS = 5_000;
@@ -47,7 +48,7 @@ const MAX_REMEMBERED_IDS = 20_000;
 
 export interface AnnounceDeps extends EvaluateDeps, SetsDeps {
   api: Pick<ControlApi, 'accountStatus'>;
-  store: Pick<Store, 'appendOutbox' | 'document' | 'documents' | 'putDocument' | 'deleteDocuments'>;
+  store: Pick<Store, 'appendOutbox' | 'document' | 'documents' | 'putDocument' | 'replaceDocument' | 'deleteDocuments'>;
   fleet: Fleet;
   leaderLease: LeaderLease;
   runInBackground: RunInBackground;
@@ -59,19 +60,19 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
   const actions = createActionCache(deps);
   let sent: SentDigests = new Map();
   const freezes = createFreezeNotifications(deps);
+  const policyFiles = createPolicyFileNotifications(deps);
 
   async function queueNews(): Promise<void> {
     const { receivers } = deps.rules.current.notify;
+    policyFiles.look();
     // Changes at a boundary come first.
     if (!leaderLease.isHeld() || receivers.length === 0 || isAtBoundary(fleet, clock.now())) return;
     const hasNews = comingDigests(deps, actions, sent).length > 0;
     // Another daemon, or this one before its restart, may have queued them.
     if (hasNews) sent = await readSentDigests(deps);
     const coming = hasNews ? comingDigests(deps, actions, sent) : [];
-    const entries = [
-      ...coming.map(({ entry }) => entry),
-      ...outboxEntries(deps.rules.current.notify, [...freezes(), ...(await fleetNotifications(deps))]),
-    ];
+    const ofFleet = [...freezes(), ...(await policyFiles.read()), ...(await fleetNotifications(deps))];
+    const entries = [...coming.map(({ entry }) => entry), ...outboxEntries(deps.rules.current.notify, ofFleet)];
     const fresh = entries.filter(({ id }) => !queued.has(id));
     if (fresh.length > 0) await deps.store.appendOutbox(fresh);
     for (const { key, digest } of coming) await SENT_DIGESTS.put(deps.store, key, digest);

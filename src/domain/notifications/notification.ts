@@ -11,6 +11,7 @@ export const NOTIFICATION_KINDS = {
   raised_by_critical: 'few connections were left free, so the size was raised at once',
   manual_change: 'somebody else has changed what ebb had applied',
   staged: 'a policy set waits for approval',
+  policies_refused: 'policy files of a team, or of no team, can not be loaded, or can be loaded again',
   freeze: 'a person has frozen computes',
   hold: 'a person holds a compute, not by a token of the team that owns it',
   degraded: 'changes of a compute keep failing',
