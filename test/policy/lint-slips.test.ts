@@ -88,6 +88,38 @@ describe('newly_discovered: act', () => {
   });
 });
 
+describe('a deadline of a restart that is shorter than its announcement', () => {
+  const evenings = (lower: string, more = '') =>
+    file(schedule('evenings', `windows: [{ at: Mon, size: 1 }], disruption: { lower: ${lower} }${more}`));
+  const MINUTE_MS = 60_000;
+
+  it('is found, by notify_before of the policy, or else of the settings', () => {
+    const found = [
+      '4 «5m» warning deadline-before-notice lower of evenings restarts after a deadline of 5m, which is announced when the wait begins: 5m before, not 30m as notify_before says; write a deadline of at least 30m, or a shorter notify_before',
+    ];
+    const short = '{ when: idle, deadline: 5m }';
+    expect(lintsIn(evenings(short, ', notify_before: 30m'), { notifyBeforeMs: 2 * MINUTE_MS })).toEqual(found);
+    expect(lintsIn(evenings(short), { notifyBeforeMs: 30 * MINUTE_MS })).toEqual(found);
+    expect(lintsIn(evenings(short, ', notify_before: 5m'), { notifyBeforeMs: 30 * MINUTE_MS })).toEqual([]);
+    expect(lintsIn(evenings(short))).toEqual([]);
+  });
+
+  it('is found where the settings have it', () => {
+    const disruption = { raise: { when: 'quiet', deadlineMs: 10 * MINUTE_MS, atDeadline: 'apply' } } as const;
+    const text = file(schedule('evenings', 'windows: [{ at: Mon, size: 1 }]'));
+    expect(findingsIn(text, { disruption, notifyBeforeMs: 15 * MINUTE_MS })).toMatchObject([
+      { code: 'deadline-before-notice', policy: 'evenings', message: expect.stringMatching(/^raise of .* 10m .* 15m/) },
+    ]);
+  });
+
+  it.each(['{ when: idle, deadline: 30m }', '{ when: idle, deadline: 5m, then: skip }', '{ when: any }'])(
+    'is not one where it does not restart earlier: %s',
+    (lower) => {
+      expect(lintsIn(evenings(lower), { notifyBeforeMs: 30 * MINUTE_MS })).toEqual([]);
+    },
+  );
+});
+
 describe('a rate of restarts', () => {
   const mornings = (atMost: string, more = '') =>
     file(

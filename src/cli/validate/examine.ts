@@ -63,6 +63,7 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
     plans: plansOf(settings),
     profiles: new Map(settings?.accounts.map(({ name, profile }) => [name, profile])),
     disruption: settings?.disruption,
+    notifyBeforeMs: settings?.notify.beforeMs,
     ...(isWhole && { fleet: fleet.computes }),
   });
   const { errors, warnings } = paths.length === 0 && settings ? ownersIn(settings, set, flags) : NOTHING;

@@ -13,6 +13,7 @@ import { probeKeepsAwake, queryWithoutCompute } from './connection-sources.ts';
 import { contradiction } from './contradiction.ts';
 import { costlyWindow } from './costly-window.ts';
 import { criticalBelowTarget } from './critical-below-target.ts';
+import { deadlineBeforeNotice } from './deadline-before-notice.ts';
 import { disjointLimits } from './disjoint-limits.ts';
 import { fixedOffsetZone } from './fixed-offset-zone.ts';
 import { freezeKeepsAwake } from './freeze-keeps-awake.ts';
@@ -55,6 +56,7 @@ const RULES: readonly LintRule[] = [
   criticalBelowTarget,
   queryWithoutCompute,
   freezeKeepsAwake,
+  deadlineBeforeNotice,
   restartRate,
   matchesNothing,
   planRefuses,
@@ -83,6 +85,8 @@ export interface LintInput {
   profiles?: ReadonlyMap<string, ConnectionProfile>;
   /** Of the settings. */
   disruption?: PartialDisruption | undefined;
+  /** Of the settings, in milliseconds. */
+  notifyBeforeMs?: number | undefined;
   sources?: PolicySet['sources'];
   /** Default: {@link LINT_STEPS}. */
   steps?: number;
@@ -112,6 +116,7 @@ function contextOf(input: LintInput, limit: StepLimit): LintContext {
     plans: input.plans ?? new Map(),
     profiles: input.profiles ?? new Map(),
     disruption: input.disruption,
+    notifyBeforeMs: input.notifyBeforeMs,
     sources: input.sources ?? new Map(),
     written: ({ name }) => places.get(name),
   };

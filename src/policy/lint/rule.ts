@@ -34,6 +34,7 @@ export const LINTS = {
   'query-without-compute': 'warning',
   'freeze-keeps-awake': 'warning',
   'act-before-min-age': 'warning',
+  'deadline-before-notice': 'warning',
   'restart-rate': 'warning',
   'matches-nothing': 'warning',
   'plan-refuses': 'error or warning',
@@ -66,6 +67,8 @@ export interface LintContext extends Period {
   profiles: ReadonlyMap<string, ConnectionProfile>;
   /** The defaults of policies, from the settings. */
   disruption: PartialDisruption | undefined;
+  /** `notify_before` of the settings, in milliseconds. */
+  notifyBeforeMs: number | undefined;
   sources: PolicySet['sources'];
   /** Undefined for a policy that was not read from a file. */
   written(policy: Policy): WrittenPolicy | undefined;
