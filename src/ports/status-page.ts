@@ -181,7 +181,9 @@ export interface FleetQuery extends FleetFilter {
   group?: (typeof FLEET_GROUPS)[number] | undefined;
   /** From 1; one beyond the end gives the last. */
   page: number;
+  /** Computes on a page; {@link COMPUTES_PER_PAGE} by default. */
+  perPage?: number | undefined;
 }
 
-/** Computes on a page of the fleet. */
+/** Computes on a page of the API's fleet. */
 export const COMPUTES_PER_PAGE = 300;

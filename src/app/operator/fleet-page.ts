@@ -47,10 +47,11 @@ export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetD
   const { nowMs, holds, freezes, evaluate } = await situationOf(parts, all);
   const fleet = await mapInTurns(all, evaluate, clock);
   const matched = await matching(fleet, query, clock);
-  const pages = Math.max(1, Math.ceil(matched.length / COMPUTES_PER_PAGE));
+  const { perPage = COMPUTES_PER_PAGE } = query;
+  const pages = Math.max(1, Math.ceil(matched.length / perPage));
   const page = Math.min(Math.max(1, Math.floor(query.page)), pages);
-  const start = (page - 1) * COMPUTES_PER_PAGE;
-  const shown = inOrder(matched, query.sort).slice(start, start + COMPUTES_PER_PAGE);
+  const start = (page - 1) * perPage;
+  const shown = inOrder(matched, query.sort).slice(start, start + perPage);
   const holdsByCompute = groupBy(holds, ({ computeId }) => computeId);
   const holdsOf = ({ compute }: EvaluatedCompute) => holdsByCompute.get(compute.computeId) ?? [];
   const subjects = shown.map((one) => subjectOf(one, { holds: holdsOf(one.evaluatedCompute), freezes }));

@@ -25,6 +25,7 @@ import { historyView } from './history-view.tsx';
 import { errorAnswer, errorView, pageAnswer, readRunbook, releaseView, runbookView } from './small-views.tsx';
 import { wasteView } from './waste-view.tsx';
 
+const COMPUTES_SHOWN = 50;
 const DECISIONS_SHOWN = 20;
 const MOST_FORM_BYTES = 16 * 1024;
 
@@ -64,7 +65,7 @@ function addFleet(app: Hono<Guarded>, operator: DaemonOperator): void {
     const { sort: _sort, group: _group, page: _page, ...filter } = query;
     const [status, fleet, costs, decisions] = await Promise.all([
       operator.status(filter),
-      operator.fleet(query),
+      operator.fleet({ ...query, perPage: COMPUTES_SHOWN }),
       operator.costs(),
       operator.decisions({ limit: DECISIONS_SHOWN, of: filter }),
     ]);
