@@ -3,6 +3,7 @@ import { counted, countedComputes } from '../common/names.ts';
 import { printable } from '../common/safe-text.ts';
 import { formatDuration } from '../domain/compute/compute-units.ts';
 import { formatUsd } from '../domain/compute/cost.ts';
+import { REASONS } from '../domain/compute/reasons.ts';
 import { isHeardOf, presentReports } from '../domain/records/recovery-times.ts';
 import { amountText, stepText } from '../domain/spend/terms.ts';
 import { sum } from '../domain/sum.ts';
@@ -56,7 +57,7 @@ export function describeStatus(status: Status): string[] {
     ...deadLines(status.dead_notifications ?? []),
     ...(status.api_limits ?? []).map(({ account, message }) => `rate limit of ${printable(account)}: ${message}`),
     ...(status.policy_problems ?? []).map((problem) => `policies: ${problem}`),
-    ...status.waiting.map(({ reason, computes }) => `waiting (${reason}): ${computes}`),
+    ...status.waiting.map(({ reason, computes }) => `waiting (${reason}): ${computes}${whyText(reason)}`),
     ...freezes.map((one) => `frozen until ${one.expires_at}: ${describeFreeze(one)}; ${one.owner}: ${one.reason}`),
     ...holds.map(
       (one) => `held until ${one.expires_at}: ${one.compute_id}, ${describeHold(one)}; ${one.owner}: ${one.reason}`,
@@ -97,7 +98,8 @@ function floorCostText({ cu_hours: hours, usd }: FloorCost): string {
 type FloorCost = NonNullable<NonNullable<Status['guard_floors']>[number]['cost_month']>;
 
 function daemonLines(status: Status): string[] {
-  const { source, mode, set_hash, revision, policies, computes, unread_projects, readiness, daemons } = status;
+  const { source, mode, set_hash, revision, policies, computes, unread_projects, projects, readiness, daemons } =
+    status;
   const counts = Object.entries(computes).map(([name, count]) => `${count} ${name}`);
   const set =
     set_hash === null ? [] : [`policy set: ${set_hash.slice(0, 12)}${revision === null ? '' : `, ${revision}`}`];
@@ -111,7 +113,7 @@ function daemonLines(status: Status): string[] {
     ...set,
     ...(policies === null ? [] : [`policies: ${policies.map(({ name }) => name).join(', ') || 'none'}`]),
     `computes: ${counts.join(', ') || 'none'}${unreadText(unread_projects)}`,
-    ...(readiness?.ready ? ['ready'] : []),
+    ...(readiness?.ready ? [`ready${readText(projects)}`] : []),
     ...bad.map(({ name, message }) => `not ready: ${name}: ${message}`),
     ...present.flatMap((one) => reportedReadiness(one, status.at)),
   ];
@@ -123,7 +125,8 @@ function reportedReadiness(report: DaemonDocument, at: string): string[] {
   const ago = `${formatDuration(secondsBetween(lastSeen, at))} ago`;
   if (!isHeardOf(report, msOfIso(at))) return [`not ready: no daemon has reported since ${lastSeen}, ${ago}`];
   if (!readiness) return [];
-  if (readiness.ready) return [`ready: ${host}, ${ago}`];
+  // Other daemons than the leader may know only a part of the fleet.
+  if (readiness.ready) return [`ready: ${host}, ${ago}${readText(report.leader ? report.projects : null)}`];
   return readiness.checks.map(({ name, message }) => `not ready: ${name}: ${message} (${host}, ${ago})`);
 }
 
@@ -157,6 +160,18 @@ function factLines(facts: NonNullable<Status['facts']>): string[] {
 function unreadText(unread: Status['unread_projects'] | undefined): string {
   if (!unread) return '';
   return unread === 1 ? '; 1 project is not read yet' : `; ${unread} projects are not read yet`;
+}
+
+/** The meaning of a code; a newer daemon may know others. */
+function whyText(code: string): string {
+  const why: string | undefined = (REASONS as Readonly<Record<string, string>>)[code];
+  return why === undefined ? '' : `; ${why.replaceAll('`', '')}`;
+}
+
+/** Daemons are ready before they have read the whole fleet. Older versions do not send the numbers. */
+function readText(projects: Status['projects'] | undefined): string {
+  if (!projects || projects.read >= projects.listed) return '';
+  return `; ${projects.read} of ${counted(projects.listed, 'project')} read so far`;
 }
 
 /** One line for all receivers, and the remedy. */

@@ -162,6 +162,9 @@ const ReadinessDocument = z.object({
 });
 export type Readiness = z.infer<typeof ReadinessDocument>;
 
+/** `read`: those whose computes have been read; few after a start. */
+export const projectsRead = z.object({ listed: z.number(), read: z.number() });
+
 const waiting = z.array(z.object({ reason: text, computes: z.number() }));
 const computeMessages = z.array(z.object({ ...computeName, message: text }));
 
@@ -208,6 +211,7 @@ const DaemonDocument = z.object({
   api_limits: apiLimits.exactOptional(),
   /** With the first few checks that failed. */
   readiness: ReadinessDocument.exactOptional(),
+  projects: projectsRead.exactOptional(),
 });
 export type DaemonDocument = z.infer<typeof DaemonDocument>;
 
@@ -230,6 +234,8 @@ export const StatusDocument = z
     computes: z.record(text, z.number()),
     /** Listed projects that were not read yet, as after a start; null from a store. */
     unread_projects: z.number().nullable(),
+    /** Listed projects, and those that were read; from a store as the leader last reported them. Null if unknown. */
+    projects: projectsRead.nullable(),
     /** Counts of waiting changes, by the gate that holds them. */
     waiting,
     holds: z.array(HoldDocument),

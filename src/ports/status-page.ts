@@ -9,6 +9,7 @@ import {
   given,
   HoldDocument,
   OperationDocument,
+  projectsRead,
   remedy,
   verdictOfGuard,
 } from './documents.ts';
@@ -50,8 +51,7 @@ export type FleetTotals = z.infer<typeof FleetTotals>;
 export const FleetDocument = z
   .object({
     at: instant,
-    /** `read`: those whose computes have been read; few after a start. */
-    projects: z.object({ listed: z.number(), read: z.number() }),
+    projects: projectsRead,
     /** Computes that have been read, and those that match the query. */
     known: z.number(),
     matched: z.number(),

@@ -41,6 +41,7 @@ async function daemonOf(
     sets = createPolicySets({ stages: false, accepted: undefined }),
     accounts = [] as AccountStatus[],
     readiness = { ready: true, checks: [] } as Readiness,
+    read = ['p-one', 'p-two'],
   } = {},
 ) {
   const reporting = startReporting({
@@ -49,7 +50,10 @@ async function daemonOf(
     api: { accountStatus: () => accounts },
     clock: { now: () => nowMs, every: () => ({ close: async () => {} }) },
     leaderLease: { isHeld: () => isHeld, isAlone },
-    fleet: { evaluatedComputes: () => (isHeld ? [evaluated] : []) },
+    fleet: {
+      evaluatedComputes: () => (isHeld ? [evaluated] : []),
+      ...{ projectIds: () => ['p-one', 'p-two'], cachedProject: (id: string) => read.includes(id) || undefined },
+    },
     sets,
     rules: { current: { policies, verified: new Map([['default', { timeout_change: 'restarts' }]]) } },
     runInBackground: async (_task: string, round: () => Promise<void>) => round(),
@@ -196,6 +200,9 @@ it('the status from the store says whether daemons were ready when they reported
     { name: 'queue', ok: true, message: 'answers' },
     { name: 'account main', ok: false, message: `refuses the API key ${'x'.repeat(500)}` },
   ];
+  const starting = await daemonOf(store, { isHeld: true, nowMs: NOON + 5_000, read: ['p-two'] });
+  expect((await linesAt(NOON + 6_000)).at(-1)).toBe('ready: HOST, 1s ago; 1 of 2 projects read so far');
+  await starting.close();
   await daemonOf(store, { isHeld: true, readiness: { ready: false, checks } });
   const [, , bad = '', ...others] = await linesAt(NOON + 7_000);
   expect(bad).toMatch(/^not ready: account main: refuses the API key x+ \(HOST, 7s ago\)$/);

@@ -22,6 +22,7 @@ function aDaemon() {
     storedTimes: { problem: () => undefined },
     store: { storeId: async () => 'store', brokenRecords: async () => new Map() },
     api: { accountStatus: () => status },
+    fleet: { projectIds: () => [], cachedProject: () => undefined },
   } as unknown as ReadinessDeps & ReportListingDeps;
   const list = (failure?: ControlApiError) =>
     reportListing(context, { projects: [{}], failures: new Map(failure && [['main', failure]]) });

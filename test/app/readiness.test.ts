@@ -27,9 +27,13 @@ function aDaemon() {
     storedTimes: { problem: () => problems.times },
     storeClock: { lastExcessiveOffsetMs: () => undefined },
     api: { accountStatus: () => [] },
+    fleet: {
+      projectIds: () => ['p-one', 'p-two', 'p-three'],
+      cachedProject: (id: string) => id === 'p-one' || undefined,
+    },
   } as unknown as ReadinessDeps;
   return {
-    ...{ outages, problems },
+    ...{ outages, problems, readiness: () => checkReadiness(context) },
     breakRecord(computeId: string, projectId: string) {
       for (const records of [inStore, lastRead]) records.set(computeId, projectId);
     },
@@ -42,6 +46,14 @@ function aDaemon() {
     },
   };
 }
+
+it('a daemon is ready before it has read its whole fleet, and says how much of it', async () => {
+  const { ready, checks } = await aDaemon().readiness();
+  expect([ready, checks.find(({ name }) => name === 'projects')]).toEqual([
+    true,
+    { name: 'projects', ok: true, message: '1 of 3 read' },
+  ]);
+});
 
 describe('a daemon is not ready', () => {
   it('while its disk is full, though the store can be read; ready when it can be written to again', async () => {

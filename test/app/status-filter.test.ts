@@ -181,7 +181,19 @@ it.each(['{', '{}', '{"project":["x"]}', '7'])('refuses a selector that is none:
 
 it('says how many projects are listed, and not read yet', async () => {
   const found = await status(parts);
-  expect(found.ok && describeStatus(found.value)).toContainEqual(
-    expect.stringMatching(/^computes: .*; 1 project is not read yet$/),
-  );
+  const lines = found.ok ? describeStatus(found.value) : [];
+  expect(lines).toContainEqual(expect.stringMatching(/^computes: .*; 1 project is not read yet$/));
+  expect(lines).toContain('ready; 1 of 2 projects read so far');
+});
+
+it('says why changes wait', async () => {
+  const found = await status(parts);
+  if (!found.ok) throw new Error(found.error.message);
+  const waiting = ['newly_discovered', 'of_a_newer_version'].map((reason) => ({ reason, computes: 2 }));
+  expect(describeStatus({ ...found.value, waiting }).filter((line) => line.startsWith('waiting'))).toEqual([
+    expect.stringMatching(
+      /^waiting \(newly_discovered\): 2; ebb has just discovered .* wait for sleep or the next boundary$/,
+    ),
+    'waiting (of_a_newer_version): 2',
+  ]);
 });

@@ -253,6 +253,9 @@ describeWith('prometheus', 'what 300 projects of six owners cost', () => {
     await vi.waitFor(async () => expect(await asked()).toBeGreaterThan(40), { timeout: 30_000, interval: 5 });
     await platform.control('faults', { kind: 'status', status: 500, route: ENDPOINTS });
     await starting;
+    expect(daemon.logs.find(({ event }) => event === 'ebb.start')?.msg).toMatch(
+      /; \d+ are not read yet, and each is shown only once it is read$/,
+    );
     prometheus = await startPrometheus({ folder: folder.path, target: new URL(daemon.url).host });
     const partly = await agreed((owners, { unread_projects: unread }) => {
       expect(unread).toBeGreaterThan(0);

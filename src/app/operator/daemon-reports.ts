@@ -7,11 +7,12 @@ import type { ControlApi } from '../../ports/control-api.ts';
 import type { DaemonDocument, Readiness } from '../../ports/documents.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
+import type { Fleet } from '../fleet/fleet.ts';
 import type { LeaderLease, WriteBlock } from '../group/leader.ts';
 import { currentIdentity } from '../rollout/generations.ts';
 import { REPORTS } from '../rollout/reload.ts';
 import { policyProblems, type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
-import { apiLimitsDocument, countWaiting, type FleetDeps, factsDocument, herdDocuments, unmetOf } from './documents.ts';
+import { apiLimitsDocument, countWaiting, factsDocument, herdDocuments, projectsOf, unmetOf } from './documents.ts';
 
 /** A report expires after this time, in milliseconds. */
 const FORGOTTEN_AFTER_MS = DAY_MS;
@@ -29,7 +30,8 @@ const MOST_CHARACTERS = 240;
 /** The longest interval of reports, in real milliseconds: a daemon that stops reporting is considered dead (take-over.ts). */
 const REPORT_MS = 10_000;
 
-export interface ReportDeps extends FleetDeps, SetsDeps {
+export interface ReportDeps extends SetsDeps {
+  fleet: Pick<Fleet, 'evaluatedComputes' | 'projectIds' | 'cachedProject'>;
   api: Pick<ControlApi, 'accountStatus'>;
   clock: Clock;
   newId: NewId;
@@ -91,6 +93,7 @@ function documentOf(deps: ReportDeps, { ready, checks }: Readiness): DaemonDocum
     facts: factsDocument(rules).slice(0, MOST_FACTS),
     herds: herdDocuments(deps, clock.now()),
     api_limits: apiLimitsDocument(deps).slice(0, MOST_LIMITS),
+    projects: projectsOf(deps.fleet),
     readiness: {
       ready,
       checks: checks

@@ -26,6 +26,7 @@ import type {
   StatusDocument,
 } from '../../ports/documents.ts';
 import { MOST_PER_PAGE, type Page, type PageQuery } from '../../ports/operator.ts';
+import type { FleetDocument } from '../../ports/status-page.ts';
 import type { LocatedRecord } from '../../ports/store.ts';
 import { HERD_NEAR_MS, type HerdDeps, herdsBetween } from '../fleet/at-boundary.ts';
 import type { Fleet } from '../fleet/fleet.ts';
@@ -153,6 +154,12 @@ export const MOST_SHOWN = 100;
 
 export interface FleetDeps {
   fleet: Pick<Fleet, 'evaluatedComputes'>;
+}
+
+/** How many projects the account lists, and how many of them this daemon has read. */
+export function projectsOf(fleet: Pick<Fleet, 'projectIds' | 'cachedProject'>): FleetDocument['projects'] {
+  const ids = fleet.projectIds();
+  return { listed: ids.length, read: ids.filter((id) => fleet.cachedProject(id) !== undefined).length };
 }
 
 /** Computes that need more connections than any size that policies allow. */

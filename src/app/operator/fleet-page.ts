@@ -29,7 +29,14 @@ import {
 import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
 import { readGuardStates } from '../guards/stored-states.ts';
 import { branchCost } from '../usage/cost-detail.ts';
-import { computeDocument, decisionDocument, holdDocument, operationsOf, unmetHeadroom } from './documents.ts';
+import {
+  computeDocument,
+  decisionDocument,
+  holdDocument,
+  operationsOf,
+  projectsOf,
+  unmetHeadroom,
+} from './documents.ts';
 import { isId, unknownCompute } from './find-compute.ts';
 import { limitsOfDaemon } from './holds.ts';
 import { type DaemonView, fail, type OperatorParts } from './parts.ts';
@@ -62,7 +69,7 @@ export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetD
   const rowOf = ([index, one]: [number, ComputeWithStatus]) => rowDocument(one, documentOf(weeks[index]));
   return {
     at: isoInstant(nowMs),
-    projects: projectsOf(daemon),
+    projects: projectsOf(daemon.fleet),
     known: fleet.length,
     matched: matched.length,
     page,
@@ -74,11 +81,6 @@ export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetD
     owners: [...new Set(fleet.map(({ owner }) => owner))].toSorted(ascending),
     computes: await mapInTurns([...shown.entries()], rowOf, clock),
   };
-}
-
-function projectsOf({ fleet }: DaemonView): FleetDocument['projects'] {
-  const ids = fleet.projectIds();
-  return { listed: ids.length, read: ids.filter((id) => fleet.cachedProject(id) !== undefined).length };
 }
 
 export async function matchingComputes(parts: Parts, filter: FleetFilter): Promise<EvaluatedCompute[]> {

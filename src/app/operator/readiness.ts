@@ -5,15 +5,18 @@ import type { Readiness } from '../../ports/documents.ts';
 import type { JobQueue } from '../../ports/job-queue.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Mode } from '../evaluate-project/evaluate.ts';
+import type { Fleet } from '../fleet/fleet.ts';
 import { describeOffset, type StoreClock } from '../group/clock-skew.ts';
 import type { StoredTimes } from '../group/stored-times.ts';
 import { describeSets, type SetsDeps } from '../rollout/write-permission.ts';
 import { listOf, type Outages } from '../telemetry/outages.ts';
+import { projectsOf } from './documents.ts';
 
 type Check = Readiness['checks'][number];
 
 export interface ReadinessDeps extends SetsDeps {
   api: Pick<ControlApi, 'accountStatus'>;
+  fleet: Pick<Fleet, 'projectIds' | 'cachedProject'>;
   mode: Mode;
   outages: Outages;
   queue: Pick<JobQueue, 'counts'>;
@@ -35,6 +38,7 @@ export async function checkReadiness(deps: ReadinessDeps): Promise<Readiness> {
     clockCheck(deps),
     storedTimesCheck(deps),
     { name: 'control API', ok: apiDown === undefined, message: apiDown ?? 'answers' },
+    projectsCheck(deps),
     ...accountChecks(deps),
   ];
   return { ready: checks.every(({ ok }) => ok), checks };
@@ -69,6 +73,12 @@ function clockCheck({ storeClock }: ReadinessDeps): Check {
 function storedTimesCheck({ storedTimes }: ReadinessDeps): Check {
   const problem = storedTimes.problem();
   return { name: 'stored times', ok: problem === undefined, message: problem ?? 'none is ahead of the clock' };
+}
+
+/** Never a reason not to be ready: what is read can be acted on, and a rolling update must not wait for a large fleet. */
+function projectsCheck({ fleet }: ReadinessDeps): Check {
+  const { listed, read } = projectsOf(fleet);
+  return { name: 'projects', ok: true, message: `${read} of ${listed} read` };
 }
 
 function accountChecks({ api, outages }: ReadinessDeps): Check[] {

@@ -18,7 +18,15 @@ import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
 import { budgetDocument, readBudgets } from '../usage/budget-store.ts';
 import { readSummary, summaryOfOwner } from '../usage/cost-summary.ts';
 import { readReports, reportedProblems } from './daemon-reports.ts';
-import { countWaiting, freezeDocument, holdDocument, MOST_SHOWN, operationsOf, unmetOf } from './documents.ts';
+import {
+  countWaiting,
+  freezeDocument,
+  holdDocument,
+  MOST_SHOWN,
+  operationsOf,
+  projectsOf,
+  unmetOf,
+} from './documents.ts';
 import { isNarrowed, matchingComputes } from './fleet-page.ts';
 import { guardStatus } from './guard-status.ts';
 import { limitsOf } from './holds.ts';
@@ -71,6 +79,7 @@ async function deadNotifications({ store }: OperatorParts): Promise<StatusDocume
 
 async function daemonStatus(daemon: DaemonView, isFrozen: FrozenTest, clock: NextTurn) {
   const { set } = daemon.policies();
+  const projects = projectsOf(daemon.fleet);
   return {
     source: 'daemon' as const,
     mode: daemon.mode,
@@ -78,7 +87,8 @@ async function daemonStatus(daemon: DaemonView, isFrozen: FrozenTest, clock: Nex
     revision: daemon.revision() ?? null,
     policies: set.policies.map(({ name, kind, mode, owner = null }) => ({ name, kind, mode, owner })),
     computes: await countStatuses(daemon, isFrozen, clock),
-    unread_projects: daemon.fleet.projectIds().filter((id) => !daemon.fleet.cachedProject(id)).length,
+    unread_projects: projects.listed - projects.read,
+    projects,
     waiting: countWaiting(daemon),
     unmet_headroom: unmetOf(daemon),
     manual_changes: manualChangesOf(daemon),
@@ -114,6 +124,7 @@ async function storeStatus({ store }: OperatorParts, records: readonly LocatedRe
     guard_floors: null,
     readiness: null,
     unread_projects: null,
+    projects: first?.projects ?? null,
     facts: first?.facts ?? null,
     herds: first?.herds ?? null,
     // A report stays in the store when its daemon is killed: limits that are used in full by now are left out.

@@ -44,7 +44,7 @@ export const REASONS = {
     'another daemon of the group has loaded newer policies or settings; this one writes nothing until it has loaded them too',
   clock_off: "the machine's clock differs too much from the store clock; nothing is written until it is corrected",
   newly_discovered:
-    'ebb has just discovered this active compute; changes that would disconnect clients wait for sleep or the next boundary',
+    'ebb has just discovered this active compute, or has just begun to enforce; changes that would disconnect clients wait for sleep or the next boundary',
   renamed:
     'the project has got another name by which a team selects it; that is reported, and changes wait for the next boundary',
   frozen: 'a freeze is active: nothing is written',
