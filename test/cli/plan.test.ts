@@ -395,6 +395,18 @@ describe('a plan for people', () => {
     expect(order).not.toContain(-1);
   });
 
+  it('counts what at_once spreads apart from what waits for other reasons, as an announcement has all that restart', () => {
+    const ids = Array.from({ length: 12 }, (_, index) => `ep-${index}`);
+    const awake = ids.map((computeId) => aCompute({ computeId, projectId: computeId, minCu: 0.25, maxCu: 0.25 }));
+    const records = new Map(ids.map((id) => [id, aRecord({ lastApplied: { minCu: 0.25, maxCu: 0.25 } })]));
+    const manual = aCompute({ computeId: 'ep-manual', projectId: 'p-manual', minCu: 4, maxCu: 8 });
+    records.set('ep-manual', aRecord({ lastApplied: { minCu: 4, maxCu: 8 } }));
+    const text = describePlan(planFleet({ ...situation, computes: [...awake, manual], records }), plain);
+    expect(text.split('\n').at(-1)).toBe(
+      '5 to change now (5 disconnect clients), 8 waiting (7 disconnect clients as soon as at_once and at_most allow), 0 as wanted',
+    );
+  });
+
   it('colours on request only, and never lets a name steer the terminal', () => {
     const computes = [aCompute({ projectName: 'web\u001b[31m', state: 'idle' })];
     const fleet = planFleet({ ...situation, computes, records: new Map() });

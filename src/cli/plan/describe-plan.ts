@@ -4,7 +4,7 @@ import type { Reason } from '../../domain/compute/reasons.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { FleetPlan } from '../../domain/evaluate/plan-fleet.ts';
 import { ageText } from '../../domain/guards/state.ts';
-import { changeKind, inWriteOrder, type Plan } from '../../domain/plan/plan.ts';
+import { changeKind, gatesOf, inWriteOrder, type Plan } from '../../domain/plan/plan.ts';
 import { sum } from '../../domain/sum.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { localInstants } from '../forecast/local-time.ts';
@@ -43,22 +43,29 @@ export function describePlan(
   return localInstants(text, zone);
 }
 
-/** `3 to change now (1 disconnects clients), 2 waiting, 15 as wanted, 1 selected by no policy, 4 not planned`. */
+/** `3 to change now (1 disconnects clients), 2 waiting (1 disconnects clients as soon as …), 15 as wanted, 1 selected by no policy, 4 not planned`. */
 function summarise({ computes }: FleetPlan, notPlanned: readonly NotPlanned[]): string {
   const count = (isOne: (one: EvaluatedCompute) => boolean) => computes.filter(isOne).length;
   const acting = count(({ plan }) => plan.verdict === 'act');
   const disconnecting = count(({ plan }) => plan.verdict === 'act' && plan.actions.some((one) => one.disconnects));
   const waiting = count(({ plan }) => plan.verdict === 'wait');
+  const spread = count(isSpread);
   const unmatched = count(({ decision, plan }) => !decision.matched && plan.verdict === 'none');
   const word = disconnecting === 1 ? 'disconnects' : 'disconnect';
   const parts = [
     `${acting} to change now${disconnecting > 0 ? ` (${disconnecting} ${word} clients)` : ''}`,
-    `${waiting} waiting`,
+    `${waiting} waiting${spread > 0 ? ` (${spread} disconnect${spread === 1 ? 's' : ''} clients as soon as at_once and at_most allow)` : ''}`,
     `${computes.length - acting - waiting - unmatched} as wanted`,
   ];
   if (unmatched > 0) parts.push(`${unmatched} selected by no policy`);
   if (notPlanned.length > 0) parts.push(`${sum(notPlanned.map((one) => one.computes.length))} not planned`);
   return parts.join(', ');
+}
+
+/** True for a change that only a limit of restarts spreads: an announcement counts it with those that are made at once. */
+function isSpread({ plan }: EvaluatedCompute): boolean {
+  const isOnlySpread = gatesOf(plan).every((gate) => gate === 'at_once' || gate === 'at_most');
+  return plan.verdict === 'wait' && isOnlySpread && plan.actions.some(({ disconnects }) => disconnects);
 }
 
 export function nameOf({ projectName, projectId, computeId }: Compute): string {
