@@ -50,3 +50,31 @@ it('a raise that connections at critical ask for takes a slot where there is non
   await slots.release('ep-0', policy);
   expect(await take('ep-waits', 0)).toBe(true);
 });
+
+it('no more restarts are admitted than there are free slots, until they have one or have not come', async () => {
+  const rules = currentRules(aSchedule()).current;
+  const action = planFor({
+    ...{
+      policies: compiled(aSchedule()),
+      compute: aCompute({ minCu: 0.25, maxCu: 1 }),
+      nowMs: EIGHT,
+      record: aRecord(),
+    },
+  }).actions[0];
+  if (!action) throw new Error('nothing to do');
+  const clock = createSteppedClock(EIGHT, () => false);
+  const store = createMemoryStore(clock);
+  const slots = createSlots({ store, clock, fleet: { evaluatedComputes: () => [] } });
+  const admits = (computeId: string) => slots.admits(rules, computeId, action);
+  for (let index = 0; index < ALLOWED; index += 1) expect(await admits(`ep-${index}`)).toBe(true);
+  expect([await admits('ep-0'), await admits('ep-waits')]).toEqual([true, false]);
+  // One takes its slot, and gives it back after its operations.
+  expect(await slots.take(rules, 'ep-0', action)).toBeDefined();
+  expect([await admits('ep-0'), await admits('ep-waits')]).toEqual([true, false]);
+  await slots.release('ep-0', action.policy);
+  expect([await admits('ep-waits'), await admits('ep-more')]).toEqual([true, false]);
+  // The others have not come for theirs.
+  await clock.runTo(EIGHT + SLOT_RETRY_MS);
+  expect(await admits('ep-more')).toBe(true);
+  expect(await slots.admits(rules, 'ep-urgent', { ...action, urgent: true })).toBe(true);
+});

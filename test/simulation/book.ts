@@ -61,8 +61,10 @@ interface Book {
   unclear: Map<string, number>;
   /** By compute, since when its record is there, as it says. */
   first: Map<string, { firstSeenAtMs: number; enforcedSinceMs: number | undefined }>;
-  /** When holds, freezes or the set of the group were last changed. */
+  /** When holds or freezes were last changed. */
   newsAtMs: number;
+  /** When the group last got another set. */
+  setAtMs: number;
 }
 
 export interface Arrival {
@@ -124,6 +126,7 @@ export function bookOf(world: World): Book {
     unclear: new Map(),
     first: new Map(),
     newsAtMs: 0,
+    setAtMs: 0,
   };
   books.set(world, known);
   return known;

@@ -5,7 +5,7 @@ import { bookOf, changesOf, SECOND_MS } from './book.ts';
 import type { SimDaemon } from './daemon.ts';
 import { edgesOf } from './oracle.ts';
 import type { SimFiles } from './policies.ts';
-import { rhythmOf } from './rhythm.ts';
+import { rhythmOf, USUAL } from './rhythm.ts';
 import { ALL_TROUBLES, hadTrouble } from './rollout.ts';
 import { checkCounted } from './staging.ts';
 import { CALM_MS } from './thrift.ts';
@@ -43,16 +43,18 @@ export function noteTaken(
   if (method === 'releaseLease') leases.delete((args[0] as { name: string }).name);
 }
 
-/** What a daemon decides by is so old at most when it stores what it is about to write, in milliseconds. */
+/** What a daemon decides by is so old at most when it stores what it is about to write. It looks for a newer set in each round. */
 const DECIDED_MS = 3 * SECOND_MS;
+const SET_KNOWN_MS = USUAL.rulesMs + SECOND_MS;
 
 /** Called when a daemon wanted to write by holds, freezes or a set that have changed: only just now, or it should have known. */
 export function checkOutdated(world: World, daemon: SimDaemon): void {
-  if (hadTrouble(world, ALL_TROUBLES, world.time.now() - 10 * SECOND_MS, daemon)) return;
+  const nowMs = world.time.now();
+  if (hadTrouble(world, ALL_TROUBLES, nowMs - 10 * SECOND_MS, daemon)) return;
   world.reach('outdated decision checked');
-  const ageMs = world.time.now() - bookOf(world).newsAtMs;
-  if (ageMs > DECIDED_MS)
-    world.violate('nothing is decided by what is known to be old', `d${daemon.index}: changed ${ageMs} ms ago`);
+  const { newsAtMs, setAtMs } = bookOf(world);
+  if (nowMs - newsAtMs > DECIDED_MS && nowMs - setAtMs > SET_KNOWN_MS)
+    world.violate('nothing is decided by what is known to be old', `d${daemon.index}: ${nowMs - newsAtMs} ms ago`);
 }
 
 /** What guards find, and writes that meet an operation that the platform has begun by itself. */

@@ -282,8 +282,14 @@ function isLeft(
   { boundaryMs, files }: { boundaryMs: number; files: SimFiles },
 ): boolean {
   const changes = changesOf(world, computeId).filter((one) => one.values[field] !== undefined);
+  // What a hold sets has no boundary before its end.
+  const heldSinceMs = holdsNow(world, computeId)
+    .filter(({ values }) => values[field] !== undefined)
+    .map(({ acknowledgedAtMs }) => acknowledgedAtMs);
   // A manual raise of the size is respected for twelve hours.
-  const isRespected = changes.some(({ atMs }) => field === 'size' || atMs > boundaryMs - SEEN_MS);
+  const isRespected = changes.some(
+    ({ atMs }) => field === 'size' || atMs > boundaryMs - SEEN_MS || heldSinceMs.some((sinceMs) => sinceMs < atMs),
+  );
   const isFought = changes.length >= 3;
   const usesBaseline = [...files.platform, ...files.web].some(
     (policy) => policy.kind === 'limits' || (policy.kind === 'schedule' && policy.otherwise === 'baseline'),

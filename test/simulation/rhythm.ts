@@ -3,7 +3,7 @@
 import { diceOf, type FaultKind, type SimPlan } from './plan.ts';
 
 /** As often as the daemon's own, but for the check of the files: it costs as much as all others. Twice within a rest of 10 s. */
-const USUAL = {
+export const USUAL = {
   inventoryMs: 45_000,
   resyncMs: 45_000,
   waitingMs: 60_000,

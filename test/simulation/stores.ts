@@ -24,7 +24,8 @@ export function storeOf(world: World, name: string, life: Life, daemon?: SimDaem
   }
 
   function noteChange(method: string, args: unknown[], result: unknown): void {
-    if (NEWS.test(method)) bookOf(world).newsAtMs = world.time.now();
+    if (/(Hold|Freeze)$/.test(method)) bookOf(world).newsAtMs = world.time.now();
+    if (/Generation$/.test(method)) bookOf(world).setAtMs = world.time.now();
     if (args[0] === 'daemons') return;
     world.note(`${name} ${method} ${short(args[0])} ${short(args[1])} -> ${short(result)}`);
   }
@@ -97,8 +98,6 @@ function momentOf(method: string, args: readonly unknown[]): string {
 }
 
 const RECORDS = /^(putIntent|putRecord)$/;
-
-const NEWS = /(Hold|Freeze|Generation)$/;
 
 const CHANGING = /^(putIntent|putRecord|put|delete|approve|raise|restore|take)/;
 

@@ -39,6 +39,11 @@ export interface Slots {
   /** The most urgent change that was refused a slot of the policy here in the last minute; undefined if none was. */
   refusedLately(policy: string): 'raise' | 'lowering' | undefined;
   /**
+   * Returns false if a restart would be refused a slot of `at_once` now. No more are admitted within {@link SLOT_RETRY_MS} than there are free
+   * slots, so that only those go on that will get one.
+   */
+  admits(rules: SlotRules, computeId: string, action: Action): Promise<boolean>;
+  /**
    * Takes a slot if the policy may disturb the compute now; undefined if not. The slot is taken until it is released or its deadline
    * passes; a slot of `at_most` stays taken for the limit's window. Urgent changes always get one.
    */
@@ -63,6 +68,9 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
   const refusals = createAnswers();
   const raiseRefusals = createAnswers();
   const grants = createAnswers();
+  const admit = createAdmission({ store, fleet, clock });
+
+  const isAtOnceReached = (policy: string) => (atOnceReachedUntilMs.get(policy) ?? 0) > clock.now();
 
   async function takeAtOnce(request: Omit<SlotRequest, 'untilMs'>, action: Action): Promise<boolean> {
     const { policy, nowMs } = request;
@@ -88,7 +96,7 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
   }
 
   return {
-    isAtOnceReached: (policy) => (atOnceReachedUntilMs.get(policy) ?? 0) > clock.now(),
+    isAtOnceReached,
     isAtMostReached: (policy) => (atMostReachedUntilMs.get(policy) ?? 0) > clock.now(),
     limitBetween(policy, fromMs, toMs) {
       if (refusals.wereBetween(policy, fromMs, toMs)) return 'reached';
@@ -98,6 +106,10 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
       const nowMs = clock.now();
       if (raiseRefusals.wereBetween(policy, nowMs - WAITING_MS, nowMs)) return 'raise';
       return refusals.wereBetween(policy, nowMs - WAITING_MS, nowMs) ? 'lowering' : undefined;
+    },
+    async admits(rules, computeId, action) {
+      if (action.urgent || !action.disconnects) return true;
+      return !isAtOnceReached(action.policy) && admit(rules, computeId, action);
     },
     async take(rules, computeId, action) {
       const { policy, urgent = false } = action;
@@ -126,6 +138,24 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
       await store.releaseSlot(policy, computeId);
       atOnceReachedUntilMs.delete(policy);
     },
+  };
+}
+
+/** Admits as many computes as there are free slots. They count for {@link SLOT_RETRY_MS}, or until they have one. */
+function createAdmission({ store, fleet, clock }: SlotDeps) {
+  const admitted = new Map<string, Map<string, number>>();
+  return async (rules: SlotRules, computeId: string, action: Action): Promise<boolean> => {
+    const { policy } = action;
+    const nowMs = clock.now();
+    const inUse = await store.slotsInUse(policy, nowMs);
+    if (inUse.includes(computeId)) return true;
+    const { atOnce } = slotLimits(rules, [...fleet.evaluatedComputes()], action, nowMs);
+    const before = [...(admitted.get(policy) ?? [])];
+    const underWay = new Map(before.filter(([id, untilMs]) => untilMs > nowMs && !inUse.includes(id)));
+    const isAdmitted = underWay.has(computeId) || inUse.length + underWay.size < atOnce;
+    if (isAdmitted) underWay.set(computeId, nowMs + SLOT_RETRY_MS);
+    admitted.set(policy, underWay);
+    return isAdmitted;
   };
 }
 

@@ -48,6 +48,7 @@ import {
   usableCachedProject,
 } from './missing.ts';
 import { currentRecords, type RecordsDeps, recordWanted, reportManualChanges } from './records.ts';
+import { createSlotWaits } from './waits-for-slot.ts';
 
 /** A generation number that no policy set has. */
 const NO_GENERATION = -1;
@@ -101,11 +102,13 @@ interface PassOptions extends ReconcileOptions {
 
 /** Handles reconcile jobs. To wait, work schedules another job; delaying its own job would lose triggers. */
 export function createReconcile(deps: ReconcileDeps): JobHandler {
+  const waits = createSlotWaits(deps);
   return async ({ data: { projectId, instantMs, notBeforeMs = instantMs } }, signal) => {
     if (projectId === undefined) return { kind: 'done' };
     await waitForOwnClock(deps, notBeforeMs, signal);
     const waiting = deps.fleet.waitingAtBoundary.get(projectId);
     if (waiting !== undefined && (await isLeftToBoundary(deps, projectId, waiting))) return { kind: 'done' };
+    if (await waits(projectId)) return { kind: 'done' };
     await step(`project ${projectId}`, () => reconcile(deps, projectId, { signal, boundaryMs: instantMs }));
     return { kind: 'done' };
   };

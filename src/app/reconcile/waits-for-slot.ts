@@ -1,0 +1,73 @@
+import { evaluateNow } from '../../domain/evaluate/evaluate.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
+import { type EvaluateDeps, situationOf, subjectsOf } from '../evaluate-project/evaluate.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import type { LockDeps } from '../leases/locked-project.ts';
+import { SLOT_RETRY_MS, type Slots } from '../operations/restart-slots.ts';
+import type { Overrides } from '../overrides.ts';
+import { type TriggerDeps, wakeAt } from '../triggers.ts';
+
+/** So many projects try for a slot within {@link SLOT_RETRY_MS}; more try less often. The rate limit allows fewer restarts than that. */
+const TRIES_AT_A_TIME = 250;
+
+/** A project is read at least so often although it waits, in real milliseconds: somebody may have changed it, or it may sleep by now. */
+const READ_EVERY_MS = 60_000;
+
+interface WaitDeps extends Omit<EvaluateDeps, 'overrides' | 'slots'>, Pick<LockDeps, 'store'>, TriggerDeps {
+  fleet: Pick<Fleet, 'cachedProject' | 'latestEvaluation' | 'ageMs'>;
+  overrides: Overrides;
+  slots: Slots;
+}
+
+/**
+ * Creates a function that returns true if a project only waits for slots, see {@link waitsForSlot}, and lets it try again later: once, however
+ * many triggers it has. Otherwise each would go on by itself, and there are more each minute.
+ */
+export function createSlotWaits(deps: WaitDeps): (projectId: string) => Promise<boolean> {
+  const nextTriesMs = new Map<string, number>();
+  return async (projectId) => {
+    if (!(await waitsForSlot(deps, projectId))) {
+      nextTriesMs.delete(projectId);
+      return false;
+    }
+    const nowMs = deps.clock.now();
+    if ((nextTriesMs.get(projectId) ?? 0) > nowMs) return true;
+    const nextMs = nowMs + SLOT_RETRY_MS * Math.ceil((nextTriesMs.size + 1) / TRIES_AT_A_TIME);
+    nextTriesMs.set(projectId, nextMs);
+    await wakeAt(deps, projectId, nextMs);
+    return true;
+  };
+}
+
+/**
+ * Returns true if all that is to be done in a project, by its last reading and the present rules, are restarts that would be refused a slot.
+ * Then it is not worth a reading: many computes that wait would use up the rate limit, which those with a slot need.
+ */
+async function waitsForSlot(deps: WaitDeps, projectId: string): Promise<boolean> {
+  if (deps.fleet.ageMs(projectId) > READ_EVERY_MS) return false;
+  const latest = (deps.fleet.cachedProject(projectId)?.computes ?? []).map(({ computeId }) =>
+    deps.fleet.latestEvaluation(computeId),
+  );
+  const known = latest.flatMap((one) => one ?? []);
+  if (known.length === 0 || known.length < latest.length || known.every(({ plan }) => !isRestart(plan))) return false;
+  await deps.overrides.refresh(deps.store, deps.clock.now());
+  const records = new Map(known.map(({ compute, record }) => [compute.computeId, record]));
+  const computes = known.map(({ compute }) => compute);
+  const fixedDeps = { ...deps, overrides: deps.overrides.snapshot() };
+  const unfinished = subjectsOf(computes, records)
+    .map((subject) => ({ compute: subject.compute, ...evaluateNow(situationOf(fixedDeps, subject)) }))
+    .filter(({ plan }) => plan.verdict !== 'none');
+  for (const { compute, plan } of unfinished) {
+    const action = nextOf(plan);
+    if (!action || !isRestart(plan)) return false;
+    if (await deps.slots.admits(deps.rules.current, compute.computeId, action)) return false;
+  }
+  return unfinished.length > 0;
+}
+
+const nextOf = ({ actions, held }: Plan) => actions[0] ?? held?.[0];
+
+/** Nothing but a slot may keep the change back. */
+function isRestart(plan: Plan): boolean {
+  return nextOf(plan)?.disconnects === true && plan.waiting.every(({ gate }) => gate.code === 'at_once');
+}
