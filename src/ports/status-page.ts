@@ -6,6 +6,7 @@ import {
   age,
   computeFields,
   DecisionDocument,
+  FreezeDocument,
   given,
   HoldDocument,
   OperationDocument,
@@ -150,6 +151,10 @@ export const ComputeDetailDocument = z
     guard_finding: FindingOfGuard.exactOptional(),
     floors: z.array(FloorDocument).exactOptional(),
     holds: z.array(HoldDocument),
+    /** Those of people that select it. */
+    freezes: z.array(FreezeDocument),
+    /** Active policies of `kind: freeze` that select it; `until` is null if no end is known. */
+    freezing_policies: z.array(z.object({ policy: text, until: instant.nullable(), allow_raise: z.boolean() })),
     operations: z.array(OperationDocument),
     /** Newest first. */
     decisions: z.array(DecisionDocument),

@@ -32,7 +32,16 @@ const COMPUTE: ComputeDetailDocument = {
     week: { state: 'not_yet' },
     region_id: 'r',
   },
-  ...{ disabled: false, trace: [], holds: [], operations: [], decisions: [], cost: null },
+  ...{
+    disabled: false,
+    trace: [],
+    holds: [],
+    freezes: [],
+    freezing_policies: [],
+    operations: [],
+    decisions: [],
+    cost: null,
+  },
 };
 
 const HOLD: HoldDocument = {

@@ -4,11 +4,12 @@ import { stepJson } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { countBy, groupBy } from '../../domain/grouping.ts';
 import { guardsJson } from '../../domain/notifications/guards-of-compute.ts';
-import type { Freeze } from '../../domain/overrides/freezes.ts';
+import { type Freeze, freezesAt } from '../../domain/overrides/freezes.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
+import { isNotLoaded } from '../../domain/policy/team-parts.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { DAY_MS, HOUR_MS, isoInstant } from '../../domain/time/units.ts';
@@ -32,6 +33,7 @@ import { branchCost } from '../usage/cost-detail.ts';
 import {
   computeDocument,
   decisionDocument,
+  freezeDocument,
   holdDocument,
   operationsOf,
   projectsOf,
@@ -124,6 +126,8 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
       trace: decision.trace.map(stepJson),
       ...guardsJson(evaluatedCompute, { policies: daemon.policies(), states, atMs: nowMs }),
       holds: own.map((hold) => holdDocument(hold, limitsOfDaemon(daemon)(hold))),
+      freezes: freezesAt(freezes, compute, nowMs).map(freezeDocument),
+      freezing_policies: freezingPolicies(decision),
       operations: operationsOf([{ projectId, computeId, record }]),
       decisions: entries.map(decisionDocument),
       cost:
@@ -132,6 +136,13 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
           : await branchCost({ store, account, organization, unit, costs: daemon.costs(), nowMs }),
     },
   };
+}
+
+function freezingPolicies({ freezes }: EvaluatedCompute['decision']): ComputeDetailDocument['freezing_policies'] {
+  const active = freezes.filter(({ policy }) => !isNotLoaded(policy));
+  return active.map(({ policy: { name }, untilMs, allowRaise }) => ({
+    ...{ policy: name, until: untilMs === undefined ? null : isoInstant(untilMs), allow_raise: allowRaise },
+  }));
 }
 
 /** The ids of a compute that the daemon has evaluated. */

@@ -9,6 +9,7 @@ import { DayBars, summed } from './charts.tsx';
 import { Decisions } from './decisions.tsx';
 import { HoldForm, Holds, type TokenNeed, type Written } from './hold-form.tsx';
 import { htmlPage } from './layout.tsx';
+import { Freezes, Notice } from './notices.tsx';
 import {
   amountWords,
   Badge,
@@ -51,6 +52,17 @@ export function computeView(props: {
           </p>
         )}
         <div id="facts" data-live>
+          <Freezes freezes={compute.freezes} now={at} />
+          {compute.freezing_policies.map(({ policy, until, allow_raise: allowsRaise }) => (
+            <Notice kind="stop" title={`Frozen by the policy ${policy}`}>
+              {until !== null && (
+                <>
+                  until <Instant iso={until} now={at} />
+                </>
+              )}
+              {allowsRaise && ', raises allowed'}
+            </Notice>
+          ))}
           <Facts compute={compute} />
         </div>
         <Section id="cost" title="What its branch costs">

@@ -1,4 +1,4 @@
-import type { StatusDocument } from '../../../ports/documents.ts';
+import type { FreezeDocument, StatusDocument } from '../../../ports/documents.ts';
 import type { FleetQuery } from '../../../ports/status-page.ts';
 import { fleetLink } from './fleet-filters.tsx';
 import { amountWords, ComputeLink, freezeWords, Instant, Message, numberWords } from './parts.tsx';
@@ -20,17 +20,7 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
             <Message text={message} />
           </Notice>
         ))}
-      {freezes.map((freeze) => (
-        <Notice kind="stop" title={`Frozen: ${freezeWords(freeze)}`}>
-          by {freeze.owner}: {freeze.reason}
-          {freeze.expires_at !== null && (
-            <>
-              ; until <Instant iso={freeze.expires_at} now={now} />
-            </>
-          )}
-          . To end it: <code>ebb unfreeze {freeze.id}</code>
-        </Notice>
-      ))}
+      <Freezes freezes={freezes} now={now} />
       {[staged ?? [], status.staged_teams].flat().map(({ message }) => (
         <Notice kind="warn" title="A policy set is staged">
           <Message text={message} />
@@ -57,6 +47,25 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
         <Notice kind="warn" title="Left alone">
           <ComputeLink id={id} />: {fields.join(' and ')} changed back too often; to go on:{' '}
           <code>ebb release {id}</code>
+        </Notice>
+      ))}
+    </>
+  );
+}
+
+/** Who has frozen what, why, until when, and how to end it. */
+export function Freezes({ freezes, now }: { freezes: readonly FreezeDocument[]; now: string }) {
+  return (
+    <>
+      {freezes.map((freeze) => (
+        <Notice kind="stop" title={`Frozen: ${freezeWords(freeze)}`}>
+          by {freeze.owner}: {freeze.reason}
+          {freeze.expires_at !== null && (
+            <>
+              ; until <Instant iso={freeze.expires_at} now={now} />
+            </>
+          )}
+          . To end it: <code>ebb unfreeze {freeze.id}</code>
         </Notice>
       ))}
     </>
@@ -131,7 +140,15 @@ export function Waiting({ status: { waiting }, query }: { status: StatusDocument
   );
 }
 
-function Notice({ kind, title, children }: { kind: 'bad' | 'warn' | 'stop'; title: string; children?: unknown }) {
+export function Notice({
+  kind,
+  title,
+  children,
+}: {
+  kind: 'bad' | 'warn' | 'stop';
+  title: string;
+  children?: unknown;
+}) {
   return (
     <div class={`notice ${kind}`}>
       <strong>{title}</strong> <span>{children}</span>
