@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { generateFleet } from '../../src/emulator/generate-fleet.ts';
 import { startEbb } from '../support/ebb-process.ts';
@@ -123,6 +125,28 @@ describe('ebb report', () => {
     expect(stdout).toMatch(/^\| `\w+` .* could not be read \|/m);
     expect(stdout).toMatch(/\nLeft out:\n\n- \w+: .*not yours/);
     expect(stdout).not.toContain('too few days');
+  });
+
+  it('shows the projects of an owner, and what only they use; of nobody it says who owns something', async () => {
+    const config = join(folder.path, 'owned.yaml');
+    await writeFile(config, 'owners: { shop: team-web }\n');
+    const own = await json(['--config', config, '--owner', 'team-web'], platform.apiKey);
+    const [shop, ...others] = own.projects;
+    expect({ name: shop.name, others, computes: own.computes.length }).toEqual({
+      name: 'shop',
+      others: [],
+      computes: 1,
+    });
+    expect(own.totals).toMatchObject({ projects: 1, used_cu_hours: shop.used_cu_hours });
+    expect(own).toMatchObject({ status: 3, on_launch_usd: null });
+    const rest = await json(['--config', config, '--owner', 'unowned'], platform.apiKey);
+    expect(rest.projects.map(({ name }: { name: string }) => name).toSorted()).toEqual(['docs', 'pair']);
+    // That a project of somebody else runs out is no news for them.
+    expect(rest.status).toBe(0);
+    expect(await report(['--config', config, '--owner', 'team-wbe'])).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^ebb: --owner: nothing belongs to team-wbe; owners are .*team-web.*\n$/),
+    });
   });
 
   it('refuses --json with another format in one line', async () => {

@@ -8,6 +8,7 @@ import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
+import { type FilterFlags, filtered, filtersByBranch, isNarrowed } from '../filter.ts';
 import type { CommonFlags } from '../flags.ts';
 import { settingsOrFail } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut } from '../output.ts';
@@ -19,7 +20,7 @@ import { readablePolicies, recommendFacts } from '../recommend/facts.ts';
 import { firstLines } from '../recommend/text.ts';
 import { reportJson, reportMarkdown, reportText, type ShownReport, type UnreadProject } from './text.ts';
 
-export interface ReportFlags extends AskFlags, CommonFlags {
+export interface ReportFlags extends AskFlags, CommonFlags, FilterFlags {
   format: 'text' | 'json' | 'markdown';
 }
 
@@ -37,12 +38,15 @@ export async function runReport(flags: ReportFlags): Promise<void> {
   const projects = [...fleet.projects, ...fleet.unread];
   const isLarge = fleet.projects.length > MOST_WHOLE_PROJECTS;
   const { policies } = await readablePolicies(settings);
+  const selected = (computes: FleetPast['computes']) => filtered(computes, flags, { settings, policies });
   const onNewest = async ({ computes }: FleetPast) =>
-    writeFirstFindings(recommend(recommendFacts(settings, computes, { policies }), { holidaysOf }));
+    writeFirstFindings(recommend(recommendFacts(settings, selected(computes), { policies }), { holidaysOf }));
+  // An owner may be that of branches.
+  const needsBranches = flags.owner !== undefined || filtersByBranch(flags);
   const past = await readPast(
     settings,
     { days: DAYS, live: true },
-    { branches: !isLarge, fleet, periods, ...(isLarge && { mostPages: 1, onNewest }) },
+    { branches: !isLarge || needsBranches, fleet, periods, ...(isLarge && { mostPages: 1, onNewest }) },
   );
   const computes = await withAsked(past.computes, { settings, flags, sources: async () => policies?.set.sources });
   const facts = [...recommendFacts(settings, computes, { policies })];
@@ -56,11 +60,26 @@ export async function runReport(flags: ReportFlags): Promise<void> {
     planOf: (account) => accountFor(settings.accounts, account)?.plan,
     missing: [...missing, ...past.missing],
   });
-  const report = { ...known, unread: unreadParts(projects, { fleet, periods, operations: past.unread }) };
+  const whole = { ...known, unread: unreadParts(projects, { fleet, periods, operations: past.unread }) };
+  const report = isNarrowed([], flags) ? ofSelected(whole, selected(computes)) : whole;
   writeNotes({ notes: [], missing: report.missing });
   writeOut(`${format === 'json' ? jsonText(reportJson(report)) : asText(report, format)}\n`);
   // Also if a part could not be read: what is known is the more urgent news.
   if (report.projects.some(willRunOut)) process.exitCode = RUNS_OUT_CODE;
+}
+
+/** The report on projects with a selected compute, or with computes that can't be read. What an organization pays concerns others, too. */
+function ofSelected({ onLaunch: _others, ...whole }: ShownReport, selected: FleetPast['computes']): ShownReport {
+  const computeIds = new Set(selected.map(({ compute }) => compute.computeId));
+  const projectIds = new Set(selected.map(({ compute }) => compute.projectId));
+  return {
+    ...whole,
+    projects: whole.projects.filter(({ projectId }) => projectIds.has(projectId)),
+    computes: whole.computes.filter(({ compute }) => computeIds.has(compute.computeId)),
+    unread: (whole.unread ?? []).filter(
+      ({ projectId, parts }) => projectIds.has(projectId) || parts.includes('computes'),
+    ),
+  };
 }
 
 /** The usage of a large fleet takes about as long as all before it. */
