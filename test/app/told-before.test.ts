@@ -16,12 +16,21 @@ const EIGHT = at('2026-03-02T08:00:00Z');
 const compute = aCompute({ computeId: 'ep-1' });
 const action = { kind: 'update', fields: { minCu: 1, maxCu: 2 }, disconnects: true, policy: 'office-hours' } as Action;
 
+interface Given extends Partial<ToldBeforeDeps> {
+  nowMs?: number;
+  record?: ComputeRecord;
+  cause?: RestartCause;
+  /** Fields of the digest that announced the slot of 08:00. */
+  told?: object;
+}
+
 async function untold({
   nowMs = EIGHT + 6 * MINUTE_MS,
   record = aRecord(),
   cause = 'boundary',
+  told = {},
   ...more
-}: { nowMs?: number; record?: ComputeRecord; cause?: RestartCause } & Partial<ToldBeforeDeps> = {}) {
+}: Given = {}) {
   const rules = currentRules(aSchedule());
   const url = { from: 'text', text: 'http://127.0.0.1/' } as const;
   const receiver: Receiver = { ...{ name: 'ops', to: 'webhook', allowedOrigins: [], file: 'ebb.yaml' }, url };
@@ -32,6 +41,7 @@ async function untold({
     restartIds: ['ep-1', 'ep-2'],
     toMs: EIGHT,
     untilMs: EIGHT + 6 * HOUR_MS,
+    ...told,
   };
   await SENT_DIGESTS.put(store, digestKey('ops', 'team-web', EIGHT), digest);
   const deps = {
@@ -132,4 +142,14 @@ it('it says what was in the way since the announced instant, as far as it is kno
     'less of the rate limit is used after answers 429: requests are spread evenly, at 1/4 of the rate',
   );
   expect(await why({ caller: { who: 'ann', requestId: 'r' } })).toBe('a person has applied it');
+});
+
+it('who was told that a compute gets another timeout only was not told of a restart', async () => {
+  const nowMs = EIGHT + MINUTE_MS;
+  const asleep = { restartIds: ['ep-2'] };
+  const timeoutOnly = { ...asleep, timeoutIds: ['ep-1'] };
+  expect(await untold({ nowMs, told: timeoutOnly })).toEqual({ unannounced: 'boundary' });
+  // The message said that this one restarts if it is awake by then.
+  expect(await untold({ nowMs, told: asleep })).toEqual({});
+  expect(await untold({ nowMs, told: { timeoutIds: ['ep-1'] } })).toEqual({});
 });

@@ -134,7 +134,7 @@ function comingDigests(deps: AnnounceDeps, actions: ActionsOf, sent: SentDigests
     const notification = digestOfChanges([first, ...others], { id: `${owner}:${slotMs}:${hash}`, owner, nowMs });
     const restarts = news.filter(({ action }) => action.disconnects).map(({ compute }) => compute.computeId);
     const timeouts = news
-      .filter(({ action }) => changeKind([action]) === 'timeout')
+      .filter(({ action, compute }) => changeKind([action]) === 'timeout' && !restarts.includes(compute.computeId))
       .map(({ compute }) => compute.computeId);
     const digest = {
       computeIds: [...new Set([...before, ...newIds])],

@@ -47,7 +47,7 @@ const FRESH_MS = 5_000;
 
 const lastRead = new WeakMap<Pick<Store, 'documents'>, { atMs: number; reading: Promise<SentDigests> }>();
 
-/** Returns the last announcement of a compute for a slot that began after `sinceMs`. Instants are milliseconds since the epoch. */
+/** Returns the last announcement of a compute's restart for a slot that began after `sinceMs`. Instants are milliseconds since the epoch. */
 export async function announcementOf(store: Pick<Store, 'documents'>, asked: Asked): Promise<Announced | undefined> {
   const { nowMs } = asked;
   const last = lastRead.get(store);
@@ -65,13 +65,18 @@ export async function announcementOf(store: Pick<Store, 'documents'>, asked: Ask
   }
 }
 
+/** True if a digest has said of a compute that it restarts, or that it may if it is awake by then. */
+function mayRestart({ computeIds, restartIds = [], timeoutIds = [] }: SentDigest, computeId: string): boolean {
+  return restartIds.includes(computeId) || (computeIds.includes(computeId) && !timeoutIds.includes(computeId));
+}
+
 function announcementIn(digests: SentDigests, { computeId, sinceMs, nowMs }: Asked): Announced | undefined {
   const begun = [...digests].flatMap(([key, { restartIds = [], ...digest }]) => {
     const [, owner, slotMs]: [string, string, number] = JSON.parse(key);
     const isValid = slotMs > sinceMs && slotMs <= nowMs && digest.untilMs >= nowMs;
     return isValid ? [{ owner, slotMs, restartIds, ...digest }] : [];
   });
-  const found = begun.filter(({ computeIds }) => computeIds.includes(computeId));
+  const found = begun.filter((digest) => mayRestart(digest, computeId));
   // A receiver that a policy names was told of its restarts only: the owner's count.
   const last = found.toSorted((a, b) => a.slotMs - b.slotMs || a.restartIds.length - b.restartIds.length).at(-1);
   if (!last) return undefined;
