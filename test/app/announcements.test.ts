@@ -3,6 +3,7 @@ import { startAnnouncements } from '../../src/app/announcements/announcements.ts
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { ownerByCurrentRules } from '../../src/app/fleet/owner-now.ts';
 import { recordEntries } from '../../src/app/notifications/notify.ts';
+import { announcementOf } from '../../src/app/notifications/sent-digests.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { type Compute, settingsOf } from '../../src/domain/compute/compute.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
@@ -89,7 +90,7 @@ function start({
     nowMs = atMs;
     for (const round of rounds) await round();
   };
-  return { rules, fleet, queued, put, lead, search, decisions: () => decisions };
+  return { rules, fleet, queued, put, lead, search, store: deps.store, decisions: () => decisions };
 }
 
 it('changes that are coming are decided once for each evaluation, and told when their time has come', async () => {
@@ -234,7 +235,7 @@ const waiting = (computeId: string, minutes: number) =>
   ] as const;
 
 it('waits that end in the same quarter of an hour are one message, as early as the first was asked for', async () => {
-  const { queued, put, search } = start({ policies: WAITS, computes: [] });
+  const { queued, put, search, store } = start({ policies: WAITS, computes: [] });
   await search(SEVEN - 30 * MINUTE_MS);
   put(...waiting('ep-3', 3));
   put(...waiting('ep-10', 10));
@@ -246,6 +247,10 @@ it('waits that end in the same quarter of an hour are one message, as early as t
       changes: { disconnecting: 2, from: '2026-03-02T19:03:00Z', to: '2026-03-02T19:10:00Z' },
     },
   ]);
+  // Changed since the quarter began: the wait that was announced for 19:10 has yet to end, that for 19:03 is over.
+  const since = { sinceMs: SEVEN + 5 * MINUTE_MS, nowMs: SEVEN + 10 * MINUTE_MS };
+  expect(await announcementOf(store, { computeId: 'ep-10', ...since })).toMatchObject({ slotMs: SEVEN });
+  expect(await announcementOf(store, { computeId: 'ep-3', ...since })).toBeUndefined();
 });
 
 it.each(['the same leader', 'another leader'])(

@@ -49,3 +49,14 @@ it('for the restarts of a boundary the digests are read once in five seconds, an
   expect([await announced('ep-3', 4_500), reads]).toMatchObject([{ owner: 'team-b' }, 2]);
   expect([await announced('ep-1', 9_500), reads]).toMatchObject([{}, 3]);
 });
+
+it('an announced wait is still announced if the compute was changed after its quarter of an hour began, up to its end', async () => {
+  const store = createMemoryStore(createSteppedClock(0, () => false));
+  const digest = { computeIds: ['ep-1', 'ep-2'], restartIds: ['ep-1', 'ep-2'], toMs: 190, untilMs: 999 };
+  await SENT_DIGESTS.put(store, digestKey('ops', 'team-a', 100), { ...digest, instants: { 'ep-1': 150 } });
+  const announced = (computeId: string, sinceMs: number) =>
+    announcementOf({ documents: store.documents }, { computeId, sinceMs, nowMs: 195 });
+  expect(await announced('ep-1', 120)).toMatchObject({ slotMs: 100, atMs: 190 });
+  expect(await announced('ep-1', 151)).toBeUndefined();
+  expect(await announced('ep-2', 120)).toBeUndefined();
+});

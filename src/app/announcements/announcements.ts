@@ -140,11 +140,18 @@ function comingDigests(deps: AnnounceDeps, actions: ActionsOf, sent: SentDigests
       computeIds: [...new Set([...before, ...newIds])],
       timeoutIds: [...[...toldOfTimeout].filter((id) => !newIds.includes(id)), ...timeouts],
       restartIds: [...new Set([...(sentBefore?.restartIds ?? []), ...restarts])],
+      instants: { ...sentBefore?.instants, ...laterInstants(news) },
       toMs: Math.max(sentBefore?.toMs ?? 0, ...news.map(({ instantMs }) => instantMs)),
       untilMs: slotMs + KEPT_MS,
     };
     return [{ key, entry: outboxEntry(notification, receiver, notify.statusUrl), digest }];
   });
+}
+
+/** The instants of the changes that come later than their slot begins, by compute: of several, that of the last, which disconnects. */
+function laterInstants(changes: readonly ComingChange[]): Record<string, number> {
+  const later = changes.filter(({ instantMs, slotMs }) => instantMs > slotMs);
+  return Object.fromEntries(later.map(({ compute: { computeId }, instantMs }) => [computeId, instantMs]));
 }
 
 interface ComingGroup {

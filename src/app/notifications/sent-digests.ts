@@ -11,6 +11,8 @@ interface SentDigest {
   timeoutIds?: readonly string[];
   /** The last instant of the changes, milliseconds since the epoch. */
   toMs?: number;
+  /** The instants of the changes that come later than their slot begins, such as ends of waits, by compute; milliseconds since the epoch. */
+  instants?: Readonly<Record<string, number>>;
   /** The digest is deleted after this instant, milliseconds since the epoch. */
   untilMs: number;
 }
@@ -47,7 +49,10 @@ const FRESH_MS = 5_000;
 
 const lastRead = new WeakMap<Pick<Store, 'documents'>, { atMs: number; reading: Promise<SentDigests> }>();
 
-/** Returns the last announcement of a compute's restart for a slot that began after `sinceMs`. Instants are milliseconds since the epoch. */
+/**
+ * Returns the last announcement of a compute's restart for an instant after `sinceMs`, of a slot that has begun. Instants are milliseconds
+ * since the epoch.
+ */
 export async function announcementOf(store: Pick<Store, 'documents'>, asked: Asked): Promise<Announced | undefined> {
   const { nowMs } = asked;
   const last = lastRead.get(store);
@@ -73,12 +78,16 @@ function mayRestart({ computeIds, restartIds = [], timeoutIds = [] }: SentDigest
 function announcementIn(digests: SentDigests, { computeId, sinceMs, nowMs }: Asked): Announced | undefined {
   const begun = [...digests].flatMap(([key, { restartIds = [], ...digest }]) => {
     const [, owner, slotMs]: [string, string, number] = JSON.parse(key);
-    const isValid = slotMs > sinceMs && slotMs <= nowMs && digest.untilMs >= nowMs;
+    const isValid = slotMs <= nowMs && digest.untilMs >= nowMs;
     return isValid ? [{ owner, slotMs, restartIds, ...digest }] : [];
   });
-  const found = begun.filter((digest) => mayRestart(digest, computeId));
+  // A slot of waits begins up to a quarter before they end: the compute may have been changed in between.
+  const instantOf = ({ slotMs, instants }: (typeof begun)[number]) => instants?.[computeId] ?? slotMs;
+  const found = begun.filter((digest) => mayRestart(digest, computeId) && instantOf(digest) > sinceMs);
   // A receiver that a policy names was told of its restarts only: the owner's count.
-  const last = found.toSorted((a, b) => a.slotMs - b.slotMs || a.restartIds.length - b.restartIds.length).at(-1);
+  const last = found
+    .toSorted((a, b) => instantOf(a) - instantOf(b) || a.restartIds.length - b.restartIds.length)
+    .at(-1);
   if (!last) return undefined;
   const { owner, slotMs, restartIds, toMs } = last;
   const isRestart = toMs !== undefined && restartIds.includes(computeId);
