@@ -1,7 +1,7 @@
 import leven from 'leven';
 import { didYouMean, haveSameLetters } from '../common/names.ts';
 import type { Receiver } from '../domain/notifications/notification.ts';
-import { type OwnerRule, UNOWNED } from '../domain/policy/owners.ts';
+import { labelRules, type OwnerRule, UNOWNED } from '../domain/policy/owners.ts';
 import type { Policy } from '../domain/policy/policy.ts';
 import type { PolicyProblem } from './problem.ts';
 import type { Team } from './teams.ts';
@@ -32,7 +32,7 @@ export function unknownOwners(names: OwnerNames): PolicyProblem[] {
 /** Labels under `owners` that differ by a letter from a team or the owner of a policy file, which would split one team's usage. */
 export function misspeltOwners(names: OwnerNames): PolicyProblem[] {
   const certain = certainOwners(names);
-  return names.owners.flatMap(([glob, owner]) => {
+  return labelRules(names.owners).flatMap(([glob, owner]) => {
     const near = certain.find((candidate) => leven(candidate, owner) === 1 || haveSameLetters(candidate, owner));
     if (near === undefined || certain.includes(owner)) return [];
     return [

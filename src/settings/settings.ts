@@ -5,6 +5,7 @@ import { printable } from '../common/safe-text.ts';
 import type { Prices } from '../domain/compute/cost.ts';
 import type { NotifyRules } from '../domain/notifications/notification.ts';
 import type { ManualChanges, PartialDisruption } from '../domain/policy/disruption.ts';
+import type { OwnerRule } from '../domain/policy/owners.ts';
 import type { KnownSources } from '../policy/sources.ts';
 import type { Team } from '../policy/teams.ts';
 import { toDisruption, toManualChanges } from '../policy/to-domain.ts';
@@ -46,8 +47,8 @@ export interface Settings {
   /** The proxy to the control API. */
   proxy: ProxySetting | undefined;
   prices: Prices;
-  /** Globs on projects and branches with the owner of their matches; the first match counts. */
-  owners: readonly (readonly [glob: string, owner: string])[];
+  /** Globs on projects and branches with the owner of their matches, of which the first match counts; then the scopes of teams. */
+  owners: readonly OwnerRule[];
   /** Such globs with the worth of a start, in milliseconds awake. */
   coldStartWorthMs: readonly (readonly [glob: string, ms: number])[];
   /** `always`: policy sets are staged even if the control API is on this machine. */
@@ -155,6 +156,7 @@ function assemble({
   file: string;
 }): Omit<Settings, 'proxy' | 'insecure'> {
   const accounts = accountsOf({ values, given, env, cwd });
+  const teams = teamsOf(values.teams, given.get('teams')?.base ?? cwd);
   return {
     mode: values.mode,
     apiUrl: values.api_url,
@@ -163,13 +165,13 @@ function assemble({
     apiReserve: values.api_reserve,
     accounts,
     prices: values.prices,
-    owners: Object.entries(values.owners),
+    owners: [...Object.entries(values.owners), ...teams.map(({ name, projects }) => [projects, name] as const)],
     coldStartWorthMs: Object.entries(values.cold_start_worth),
     staging: values.staging,
     disruption: toDisruption(values.disruption),
     manualChanges: values.manual_changes && toManualChanges(values.manual_changes),
     policies: policyPaths(values, given, cwd),
-    teams: teamsOf(values.teams, given.get('teams')?.base ?? cwd),
+    teams,
     knownSources: knownSourcesOf(values.sources, values.sources_allowed_origins, {
       file,
       tokenOrigins: given.get('sources_allowed_origins')?.source === 'variable' ? values.sources_allowed_origins : [],

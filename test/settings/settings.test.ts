@@ -81,6 +81,14 @@ describe('settings', () => {
     });
   });
 
+  it('makes teams the owners of their projects, after what owners says', () => {
+    const yaml = 'teams: { team-web: { policies: web, projects: ["web-*", "!web-x"] } }\nowners: { web-lab: ann }\n';
+    expect(settings({ yaml }).owners).toEqual([
+      ['web-lab', 'ann'],
+      [['web-*', '!web-x'], 'team-web'],
+    ]);
+  });
+
   it('split policy paths at commas and path separators, not inside braces', () => {
     expect(settings({ env: { EBB_POLICIES: 'a.yaml, teams/*.yaml:x/{b,c}.yaml' } }).policies).toEqual([
       'a.yaml',

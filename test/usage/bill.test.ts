@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ownersOf } from '../../src/domain/policy/owners.ts';
+import { unloadedPart } from '../../src/domain/policy/team-parts.ts';
 import { type BillInput, billOf } from '../../src/domain/usage/bill.ts';
 import { billingMonth, priceAt } from '../../src/domain/usage/month.ts';
 import type { UsageSeries } from '../../src/domain/usage/usage.ts';
@@ -163,5 +164,35 @@ describe('the owner of usage', () => {
     expect(ownersOf({ rules: rules.map(([glob, name]) => [glob, name] as const), policies, computes })(unit)).toBe(
       owner,
     );
+  });
+
+  describe('with teams', () => {
+    const scopes = [
+      [['web-*', '!web-lab'], 'team-web'],
+      [['*'], 'team-data'],
+    ] as const;
+    const ofPlatform = aLimits({ name: 'ceiling', owner: 'platform', priority: 9, ...everything });
+    const ofData = aSchedule({ name: 'team-data/o', team: 'team-data', owner: 'team-data', ...everything });
+    const lab = [aCompute({ projectId: 'p-2', projectName: 'web-lab', branchId: 'b-1' })];
+
+    it.each([
+      ['the team of its scope before the owner of files of no team', [ofPlatform], scopes, computes, 'team-web'],
+      ['the team of its scope where no policy selects it', [], scopes, computes, 'team-web'],
+      ['the team whose policy selects it, where scopes overlap', [ofPlatform, ofData], scopes, computes, 'team-data'],
+      ['what the scope of a team leaves out is not of the team', [ofPlatform], scopes.slice(0, 1), lab, 'platform'],
+      ['a label before a team', [ofPlatform], [['web-*', 'label'], ...scopes], computes, 'label'],
+      [
+        'the team of its scope while its policies are not loaded',
+        [ofPlatform, ...unloadedPart({ name: 'team-web', projects: ['web-*'] }).policies],
+        scopes,
+        computes,
+        'team-web',
+      ],
+    ] as const)('is %s', (_, all, rules, ofUnit, owner) => {
+      const [{ projectId, branchId }] = ofUnit as [(typeof computes)[0]];
+      expect(ownersOf({ rules, policies: compiled(...all), computes: ofUnit })({ projectId, branchId })).toBe(owner);
+      const gone = { rules, policies: compiled(...all), computes: [], projects: ofUnit };
+      expect(ownersOf(gone)({ projectId, branchId: null })).toBe(owner);
+    });
   });
 });

@@ -3,10 +3,9 @@ import { groupBy } from '../grouping.ts';
 import type { UsageUnit } from '../usage/usage.ts';
 import type { CompiledPolicies } from './compiled-policies.ts';
 import { ruleOf } from './kinds/kinds.ts';
-import type { PolicySet } from './policy.ts';
+import type { Policy, PolicySet } from './policy.ts';
 import { compileGlob, compileProjectSelector, type ProjectNames } from './select.ts';
 import type { SelectorKeys } from './selector.ts';
-import { isNotLoaded } from './team-parts.ts';
 
 /** The owner of units that have none. */
 export const UNOWNED = 'unowned';
@@ -17,12 +16,20 @@ export const NOT_READ = 'not read yet';
 /** A glob on ids and names of projects, or on `PROJECT/BRANCH`, with the value for matches. */
 export type GlobRule<T> = readonly [glob: string, value: T];
 
-/** Assigns an owner to computes that match a glob. */
-export type OwnerRule = GlobRule<string>;
+/** Globs on the projects of a team, with the name of the team. */
+type ScopeRule = readonly [scope: readonly string[], team: string];
+
+/** Assigns an owner to computes that match a glob; or, after policies of teams, a team to the projects of its scope. */
+export type OwnerRule = GlobRule<string> | ScopeRule;
+
+/** The rules of `owners`, without the scopes of teams. */
+export function labelRules(rules: readonly OwnerRule[]): GlobRule<string>[] {
+  return rules.filter((rule): rule is GlobRule<string> => typeof rule[0] === 'string');
+}
 
 /** True if a rule matches branches, so that their names must be read. */
 export function ownersNameBranches(rules: readonly OwnerRule[]): boolean {
-  return rules.some(([glob]) => glob.includes('/'));
+  return labelRules(rules).some(([glob]) => glob.includes('/'));
 }
 
 /** Facts about projects beyond their present computes. */
@@ -36,9 +43,9 @@ export interface KnownProjects {
 }
 
 /**
- * Returns a function for the owner of a unit. The first matching rule decides; otherwise, of the schedules and limits with an owner
- * that select one of its computes at any age, the one with the highest priority; otherwise the team whose
- * files can't be read and whose scope it is in; otherwise {@link UNOWNED}. A unit without computes
+ * Returns a function for the owner of a unit. The first matching label decides; otherwise, of the schedules and limits of teams that
+ * select one of its computes at any age, the one with the highest priority; otherwise the first team whose scope has its project, also if
+ * the team's policies are not loaded; otherwise the same among the policies of no team; otherwise {@link UNOWNED}. A unit without computes
  * belongs to the owner of its deleted ones or, if these are unknown, of its whole project. Units of a project that has not been read
  * belong to the owner of its last known computes. Without these they are {@link NOT_READ}, unless a rule on projects alone decides.
  */
@@ -50,7 +57,7 @@ export function ownersOf(
   } & KnownProjects,
 ): (unit: UsageUnit) => string {
   const { rules, policies, computes, unread, projects = [], past = [] } = options;
-  const ownerBy = firstMatch(rules);
+  const { labelOf, teamOf } = compileOwners(rules);
   const rulesNameProjectsOnly = !ownersNameBranches(rules);
   const presentOf = groupBy(computes, ({ projectId }) => projectId);
   const pastOf = groupBy(past, ({ projectId }) => projectId);
@@ -60,12 +67,12 @@ export function ownersOf(
     const project = present[0] ?? projectOf.get(projectId) ?? pastOf.get(projectId)?.[0];
     const projectNames = project ? [projectId, project.projectName] : [projectId];
     if (unread?.has(projectId) && !pastOf.has(projectId))
-      return (rulesNameProjectsOnly && ownerBy(projectNames, [])) || NOT_READ;
+      return (rulesNameProjectsOnly && labelOf(projectNames, [])) || NOT_READ;
     const isInUnit = (compute: ComputeIdentity) => branchId === null || compute.branchId === branchId;
     const presentOfUnit = present.filter(isInUnit);
     const ofUnit = presentOfUnit.length > 0 ? presentOfUnit : (pastOf.get(projectId) ?? []).filter(isInUnit);
     const branchNames = branchId === null ? [] : [branchId, ...ofUnit.flatMap(({ branchName }) => branchName ?? [])];
-    return ownerBy(projectNames, branchNames) ?? policyOwner(policies, ofUnit, project) ?? UNOWNED;
+    return labelOf(projectNames, branchNames) ?? unlabelledOwner({ policies, teamOf }, ofUnit, project);
   };
 }
 
@@ -92,6 +99,28 @@ function firstMatch<T>(rules: readonly GlobRule<T>[]) {
     const names = [...projects, ...projects.flatMap((project) => branches.map((branch) => `${project}/${branch}`))];
     return rules[globs.findIndex((matches) => names.some(matches))]?.[1];
   };
+}
+
+interface CompiledOwners {
+  labelOf: ReturnType<typeof firstMatch<string>>;
+  /** The first team whose scope has the project. */
+  teamOf: (project: ProjectNames) => string | undefined;
+}
+
+const compiledOwners = new WeakMap<readonly OwnerRule[], CompiledOwners>();
+
+function compileOwners(rules: readonly OwnerRule[]): CompiledOwners {
+  const cached = compiledOwners.get(rules);
+  if (cached) return cached;
+  const scopes = rules.flatMap(([projects, team]) =>
+    typeof projects === 'string' ? [] : [{ team, has: compileProjectSelector({ projects, minAgeMs: 0 }) }],
+  );
+  const compiled: CompiledOwners = {
+    labelOf: firstMatch(labelRules(rules)),
+    teamOf: (project) => scopes.find(({ has }) => has(project) === 'yes')?.team,
+  };
+  compiledOwners.set(rules, compiled);
+  return compiled;
 }
 
 /** Cached owners, valid while policies and rules are the same objects. A compute that is read again is a new object. */
@@ -121,21 +150,31 @@ export function computeOwners(options: {
   };
 }
 
-function policyOwner(
+function unlabelledOwner(
+  { policies, teamOf }: { policies: CompiledPolicies | undefined } & Pick<CompiledOwners, 'teamOf'>,
+  computes: readonly ComputeIdentity[],
+  project: ProjectNames | undefined,
+): string {
+  const owning = owningPolicies(policies, computes, project);
+  const ofTeam = owning.find(({ team }) => team !== undefined);
+  return ofTeam?.owner ?? (project && teamOf(project)) ?? owning[0]?.owner ?? UNOWNED;
+}
+
+/** The schedules and limits with an owner that select one of the computes, or without computes the whole project, by falling priority. */
+function owningPolicies(
   policies: CompiledPolicies | undefined,
   computes: readonly ComputeIdentity[],
   project: ProjectNames | undefined,
-): string | undefined {
-  if (policies === undefined) return undefined;
+): Policy[] {
+  if (policies === undefined) return [];
   const indexes =
     computes.length > 0
       ? new Set(computes.flatMap((compute) => policies.selecting(compute)))
       : wholeProjectIndexes(policies, project);
-  const owned = [...indexes]
+  return [...indexes]
     .flatMap((index) => policies.set.policies[index] ?? [])
-    .filter((policy) => policy.owner !== undefined);
-  const owning = owned.filter((policy) => ruleOf(policy).owns).toSorted((a, b) => b.priority - a.priority);
-  return (owning[0] ?? owned.find(isNotLoaded))?.owner;
+    .filter((policy) => policy.owner !== undefined && ruleOf(policy).owns)
+    .toSorted((a, b) => b.priority - a.priority);
 }
 
 /** Compiled project selectors by policy set; undefined for a policy that selects by more than projects. */
