@@ -51,6 +51,7 @@ export async function run(): Promise<void> {
   for (const projects of sizes) await compareWithBareQueue(projects);
   for (const projects of sizes) await compareWithBareRequests(projects);
   await measureFive();
+  await measureEmbedded();
   await measureQuiet();
 }
 
@@ -74,6 +75,26 @@ async function measureFive(): Promise<void> {
     process.stdout.write(
       `five active computes of one project: ${seconds.toFixed(1)} s (× ${(seconds / aim).toFixed(2)} of five times their operations and a second), ${(atBoundary / 5).toFixed(1)} requests for each\n`,
     );
+  } finally {
+    await stage.close();
+  }
+}
+
+/** A small fleet without Redis: queue and store are in the daemon's own process. */
+async function measureEmbedded(): Promise<void> {
+  const projects = 50;
+  const boundaryMs = Math.ceil((Date.now() + 30_000) / 1000) * 1000;
+  const nextMs = boundaryMs + 60_000;
+  const env = { EBB_QUEUE_URL: 'embedded:queue' };
+  const stage = await startDaemon({ projects, perMinute: UNLIMITED, policy: boundaryAt(boundaryMs, nextMs), env });
+  try {
+    for (const instantMs of [boundaryMs, nextMs]) {
+      const { patches } = await changesAt(stage, instantMs, projects);
+      const at = (share: number) => lateMs(patches, instantMs, share);
+      process.stdout.write(
+        `${patches.length} of ${projects} on an embedded store: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms\n`,
+      );
+    }
   } finally {
     await stage.close();
   }
