@@ -47,7 +47,9 @@ it('a write whose result could not be stored is still pending, so that its confi
     'storing what became of it',
   );
   expect(stored).toHaveLength(1);
-  expect(knownRecord({ fleet }, new Map([[compute.computeId, stored[0] ?? record]]), compute.computeId)).toMatchObject({
+  expect(
+    knownRecord({ fleet, clock: REAL.clock }, new Map([[compute.computeId, stored[0] ?? record]]), compute.computeId),
+  ).toMatchObject({
     intent: { fields: wanted },
   });
 });

@@ -46,6 +46,12 @@ it('goes by its own record where the store has none, or one from before its last
   expect(aProject({}).known).toBeUndefined();
 });
 
+it('goes by the store where its own last change is in the future: its clock was ahead then', () => {
+  const ahead = NOW_MS + 90_000;
+  expect(aProject({ own: sentAt(ahead), stored: sentAt(5_000) }).known).toEqual(sentAt(5_000));
+  expect(aProject({ own: sentAt(ahead) }).known).toEqual(sentAt(ahead));
+});
+
 it('gives its turn among the writes that are due back where a lock throws', async () => {
   const dueWrites = createDueWrites(systemClock());
   const down = async () => Promise.reject(new Error('the store is down'));

@@ -92,16 +92,20 @@ export async function currentRecords(
   return records;
 }
 
-/** Returns the record of a compute from the store, or from this daemon's memory if the store has lost it. */
+/**
+ * Returns the record of a compute from the store, or from this daemon's memory if the store has lost it. A write that this daemon remembers
+ * from the future was noted by a clock that was ahead: what the store has may well be later.
+ */
 export function knownRecord(
-  { fleet }: { fleet: Pick<Fleet, 'ownEvaluation'> },
+  { fleet, clock }: { fleet: Pick<Fleet, 'ownEvaluation'>; clock: Pick<Clock, 'now'> },
   stored: ReadonlyMap<string, ComputeRecord>,
   computeId: string,
 ): ComputeRecord | undefined {
   const storedRecord = stored.get(computeId);
   const own = fleet.ownEvaluation(computeId)?.record;
   if (!storedRecord || !own) return storedRecord ?? own;
-  return (own.lastSentAtMs ?? 0) > (storedRecord.lastSentAtMs ?? 0) ? own : storedRecord;
+  const { lastSentAtMs = 0 } = own;
+  return lastSentAtMs > (storedRecord.lastSentAtMs ?? 0) && lastSentAtMs <= clock.now() ? own : storedRecord;
 }
 
 /**
@@ -259,6 +263,7 @@ function reportRenamed(
 }
 
 interface ManualChangeDeps {
+  clock: Clock;
   fleet: Fleet;
   reportEvent: ReportEvent;
 }
