@@ -5,7 +5,7 @@ import { describeWith } from '../support/requirements.ts';
 
 const OF_EACH = 60;
 
-/** Writes begin in order, but up to 64 are in flight at once: one that needs a millisecond longer is overtaken by a few. */
+/** Writes begin in order, but 16 are decided at once: one that needs a millisecond longer is overtaken by a few. */
 const MAX_OVERTAKEN_BY = 8;
 
 /** Who is called up-* is raised at this time, by two priorities, and down-* lowered. */

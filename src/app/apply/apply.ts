@@ -95,6 +95,7 @@ export async function applyAction(
   if (stored !== 'stored' || deadlineMs < RECOVERY.shortestCallMs) {
     return abandonWrite(deps, lease, evaluatedCompute, { slot, stored });
   }
+  dueWrite?.sent();
   deps.reportEvent({ kind: 'write_started', compute, action, reasons: plan.why, origin: originOf(deps) });
   const answer = await step('sending the change', () =>
     send(deps, compute, action, { deadlineMs, permits, requestId }),

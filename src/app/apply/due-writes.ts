@@ -4,11 +4,16 @@ import type { Clock } from '../../ports/clock.ts';
 /** Enough concurrent writes to keep the control API busy while the next ones are decided. */
 const CONCURRENT_WRITES = 64;
 
+/** Of these, as many are decided at once as keep the store busy. More would only share the processor, and all be sent late. */
+const CONCURRENT_DECISIONS = 16;
+
 /** Work after a write yields to due writes for at most this long, in real milliseconds, since its lease runs on. */
 const MAX_YIELD_MS = 2_000;
 
 /** A write that is due and has not been answered yet. */
 export interface DueWrite {
+  /** Its request is sent: another write may be decided. A second call has no effect. */
+  sent(): void;
   /** Ends the write: nothing more will be sent. A second call has no effect. */
   end(): void;
   /** Ends the write after its answer. Resolves once no other write is due, or after `mostMs`, at most 2 s. */
@@ -26,6 +31,7 @@ export interface DueWrites {
  */
 export function createDueWrites(clock: Pick<Clock, 'wait'>): DueWrites {
   const inTurn = pLimit(CONCURRENT_WRITES);
+  const deciding = pLimit(CONCURRENT_DECISIONS);
   let dueCount = 0;
   let yielding: (() => void)[] = [];
 
@@ -48,16 +54,23 @@ export function createDueWrites(clock: Pick<Clock, 'wait'>): DueWrites {
     begin() {
       dueCount += 1;
       return new Promise((resolve) => {
-        void inTurn(async () => {
-          await new Promise<void>((end) => {
+        const decide = (end: () => void) =>
+          new Promise<void>((sent) => {
+            const endOnce = () => {
+              sent();
+              end();
+            };
             resolve({
-              end,
+              sent,
+              end: endOnce,
               async endAndYield(mostMs) {
-                end();
+                endOnce();
                 await yieldToDueWrites(mostMs);
               },
             });
           });
+        void inTurn(async () => {
+          await new Promise<void>((end) => void deciding(() => decide(end)));
           writeEnded();
         });
       });
