@@ -1,22 +1,27 @@
 import { describe, expect, it } from 'vitest';
-import { evaluate, type Situation } from '../../src/domain/evaluate/evaluate.ts';
+import { boundaryAfter, evaluate, type Situation } from '../../src/domain/evaluate/evaluate.ts';
 import { actionsAt, comingChanges, digestOfChanges } from '../../src/domain/notifications/coming-change.ts';
-import { aCompute, aGuard, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+import { aCompute, aGuard, aRecord, aRestart, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 
 const MINUTE_MS = 60_000;
 /** A Monday; the window of `aSchedule` ends at 18:00. */
 const EVENING = at('2026-03-02T18:00:00Z');
 const AT_ONCE = { lower: { when: 'any', atDeadline: 'apply' } } as const;
 
-/** The first change of a compute within 15 minutes. */
-function firstComing(situation: Situation) {
+/** The changes of a compute within 15 minutes, up to the first that disconnects. */
+function allComing(situation: Situation) {
   const { nowMs, compute, record = aRecord() } = situation;
-  const [first] = comingChanges(
+  return comingChanges(
     { compute, record, ...evaluate(situation) },
-    { nowMs, untilMs: nowMs + 15 * MINUTE_MS, actions: (instantMs) => actionsAt(situation, instantMs) },
+    {
+      ...{ nowMs, untilMs: nowMs + 15 * MINUTE_MS },
+      actions: (instantMs) => actionsAt(situation, instantMs),
+      boundaryAfter: (instantMs) => boundaryAfter(situation, instantMs),
+    },
   );
-  return first;
 }
+
+const firstComing = (situation: Situation) => allComing(situation)[0];
 
 function coming(options: {
   minutesBefore: number;
@@ -100,6 +105,26 @@ describe('a change that is coming', () => {
       ...{ policies, compute: sleeps, record: aRecord(), mode: 'enforce', projectBusy: false, nowMs },
     });
     expect(listed?.action.disconnects).toBe(false);
+  });
+
+  it('is told behind boundaries that change no size: a restart window that opens and closes, and another timeout', () => {
+    const twoMinutes = (before: number) => aWindow({ startMinute: 18 * 60 - before, endMinute: 18 * 60 - before + 2 });
+    const told = (...also: Parameters<typeof compiled>) =>
+      allComing({
+        ...{ policies: compiled(aSchedule({ disruption: AT_ONCE }), ...also), record: aRecord() },
+        compute: aCompute({ minCu: 1, maxCu: 4, startedAtMs: EVENING - 60 * MINUTE_MS }),
+        ...{ mode: 'enforce', projectBusy: false, nowMs: EVENING - 15 * MINUTE_MS },
+      }).map(({ action: { kind, disconnects }, instantMs, slotMs }) => [
+        ...[kind, disconnects, (instantMs - EVENING) / MINUTE_MS, slotMs === instantMs],
+      ]);
+    const evening = ['update', true, 0, true];
+    const restart = aRestart({ at: [twoMinutes(8)], everyMs: 24 * 60 * MINUTE_MS });
+    expect(told(restart)).toEqual([evening]);
+    const windows = [{ at: [twoMinutes(12)], suspendTimeoutSeconds: 3_600 }];
+    const timeout = aSchedule({ name: 'longer', priority: 1, disruption: AT_ONCE, windows, otherwise: {} });
+    expect(told(restart, timeout)).toEqual([['update', false, -12, true], evening]);
+    // A restart that is due in the window comes first.
+    expect(told(aRestart({ at: [twoMinutes(8)] }))).toEqual([['restart', true, -8, true]]);
   });
 
   it('is told although a guard may still hold it back', () => {

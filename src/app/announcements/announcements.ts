@@ -4,16 +4,17 @@
  */
 
 import { createHash } from 'node:crypto';
-import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { boundaryAfter, type EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import {
   actionsAt,
   type ComingChange,
   comingChanges,
   digestOfChanges,
+  type Future,
   leadOf,
 } from '../../domain/notifications/coming-change.ts';
 import { type Notification, receiversOf } from '../../domain/notifications/notification.ts';
-import { type Action, changeKind } from '../../domain/plan/plan.ts';
+import { changeKind } from '../../domain/plan/plan.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
@@ -57,7 +58,7 @@ export interface AnnounceDeps extends EvaluateDeps, SetsDeps {
 export function startAnnouncements(deps: AnnounceDeps): Running {
   const { clock, leaderLease, fleet } = deps;
   const queued = new Set<string>();
-  const actions = createActionCache(deps);
+  const futureOf = createFutureCache(deps);
   let sent: SentDigests = new Map();
   const freezes = createFreezeNotifications(deps);
   const policyFiles = createPolicyFileNotifications(deps);
@@ -67,10 +68,10 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
     policyFiles.look();
     // Changes at a boundary come first.
     if (!leaderLease.isHeld() || receivers.length === 0 || isAtBoundary(fleet, clock.now())) return;
-    const hasNews = comingDigests(deps, actions, sent).length > 0;
+    const hasNews = comingDigests(deps, futureOf, sent).length > 0;
     // Another daemon, or this one before its restart, may have queued them.
     if (hasNews) sent = await readSentDigests(deps);
-    const coming = hasNews ? comingDigests(deps, actions, sent) : [];
+    const coming = hasNews ? comingDigests(deps, futureOf, sent) : [];
     const ofFleet = [...freezes(), ...(await policyFiles.read()), ...(await fleetNotifications(deps))];
     const entries = [...coming.map(({ entry }) => entry), ...outboxEntries(deps.rules.current.notify, ofFleet)];
     const fresh = entries.filter(({ id }) => !queued.has(id));
@@ -83,21 +84,33 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
   return clock.every(ROUND_MS, () => deps.runInBackground('notifications', queueNews));
 }
 
-type ActionsOf = (evaluated: EvaluatedCompute, instantMs: number) => readonly Action[];
+type FutureOf = (evaluated: EvaluatedCompute) => Future;
 
-/** Creates a function that computes the actions on a compute at an instant, once for each evaluation and set of policies. */
-function createActionCache(deps: EvaluateDeps): ActionsOf {
-  const cache = new WeakMap<EvaluatedCompute, { policies: CompiledPolicies; at: Map<number, readonly Action[]> }>();
-  return (evaluated, instantMs) => {
+/** Creates a function that computes the actions on a compute at an instant and the next boundary, once for each evaluation and set of policies. */
+function createFutureCache(deps: EvaluateDeps): FutureOf {
+  const cache = new WeakMap<EvaluatedCompute, { policies: CompiledPolicies; future: Future }>();
+  return (evaluated) => {
     const { policies } = deps.rules.current;
     const before = cache.get(evaluated);
-    const { at } = before?.policies === policies ? before : { at: new Map<number, readonly Action[]>() };
-    cache.set(evaluated, { policies, at });
+    if (before?.policies === policies) return before.future;
     const { compute, record } = evaluated;
-    const actions =
-      at.get(instantMs) ?? actionsAt(situationOf(deps, { compute, record, projectBusy: false }), instantMs);
-    at.set(instantMs, actions);
-    return actions;
+    const situation = () => situationOf(deps, { compute, record, projectBusy: false });
+    const future: Future = {
+      actions: onceEach((instantMs) => actionsAt(situation(), instantMs)),
+      boundaryAfter: onceEach((instantMs) => boundaryAfter(situation(), instantMs)),
+    };
+    cache.set(evaluated, { policies, future });
+    return future;
+  };
+}
+
+/** A function that computes its result once for each instant. */
+function onceEach<Result>(compute: (instantMs: number) => Result): (instantMs: number) => Result {
+  const known = new Map<number, Result>();
+  return (instantMs) => {
+    const result = known.has(instantMs) ? (known.get(instantMs) as Result) : compute(instantMs);
+    known.set(instantMs, result);
+    return result;
   };
 }
 
@@ -115,10 +128,10 @@ async function readSentDigests({ store, clock }: AnnounceDeps): Promise<SentDige
  * if a compute will be disconnected that was not in it, or only with another timeout. The id depends on the computes, so that the store
  * accepts both.
  */
-function comingDigests(deps: AnnounceDeps, actions: ActionsOf, sent: SentDigests) {
+function comingDigests(deps: AnnounceDeps, futureOf: FutureOf, sent: SentDigests) {
   const { notify } = deps.rules.current;
   const nowMs = deps.clock.now();
-  return [...groupComing(deps, actions, nowMs)].flatMap(([key, { receiver, owner, slotMs, changes, leads }]) => {
+  return [...groupComing(deps, futureOf, nowMs)].flatMap(([key, { receiver, owner, slotMs, changes, leads }]) => {
     const sentBefore = sent.get(key);
     const before = new Set(sentBefore?.computeIds);
     const toldOfTimeout = new Set(sentBefore?.timeoutIds);
@@ -163,7 +176,7 @@ interface ComingGroup {
 }
 
 /** Groups the changes within the longest lead by receiver, owner and slot. Changes by a policy without a lead are left out. */
-function groupComing(deps: AnnounceDeps, actions: ActionsOf, nowMs: number): Map<string, ComingGroup> {
+function groupComing(deps: AnnounceDeps, futureOf: FutureOf, nowMs: number): Map<string, ComingGroup> {
   const { policies, notify, costs } = deps.rules.current;
   const policyOf = new Map(policies.set.policies.map((policy) => [policy.name, policy]));
   const leads = ({ action }: Pick<ComingChange, 'action'>) => leadOf(policyOf.get(action.policy), notify.beforeMs);
@@ -173,8 +186,7 @@ function groupComing(deps: AnnounceDeps, actions: ActionsOf, nowMs: number): Map
   const all = [...deps.fleet.evaluatedComputes()];
   const ownerOf = computeOwners({ rules: costs.owners, policies, computes: all.map(({ compute }) => compute) });
   for (const evaluated of all) {
-    const actionsOf = (instantMs: number) => actions(evaluated, instantMs);
-    for (const change of comingChanges(evaluated, { nowMs, untilMs: nowMs + longestMs, actions: actionsOf })) {
+    for (const change of comingChanges(evaluated, { nowMs, untilMs: nowMs + longestMs, ...futureOf(evaluated) })) {
       if (leads(change) === undefined) continue;
       const owner = ownerOf(change.compute);
       const receivers = policyOf.get(change.action.policy)?.notify ?? [];

@@ -170,6 +170,11 @@ function respectedOf(input: Omit<GateInput, 'change'>): Respected | undefined {
   return ends.length === 0 ? undefined : Object.fromEntries(ends);
 }
 
+/** The next instant after `afterMs` at which the wanted settings change, both milliseconds since the epoch; undefined if none was found. */
+export function boundaryAfter(situation: Situation, afterMs: number): number | undefined {
+  return nextBoundary(decideInput(situation), afterMs);
+}
+
 function decideInput({
   policies,
   compute,

@@ -20,6 +20,9 @@ export interface ComingChange {
 /** The length of a slot in milliseconds; see {@link ComingChange.slotMs}. */
 export const SLOT_MS = 15 * MINUTE_MS;
 
+/** How many boundaries of a compute are looked at: each may take a search. */
+const MAX_BOUNDARIES = 10;
+
 /** Gates that only spread or retry a change that was announced for its boundary. */
 const RETRYING: ReadonlySet<ReasonCode> = new Set([
   'at_once',
@@ -31,24 +34,46 @@ const RETRYING: ReadonlySet<ReasonCode> = new Set([
   'degraded',
 ]);
 
-/** The changes of a compute whose slots begin by `untilMs`, up to the first that disconnects. `actions` is {@link actionsAt}. */
+/** What is known of a compute's future, if its state stays as it is. */
+export interface Future {
+  /** {@link actionsAt} */
+  actions(instantMs: number): readonly Action[];
+  /** {@link boundaryAfter} */
+  boundaryAfter(instantMs: number): number | undefined;
+}
+
+/** The changes of a compute whose slots begin by `untilMs`, up to the first that disconnects. */
 export function comingChanges(
   { compute, plan, nextBoundaryMs, nextChangeMs }: EvaluatedCompute,
-  { nowMs, untilMs, actions }: { nowMs: number; untilMs: number; actions(instantMs: number): readonly Action[] },
+  { nowMs, untilMs, ...future }: Future & { nowMs: number; untilMs: number },
 ): ComingChange[] {
   const isRetry = gatesOf(plan).some((gate) => RETRYING.has(gate));
-  const instants = new Set([isRetry ? undefined : plan.untilMs, nextBoundaryMs, nextChangeMs]);
+  const boundaries = boundariesBy(untilMs, nextBoundaryMs, future);
+  const instants = new Set([isRetry ? undefined : plan.untilMs, ...boundaries, nextChangeMs]);
   const changes: ComingChange[] = [];
   for (const instantMs of [...instants].toSorted((a = 0, b = 0) => a - b)) {
     if (instantMs === undefined || instantMs <= nowMs) continue;
-    const slotMs = instantMs === nextBoundaryMs ? instantMs : Math.floor(instantMs / SLOT_MS) * SLOT_MS;
+    const slotMs = boundaries.has(instantMs) ? instantMs : Math.floor(instantMs / SLOT_MS) * SLOT_MS;
     if (slotMs > untilMs) continue;
-    const [action] = actions(instantMs);
+    const [action] = future.actions(instantMs);
     if (!action) continue;
     changes.push({ compute, action, instantMs, slotMs });
     if (action.disconnects) break;
   }
   return changes;
+}
+
+/** The boundaries up to an instant, and up to the first that changes the size or restarts: the state behind that one is another. */
+function boundariesBy(untilMs: number, nextBoundaryMs: number | undefined, future: Future): ReadonlySet<number> {
+  const boundaries = new Set<number>();
+  let boundaryMs = nextBoundaryMs;
+  while (boundaryMs !== undefined && boundaryMs <= untilMs && boundaries.size < MAX_BOUNDARIES) {
+    boundaries.add(boundaryMs);
+    const actions = future.actions(boundaryMs);
+    if (actions.length > 0 && changeKind(actions) !== 'timeout') break;
+    boundaryMs = future.boundaryAfter(boundaryMs);
+  }
+  return boundaries;
 }
 
 /** The actions on a compute at a future instant, if its state stays as it is. */
