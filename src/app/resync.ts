@@ -71,6 +71,7 @@ export async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
 const NOT_RECHECKED: ReadonlySet<ReasonCode> = new Set([
   'observe',
   'frozen',
+  'not_loaded',
   'held',
   'manual_change',
   'fight_stopped',

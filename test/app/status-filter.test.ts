@@ -89,6 +89,13 @@ it('is frozen where somebody froze a compute, and not where its team has no poli
   ]);
 });
 
+it('names no policy that only stands for a team without policies in effect', async () => {
+  const [notLoaded] = unloadedPart({ name: 'web', projects: ['web-*'] }).policies;
+  const daemon = { ...parts.daemon, policies: () => compiled(aFreeze(), notLoaded as Policy) };
+  const found = await status({ ...parts, daemon } as unknown as OperatorParts, {});
+  expect(found.ok && found.value.policies?.map(({ name }) => name)).toEqual(['freeze']);
+});
+
 it('has decisions of the computes that a filter matches, among the newest thousand', async () => {
   const entry = (computeId: string, atMs: number) => ({
     ...{ atMs, projectId: '', computeId, kind: 'write', setHash: '', reasons: [] },

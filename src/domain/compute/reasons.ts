@@ -48,6 +48,8 @@ export const REASONS = {
   renamed:
     'the project has got another name by which a team selects it; that is reported, and changes wait for the next boundary',
   frozen: 'a freeze is active: nothing is written',
+  not_loaded:
+    'the policies of its team are staged or cannot be read, and no others of the team are in effect: nothing is written',
   held: 'a person holds the compute as it is',
   reading_lags: 'the control API still shows what a field was before its last change; it is read again',
   manual_change: 'a person has changed the field; that is respected for a while',

@@ -4,8 +4,8 @@ import type { Decision } from '../decide/decide.ts';
 import type { Freeze } from '../overrides/freezes.ts';
 import type { Plan } from '../plan/plan.ts';
 
-/** Gates that keep a compute as it is because people want that. */
-const KEEPING: ReadonlySet<ReasonCode> = new Set(['frozen', 'held', 'manual_change', 'fight_stopped']);
+/** Gates that keep a compute as it is until people act. */
+const KEEPING: ReadonlySet<ReasonCode> = new Set(['frozen', 'not_loaded', 'held', 'manual_change', 'fight_stopped']);
 
 /** Boundaries that may pass without a change; the search ends after these. */
 const MAX_STEPS = 50;

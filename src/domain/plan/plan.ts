@@ -167,7 +167,7 @@ function mergeChanges(kind: Action['kind'], changes: readonly Change[]): Action 
 function nothingToDo({ decision }: PlanInput): Reason {
   const unread = decision.freezes.find(({ policy }) => isNotLoaded(policy))?.policy;
   if (unread) {
-    const message = `the policies of team ${unread.team} can't be read here: what they want is not known`;
+    const message = `the policies of team ${unread.team} are staged or can't be read here: what they want is not known`;
     return { code: 'policies_unread', message };
   }
   if (!decision.matched) {

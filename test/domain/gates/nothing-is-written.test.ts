@@ -87,10 +87,11 @@ describe('a freeze', () => {
   it('of a team without policies in effect says so, since nobody froze anything', () => {
     const [notLoaded] = unloadedPart({ name: 'web', projects: ['*'] }).policies;
     const { heldBy, reasons } = planWith([raising, notLoaded as Policy]);
-    expect(heldBy).toEqual(['frozen']);
+    expect(heldBy).toEqual(['not_loaded']);
     expect(reasons.at(-1)?.message).toBe(
       "the policies of web are staged or can't be read, and it has no others: nothing is written",
     );
+    expect(planWith([raising, notLoaded as Policy, aFreeze()]).heldBy).toEqual(['frozen']);
   });
 
   it('may let raises pass, and nothing else', () => {
@@ -128,6 +129,8 @@ describe('a freeze', () => {
     expect(planWith([raising], { freezes: [byAnn()] }).reasons.at(-1)?.message).toBe(
       'frozen by ann until 2026-03-02T13:00:00Z: incident',
     );
+    const { policies: notLoaded } = unloadedPart({ name: 'web', projects: ['*'] });
+    expect(planWith([raising, ...notLoaded], { freezes: [byAnn()] }).heldBy).toEqual(['frozen']);
     // Whoever set it may have a clock that is ahead.
     expect(planWith([raising], { freezes: [byAnn({ createdAtMs: NOON + 1 })] }).heldBy).toEqual(['frozen']);
     const byRole = byAnn({ select: bounded({ branchRoles: ['protected'] }) });

@@ -7,16 +7,12 @@ import type { Change } from '../change.ts';
 import { describeManualChange, respectedUntil } from '../manual-changes.ts';
 import type { Gate } from './gate.ts';
 
-/** Holds all changes during a freeze, except raises if the freeze allows them. */
+/** Holds all changes during a freeze, except raises if the freeze allows them; and all of a team without policies in effect. */
 export const freeze: Gate = ({ change, decision, freezes = [] }) => {
   const stopsChange = ({ allowRaise }: { allowRaise: boolean }) => !(allowRaise && change.raises);
-  const byPolicy = decision.freezes.find(stopsChange);
+  const byPolicy = decision.freezes.find((one) => stopsChange(one) && !isNotLoaded(one.policy));
   if (byPolicy) {
     const { policy, untilMs } = byPolicy;
-    if (isNotLoaded(policy)) {
-      const message = `the policies of ${policy.team} are staged or can't be read, and it has no others: nothing is written`;
-      return { code: 'frozen', message };
-    }
     const until = untilMs === undefined ? '' : ` until ${isoInstant(untilMs)}`;
     const isAssumed = decision.trace.some((step) => step.code === 'selection_unknown' && step.policy === policy);
     const assumed = isAssumed ? ': it may select it, but its branch or the name of its project is not known' : '';
@@ -24,10 +20,15 @@ export const freeze: Gate = ({ change, decision, freezes = [] }) => {
     return { code: 'frozen', message, ...(untilMs !== undefined && { untilMs }) };
   }
   const byPerson = freezes.find(stopsChange);
-  if (!byPerson) return undefined;
-  const { owner, reason, expiresAtMs } = byPerson;
-  const message = `frozen by ${owner} until ${isoInstant(expiresAtMs)}: ${reason}`;
-  return { code: 'frozen', message, untilMs: expiresAtMs };
+  if (byPerson) {
+    const { owner, reason, expiresAtMs } = byPerson;
+    const message = `frozen by ${owner} until ${isoInstant(expiresAtMs)}: ${reason}`;
+    return { code: 'frozen', message, untilMs: expiresAtMs };
+  }
+  const notLoaded = decision.freezes.find(({ policy }) => isNotLoaded(policy))?.policy;
+  if (!notLoaded) return undefined;
+  const message = `the policies of ${notLoaded.team} are staged or can't be read, and it has no others: nothing is written`;
+  return { code: 'not_loaded', message };
 };
 
 /** Holds changes if a person's hold keeps the compute as it is, unless a newer hold sets the field. */
