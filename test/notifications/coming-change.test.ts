@@ -67,6 +67,14 @@ describe('a change that is coming', () => {
     expect(coming({ minutesBefore: 3 })?.id).toBe(found?.id);
   });
 
+  it('is not told sooner because its boundary lies within a quarter of an hour', () => {
+    const [window] = aSchedule().windows;
+    const until = [aWindow({ startMinute: 9 * 60, endMinute: 18 * 60 + 7 })];
+    const schedule = { windows: window ? [{ ...window, at: until }] : [] };
+    expect(coming({ minutesBefore: 9, schedule })).toBeUndefined();
+    expect(coming({ minutesBefore: 8, schedule })?.policy).toBe('office-hours');
+  });
+
   it('is told with the lead that is left', () => {
     expect(coming({ minutesBefore: 3 })?.text).toContain('at 2026-03-02T18:00:00Z, in 3m (');
     expect(coming({ minutesBefore: 1 / 2 })?.text).toContain(', in 30s (');

@@ -50,10 +50,12 @@ export function comingChanges(
   const isRetry = gatesOf(plan).some((gate) => RETRYING.has(gate));
   const boundaries = boundariesBy(untilMs, nextBoundaryMs, future);
   const instants = new Set([isRetry ? undefined : plan.untilMs, ...boundaries, nextChangeMs]);
+  // What comes after `untilMs` is a boundary, unless a gate waits for it.
+  const isBoundary = (ms: number) => boundaries.has(ms) || (ms > untilMs && ms !== plan.untilMs);
   const changes: ComingChange[] = [];
   for (const instantMs of [...instants].toSorted((a = 0, b = 0) => a - b)) {
     if (instantMs === undefined || instantMs <= nowMs) continue;
-    const slotMs = boundaries.has(instantMs) ? instantMs : Math.floor(instantMs / SLOT_MS) * SLOT_MS;
+    const slotMs = isBoundary(instantMs) ? instantMs : Math.floor(instantMs / SLOT_MS) * SLOT_MS;
     if (slotMs > untilMs) continue;
     const [action] = future.actions(instantMs);
     if (!action) continue;
