@@ -50,10 +50,11 @@ it("what a team's policies that can't be read decide is not proposed, and its co
   const computes = ['web-shop', 'dev-one'].map((projectName, index) =>
     aCompute({ projectName, projectId: projectName, computeId: `ep-${index}` }),
   );
-  const policies = compiled(...unloadedPart({ name: 'dev', projects: ['dev-*'] }).policies);
+  const projects = ['dev-*'];
+  const policies = compiled(...unloadedPart({ name: 'dev', projects }).policies);
   const past = computes.map((compute) => ({ compute, readHistory: () => awakeHistory([], { fromMs: 0, toMs: 1 }) }));
   const text = "a policy of dev that is staged or can't be read";
-  const facts = [...recommendFacts(read.settings, past, { policies })];
+  const facts = [...recommendFacts({ ...read.settings, owners: [[projects, 'dev']] }, past, { policies })];
   expect(facts.map(({ decided, owner, unreadDecider }) => [decided, owner, unreadDecider])).toEqual([
     [{}, 'unowned', undefined],
     [{ size: text, suspend_timeout: text }, 'dev', text],
