@@ -86,7 +86,7 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
 
 type FutureOf = (evaluated: EvaluatedCompute) => Future;
 
-/** Creates a function that computes the actions on a compute at an instant and the next boundary, once for each evaluation and set of policies. */
+/** Creates a function for the future of a compute, each part of which is computed once for each evaluation and set of policies. */
 function createFutureCache(deps: EvaluateDeps): FutureOf {
   const cache = new WeakMap<EvaluatedCompute, { policies: CompiledPolicies; future: Future }>();
   return (evaluated) => {

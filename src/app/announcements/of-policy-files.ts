@@ -96,20 +96,9 @@ function filesOf(team: string): string {
 }
 
 function notificationsOf({ team, foundAtMs, text, endedAtMs }: Refusal, nowMs: number): Notification[] {
-  const id = `policies_refused:${team}:${foundAtMs}`;
-  const found: Notification = {
-    ...{ id, kind: 'policies_refused', atMs: foundAtMs, text, command: 'ebb validate' },
-    ...ownerOf(team),
-  };
-  const ended = endedAtMs === undefined ? [] : [endedAtMs];
-  const all = [
-    found,
-    ...ended.map(
-      (atMs): Notification => ({
-        ...{ id: `${id}:ended`, kind: 'policies_refused', atMs, text: `${filesOf(team)} can be loaded again` },
-        ...ownerOf(team),
-      }),
-    ),
-  ];
+  const about = { id: `policies_refused:${team}:${foundAtMs}`, kind: 'policies_refused', ...ownerOf(team) } as const;
+  const all: Notification[] = [{ ...about, atMs: foundAtMs, text, command: 'ebb validate' }];
+  if (endedAtMs !== undefined)
+    all.push({ ...about, id: `${about.id}:ended`, atMs: endedAtMs, text: `${filesOf(team)} can be loaded again` });
   return all.filter(({ atMs }) => nowMs - atMs < NEWS_MS);
 }

@@ -2,7 +2,7 @@ import { type Compute, hasSettings } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
-import { isNotLoaded } from '../../domain/policy/team-parts.ts';
+import { withoutNotLoaded } from '../../domain/policy/team-parts.ts';
 import type { ComputeStatus } from '../../ports/compute-events.ts';
 import type { Mode } from './evaluate.ts';
 
@@ -18,7 +18,7 @@ export function statusOf(
   { compute, decision, plan, record }: EvaluatedCompute,
   isFrozen: (compute: Compute) => boolean,
 ): ComputeStatus {
-  if (isFrozen(compute) || decision.freezes.some(({ policy }) => !isNotLoaded(policy))) return 'frozen';
+  if (isFrozen(compute) || withoutNotLoaded(decision.freezes).length > 0) return 'frozen';
   if (decision.freezes.length > 0) return 'not_loaded';
   if (gatesOf(plan).includes('degraded')) return 'degraded';
   if (decision.holds.length > 0) return 'held';

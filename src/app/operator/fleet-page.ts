@@ -9,7 +9,7 @@ import type { Hold } from '../../domain/overrides/holds.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
-import { isNotLoaded } from '../../domain/policy/team-parts.ts';
+import { withoutNotLoaded } from '../../domain/policy/team-parts.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { DAY_MS, HOUR_MS, isoInstant } from '../../domain/time/units.ts';
@@ -139,9 +139,10 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
 }
 
 function freezingPolicies({ freezes }: EvaluatedCompute['decision']): ComputeDetailDocument['freezing_policies'] {
-  const active = freezes.filter(({ policy }) => !isNotLoaded(policy));
-  return active.map(({ policy: { name }, untilMs, allowRaise }) => ({
-    ...{ policy: name, until: untilMs === undefined ? null : isoInstant(untilMs), allow_raise: allowRaise },
+  return withoutNotLoaded(freezes).map(({ policy, untilMs, allowRaise }) => ({
+    policy: policy.name,
+    until: untilMs === undefined ? null : isoInstant(untilMs),
+    allow_raise: allowRaise,
   }));
 }
 

@@ -3,7 +3,6 @@ import { countBy } from '../../domain/grouping.ts';
 import { type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
-import type { Policy } from '../../domain/policy/policy.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
 import { isNotLoaded, NO_TEAM } from '../../domain/policy/team-parts.ts';
 import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
@@ -78,10 +77,6 @@ async function deadNotifications({ store }: OperatorParts): Promise<StatusDocume
   return receivers.flatMap(({ receiver, dead }) => (dead > 0 ? [{ receiver, count: dead }] : []));
 }
 
-function policyDocument({ name, kind, mode, owner }: Policy) {
-  return { name, kind, mode, owner: owner ?? null };
-}
-
 async function daemonStatus(daemon: DaemonView, isFrozen: FrozenTest, clock: NextTurn) {
   const { set } = daemon.policies();
   const projects = projectsOf(daemon.fleet);
@@ -90,7 +85,9 @@ async function daemonStatus(daemon: DaemonView, isFrozen: FrozenTest, clock: Nex
     mode: daemon.mode,
     set_hash: set.hash,
     revision: daemon.revision() ?? null,
-    policies: set.policies.flatMap((one) => (isNotLoaded(one) ? [] : [policyDocument(one)])),
+    policies: set.policies
+      .filter((policy) => !isNotLoaded(policy))
+      .map(({ name, kind, mode, owner = null }) => ({ name, kind, mode, owner })),
     computes: await countStatuses(daemon, isFrozen, clock),
     unread_projects: projects.listed - projects.read,
     projects,

@@ -138,7 +138,10 @@ export interface StagedSet {
   impact: DisruptionImpact;
 }
 
-/** What is in effect until a newer set is approved, or can be loaded. A team that has had none since the start has only the freeze of a part that is not loaded. */
+/**
+ * What is in effect until a newer set is approved, or can be loaded. A team that has had none since the start has only the freeze of a
+ * part that is not loaded.
+ */
 export function staysCurrent({ current: { policies } }: CurrentRules, team: string): string {
   if (team === NO_TEAM) return `${shortHash(policies.set.hash)} stays current`;
   if (isUnloaded(teamPart(policies.set, team))) return `nothing is written to computes of ${team}`;

@@ -12,7 +12,7 @@ import {
 } from '../../domain/evaluate/fleet-plan-json.ts';
 import { type GuardFacts, guardsJson } from '../../domain/notifications/guards-of-compute.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
-import { isNotLoaded } from '../../domain/policy/team-parts.ts';
+import { withoutNotLoaded } from '../../domain/policy/team-parts.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { type NotPlanned, notPlannedJson, unreadText } from '../not-planned.ts';
@@ -178,10 +178,11 @@ function keptBy({ decision }: EvaluatedCompute, freezes: readonly Freeze[] = [])
   const byPeople = freezes.map(({ owner, reason, expiresAtMs: untilMs, allowRaise: allowsRaise }) => ({
     ...{ kind: 'freeze' as const, owner, reason, untilMs, allowsRaise },
   }));
-  const freezing = decision.freezes.filter(({ policy }) => !isNotLoaded(policy));
-  const byPolicies = freezing.map(({ policy: { name: policy }, untilMs, allowRaise: allowsRaise }) => ({
-    ...{ kind: 'freeze' as const, policy, untilMs, allowsRaise },
-  }));
+  const byPolicies = withoutNotLoaded(decision.freezes).map(
+    ({ policy: { name: policy }, untilMs, allowRaise: allowsRaise }) => ({
+      ...{ kind: 'freeze' as const, policy, untilMs, allowsRaise },
+    }),
+  );
   const byHolds = decision.holds.flatMap(({ freeze, owner, reason, expiresAtMs: untilMs }) =>
     freeze ? [{ kind: 'hold' as const, owner, reason, untilMs, allowsRaise: false }] : [],
   );

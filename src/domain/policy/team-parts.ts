@@ -67,6 +67,13 @@ export function isNotLoaded({ name, file, team }: Pick<Policy, 'name' | 'file' |
   return file === 'ebb.yaml' && name === `${team}/not-loaded`;
 }
 
+/** The freezes by policies, without those that only stand for an {@link unloadedPart}. */
+export function withoutNotLoaded<F extends { policy: Pick<Policy, 'name' | 'file' | 'team'> }>(
+  freezes: readonly F[],
+): F[] {
+  return freezes.filter(({ policy }) => !isNotLoaded(policy));
+}
+
 /** Restricts each team's policies to the team's projects. Returns the same set if nothing changes. */
 export function withScopes(set: PolicySet, teams: readonly TeamScope[]): PolicySet {
   const scopes = new Map(teams.map(({ name, projects }) => [name, projects]));

@@ -1,6 +1,6 @@
 import { valueOfGroup } from '../../compute/compute.ts';
 import type { Hold } from '../../overrides/holds.ts';
-import { isNotLoaded } from '../../policy/team-parts.ts';
+import { isNotLoaded, withoutNotLoaded } from '../../policy/team-parts.ts';
 import { isFightStopped } from '../../records/fights.ts';
 import { isoInstant } from '../../time/units.ts';
 import type { Change } from '../change.ts';
@@ -10,7 +10,7 @@ import type { Gate } from './gate.ts';
 /** Holds all changes during a freeze, except raises if the freeze allows them; and all of a team without policies in effect. */
 export const freeze: Gate = ({ change, decision, freezes = [] }) => {
   const stopsChange = ({ allowRaise }: { allowRaise: boolean }) => !(allowRaise && change.raises);
-  const byPolicy = decision.freezes.find((one) => stopsChange(one) && !isNotLoaded(one.policy));
+  const byPolicy = withoutNotLoaded(decision.freezes).find(stopsChange);
   if (byPolicy) {
     const { policy, untilMs } = byPolicy;
     const until = untilMs === undefined ? '' : ` until ${isoInstant(untilMs)}`;
