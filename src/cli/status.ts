@@ -4,6 +4,7 @@ import { printable } from '../common/safe-text.ts';
 import { formatDuration } from '../domain/compute/compute-units.ts';
 import { formatUsd } from '../domain/compute/cost.ts';
 import { REASONS } from '../domain/compute/reasons.ts';
+import { shortHash } from '../domain/policy/policy.ts';
 import { isHeardOf, presentReports } from '../domain/records/recovery-times.ts';
 import { amountText, stepText } from '../domain/spend/terms.ts';
 import { sum } from '../domain/sum.ts';
@@ -102,7 +103,7 @@ function daemonLines(status: Status): string[] {
     status;
   const counts = Object.entries(computes).map(([name, count]) => `${count} ${name}`);
   const set =
-    set_hash === null ? [] : [`policy set: ${set_hash.slice(0, 12)}${revision === null ? '' : `, ${revision}`}`];
+    set_hash === null ? [] : [`policy set: ${shortHash(set_hash)}${revision === null ? '' : `, ${revision}`}`];
   const bad = readiness?.checks.filter(({ ok }) => !ok) ?? [];
   const present = presentReports(daemons ?? [], msOfIso(status.at));
   return [

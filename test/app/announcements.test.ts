@@ -8,11 +8,13 @@ import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { type Compute, settingsOf } from '../../src/domain/compute/compute.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { MessageDocument, NotifyRules, Receiver } from '../../src/domain/notifications/notification.ts';
+import { withReadyWaves } from '../../src/domain/policy/compiled-policies.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
+import { compareHerdPositions, type HerdPosition, herdPosition } from '../../src/domain/policy/waves.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import type { Project } from '../../src/ports/control-api.ts';
 import type { OutboxEntry } from '../../src/ports/outbox.ts';
-import { aCompute, aRecord, aSchedule, at, currentRules, FREE_SLOTS } from '../support/builders.ts';
+import { aCompute, aRecord, aSchedule, at, aWindow, currentRules, FREE_SLOTS } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { aSelector } from '../support/selectors.ts';
 
@@ -73,6 +75,7 @@ function start({
     },
     sets: createPolicySets({ stages: false, accepted: undefined }),
     api: { accountStatus: () => [] },
+    outages: { current: () => new Map() },
     store: {
       ...memoryDocumentStore(),
       appendOutbox: async (entries: OutboxEntry[]) =>
@@ -136,6 +139,37 @@ const EVENING_OF_WEB = [
 
 const WEB = aSchedule({ name: 'web-hours', owner: 'team-web', disruption });
 const messagesIn = (queued: readonly OutboxEntry[]) => queued.map(({ body }) => JSON.parse(body) as MessageDocument);
+
+it('raises before an opening are announced once their waves are fixed, those of all waves in one message', async () => {
+  const opensMs = at('2026-03-03T08:00:00Z');
+  const awake = [1, 2].map((id) =>
+    aCompute({ computeId: `ep-${id}`, branchId: `br-${id}`, minCu: 0.25, maxCu: 1, state: 'active' }),
+  );
+  const windows = [
+    { at: [aWindow()], size: { minCu: 1, maxCu: 4 }, readyLeadMs: 180_000, readyInWaves: true as const },
+  ];
+  const raise = { raise: { when: 'any', atDeadline: 'apply' } } as const;
+  const ready = aSchedule({ owner: 'web', windows, disruption: raise });
+  const { rules, queued, put, search } = start({ policies: [ready], computes: awake });
+  await search(opensMs - 25 * MINUTE_MS);
+  for (const compute of awake) put(compute);
+  await search(opensMs - 10 * MINUTE_MS);
+  expect(messagesIn(queued)).toEqual([]);
+  const { policies } = rules.current;
+  const [first, second] = awake.map((compute) => herdPosition(0, compute)).toSorted(compareHerdPositions);
+  const waves = [
+    { leadMs: 30_000, computes: 1, last: first as HerdPosition },
+    { leadMs: 15_000, computes: 1, last: second as HerdPosition },
+  ];
+  rules.current.policies = withReadyWaves(policies, [
+    { account: primary.account, opensAtMs: opensMs, setHash: policies.set.hash, waves },
+  ]);
+  for (const compute of awake) put(compute);
+  await search(opensMs - 9 * MINUTE_MS);
+  expect(messagesIn(queued)).toMatchObject([
+    { changes: { computes: 2, raised: 2, from: '2026-03-03T07:59:30Z', to: '2026-03-03T07:59:45Z' } },
+  ]);
+});
 
 it('a team gets one message for a boundary, at the lead that was asked for', async () => {
   const { queued, search } = start({ policies: [WEB], computes: EVENING_OF_WEB, statusUrl: 'https://ebb.example' });

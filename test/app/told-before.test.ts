@@ -22,6 +22,7 @@ interface Given extends Partial<ToldBeforeDeps> {
   cause?: RestartCause;
   /** Fields of the digest that announced the slot of 08:00. */
   told?: object;
+  currentSinceMs?: number;
 }
 
 async function untold({
@@ -29,11 +30,13 @@ async function untold({
   record = aRecord(),
   cause = 'boundary',
   told = {},
+  currentSinceMs,
   ...more
 }: Given = {}) {
   const rules = currentRules(aSchedule());
   const url = { from: 'text', text: 'http://127.0.0.1/' } as const;
   const receiver: Receiver = { ...{ name: 'ops', to: 'webhook', allowedOrigins: [], file: 'ebb.yaml' }, url };
+  if (currentSinceMs !== undefined) rules.currentSinceMs = currentSinceMs;
   rules.current.notify = { receivers: [receiver], beforeMs: 15 * MINUTE_MS };
   const store = createMemoryStore(createSteppedClock(0, () => false));
   const digest = {
@@ -51,6 +54,18 @@ async function untold({
   };
   return untoldOf(deps as unknown as ToldBeforeDeps, { compute, record }, action, cause);
 }
+
+it('a restart that nobody could foresee names the policy set whose start made it due', async () => {
+  const nowMs = EIGHT + 3 * HOUR_MS;
+  const currentSinceMs = nowMs - 10 * MINUTE_MS;
+  const wantedSince = (sinceMs: number) => aRecord({ wanted: { size: { fields: { minCu: 1, maxCu: 2 }, sinceMs } } });
+  const given = { nowMs, cause: 'other', currentSinceMs } as const;
+  expect(await untold({ ...given, record: wantedSince(nowMs - 10 * MINUTE_MS + 4_000) })).toEqual({
+    unannounced: 'other',
+    unannouncedWhy: expect.stringMatching(/^policy set \w{1,12} became current at 2026-03-02T10:50:00Z$/),
+  });
+  expect(await untold({ ...given, record: wantedSince(nowMs - 8 * MINUTE_MS) })).toEqual({ unannounced: 'other' });
+});
 
 const late = { owner: 'team-web', announcedAtMs: EIGHT, restarts: 2 };
 const unseen = { limitBetween: () => 'unseen' as const };

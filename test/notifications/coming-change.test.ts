@@ -14,7 +14,7 @@ function allComing(situation: Situation) {
   return comingChanges(
     { compute, record, ...evaluate(situation) },
     {
-      ...{ nowMs, untilMs: nowMs + 15 * MINUTE_MS },
+      ...{ nowMs, untilMs: nowMs + 15 * MINUTE_MS, readyWaves: situation.policies.readyWaves },
       actions: (instantMs) => actionsAt(situation, instantMs),
       boundaryAfter: (instantMs) => boundaryAfter(situation, instantMs),
     },

@@ -38,7 +38,10 @@ function aLeader(
   ] as const;
   rules.current = { ...rules.current, notify: { receivers }, costs: { ...rules.current.costs, owners } };
   const sets = createPolicySets({ stages: true, accepted: undefined });
-  const is = { leader: true, freezes: [] as Freeze[], holds: [] as Hold[], accounts: [] as AccountStatus[] };
+  const is = {
+    ...{ leader: true, freezes: [] as Freeze[], holds: [] as Hold[], accounts: [] as AccountStatus[] },
+    outages: new Map<string, string>(),
+  };
   startAnnouncements({
     ...{ rules, sets, store },
     clock: {
@@ -49,6 +52,7 @@ function aLeader(
       },
     },
     api: { accountStatus: () => is.accounts },
+    outages: { current: () => is.outages },
     overrides: {
       get freezes() {
         return is.freezes;
@@ -160,6 +164,41 @@ describe('receivers get once', () => {
     expect(await next.told()).toMatchObject(once);
     // A team hears of its own files only.
     expect(await next.told('web')).toEqual([]);
+  });
+
+  it('that the control API was not available for five minutes, and that it is again, though another daemon leads by then', async () => {
+    const leader = aLeader();
+    leader.is.outages = new Map([['control API', 'GET /projects: 503: unavailable']]);
+    expect(await leader.told()).toEqual([]);
+    leader.later(299_000);
+    expect(await leader.told()).toEqual([]);
+    leader.later(1_000);
+    const away = {
+      ...{ kind: 'outage', owner: null, at: '2026-03-04T12:05:00Z', command: 'ebb status' },
+      text: 'control API has not been available since 2026-03-04T12:00:00Z: GET /projects: 503: unavailable',
+    };
+    expect(await leader.told()).toMatchObject([away]);
+    const next = aLeader(RECEIVERS, leader.store);
+    next.later(300_000);
+    await next.told();
+    next.later(299_000);
+    expect(await next.told()).toMatchObject([away]);
+    next.later(1_000);
+    const back = { kind: 'outage', text: 'control API is available again; it was not since 2026-03-04T12:00:00Z' };
+    expect(await next.told()).toMatchObject([away, back]);
+    next.later(60_000);
+    expect(await next.told()).toHaveLength(2);
+  });
+
+  it('of no outage that was over within minutes', async () => {
+    const leader = aLeader();
+    leader.is.outages = new Map([['control API', 'GET /projects: 503: unavailable']]);
+    await leader.told();
+    leader.later(240_000);
+    leader.is.outages = new Map();
+    await leader.told();
+    leader.later(600_000);
+    expect(await leader.told()).toEqual([]);
   });
 
   it('that somebody has frozen computes, why, until when, and how it ends', async () => {

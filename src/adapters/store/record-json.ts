@@ -25,6 +25,7 @@ const Intent = z.looseObject({
   dropped: z.number().exactOptional(),
   urgent: z.literal(true).exactOptional(),
   unannounced: z.enum(['boundary', 'person', 'other']).exactOptional(),
+  unannouncedWhy: z.string().exactOptional(),
   late: z
     .looseObject({
       owner: z.string(),

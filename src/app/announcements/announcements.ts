@@ -5,6 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import { boundaryAfter, type EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { openingsToFix } from '../../domain/evaluate/ready-waves.ts';
 import {
   actionsAt,
   type ComingChange,
@@ -12,18 +13,21 @@ import {
   digestOfChanges,
   type Future,
   leadOf,
+  longestLead,
 } from '../../domain/notifications/coming-change.ts';
 import { type Notification, receiversOf } from '../../domain/notifications/notification.ts';
 import { changeKind } from '../../domain/plan/plan.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
-import type { PolicySet } from '../../domain/policy/policy.ts';
+import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
 import { NO_TEAM } from '../../domain/policy/team-parts.ts';
+import { LONGEST_WAVE_LEAD_MS } from '../../domain/policy/waves.ts';
 import { type BudgetState, describeBudget } from '../../domain/spend/state.ts';
 import { type StepThreshold, sameStep, stepText } from '../../domain/spend/terms.ts';
 import { DAY_MS, HOUR_MS, isoInstant } from '../../domain/time/units.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
+import type { OutboxEntry } from '../../ports/outbox.ts';
 import type { Store } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
@@ -33,8 +37,11 @@ import type { LeaderLease } from '../group/leader.ts';
 import { outboxEntries, outboxEntry } from '../notifications/notify.ts';
 import { digestKey, SENT_DIGESTS, type SentDigests } from '../notifications/sent-digests.ts';
 import { type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
+import { hasReadyWaves } from '../stored-waves.ts';
+import type { OutageDeps } from '../telemetry/outages.ts';
 import { readBudgets } from '../usage/budget-store.ts';
 import { readSummary } from '../usage/cost-summary.ts';
+import { createOutageNotifications } from './of-outages.ts';
 import { createFreezeNotifications, holdNotifications } from './of-overrides.ts';
 import { createPolicyFileNotifications } from './of-policy-files.ts';
 
@@ -47,7 +54,7 @@ const KEPT_MS = 6 * HOUR_MS;
 /** How many queued ids this daemon remembers. The store rejects repeated ids, too. */
 const MAX_REMEMBERED_IDS = 20_000;
 
-export interface AnnounceDeps extends EvaluateDeps, SetsDeps {
+export interface AnnounceDeps extends EvaluateDeps, SetsDeps, OutageDeps {
   api: Pick<ControlApi, 'accountStatus'>;
   store: Pick<Store, 'appendOutbox' | 'document' | 'documents' | 'putDocument' | 'replaceDocument' | 'deleteDocuments'>;
   fleet: Fleet;
@@ -61,24 +68,29 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
   const futureOf = createFutureCache(deps);
   let sent: SentDigests = new Map();
   const freezes = createFreezeNotifications(deps);
-  const policyFiles = createPolicyFileNotifications(deps);
+  const lasting = [createPolicyFileNotifications(deps), createOutageNotifications(deps)];
 
   async function queueNews(): Promise<void> {
     const { receivers } = deps.rules.current.notify;
-    policyFiles.look();
+    for (const states of lasting) states.look();
     // Changes at a boundary come first.
     if (!leaderLease.isHeld() || receivers.length === 0 || isAtBoundary(fleet, clock.now())) return;
     const hasNews = comingDigests(deps, futureOf, sent).length > 0;
     // Another daemon, or this one before its restart, may have queued them.
     if (hasNews) sent = await readSentDigests(deps);
     const coming = hasNews ? comingDigests(deps, futureOf, sent) : [];
-    const ofFleet = [...freezes(), ...(await policyFiles.read()), ...(await fleetNotifications(deps))];
+    const ofStates = await Promise.all(lasting.map((states) => states.read()));
+    const ofFleet = [freezes(), ofStates.flat(), await fleetNotifications(deps)].flat();
     const entries = [...coming.map(({ entry }) => entry), ...outboxEntries(deps.rules.current.notify, ofFleet)];
     const fresh = entries.filter(({ id }) => !queued.has(id));
     if (fresh.length > 0) await deps.store.appendOutbox(fresh);
     for (const { key, digest } of coming) await SENT_DIGESTS.put(deps.store, key, digest);
+    remember(fresh);
+  }
+
+  function remember(entries: readonly OutboxEntry[]): void {
     if (queued.size > MAX_REMEMBERED_IDS) queued.clear();
-    for (const { id } of fresh) queued.add(id);
+    for (const { id } of entries) queued.add(id);
   }
 
   return clock.every(ROUND_MS, () => deps.runInBackground('notifications', queueNews));
@@ -180,14 +192,17 @@ function groupComing(deps: AnnounceDeps, futureOf: FutureOf, nowMs: number): Map
   const { policies, notify, costs } = deps.rules.current;
   const policyOf = new Map(policies.set.policies.map((policy) => [policy.name, policy]));
   const leads = ({ action }: Pick<ComingChange, 'action'>) => leadOf(policyOf.get(action.policy), notify.beforeMs);
-  const longestMs = Math.max(0, notify.beforeMs ?? 0, ...policies.set.policies.map((one) => one.notifyBeforeMs ?? 0));
+  const longestMs = longestLead(policies.set, notify.beforeMs);
   const groups = new Map<string, ComingGroup>();
   if (longestMs === 0) return groups;
   const all = [...deps.fleet.evaluatedComputes()];
   const ownerOf = computeOwners({ rules: costs.owners, policies, computes: all.map(({ compute }) => compute) });
+  const { readyWaves } = policies;
+  const mayMove = createMayMove(policies, { nowMs, toMs: nowMs + longestMs + LONGEST_WAVE_LEAD_MS });
+  const span = { nowMs, untilMs: nowMs + longestMs };
   for (const evaluated of all) {
-    for (const change of comingChanges(evaluated, { nowMs, untilMs: nowMs + longestMs, ...futureOf(evaluated) })) {
-      if (leads(change) === undefined) continue;
+    for (const change of comingChanges(evaluated, { ...span, readyWaves, ...futureOf(evaluated) })) {
+      if (leads(change) === undefined || mayMove(change, policyOf.get(change.action.policy))) continue;
       const owner = ownerOf(change.compute);
       const receivers = policyOf.get(change.action.policy)?.notify ?? [];
       for (const { name } of receiversOf(notify.receivers, { kind: 'change_coming', owner, receivers })) {
@@ -199,6 +214,16 @@ function groupComing(deps: AnnounceDeps, futureOf: FutureOf, nowMs: number): Map
     }
   }
   return groups;
+}
+
+/** Creates a test for raises before openings whose waves are not fixed: they are announced once it is known when they come. */
+function createMayMove(policies: CompiledPolicies, span: { nowMs: number; toMs: number }) {
+  const openings = openingsToFix(policies, policies.readyWaves, span);
+  return ({ action, instantMs }: ComingChange, policy: Policy | undefined): boolean =>
+    policy !== undefined &&
+    changeKind([action]) === 'raise' &&
+    hasReadyWaves([policy]) &&
+    openings.some((opensAtMs) => instantMs <= opensAtMs && instantMs >= opensAtMs - LONGEST_WAVE_LEAD_MS);
 }
 
 async function fleetNotifications(deps: AnnounceDeps): Promise<Notification[]> {

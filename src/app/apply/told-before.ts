@@ -1,8 +1,10 @@
 /** What people who asked for notifications don't know of a restart: that it comes, or that it comes later than announced. */
+
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { leadOf } from '../../domain/notifications/coming-change.ts';
 import type { Action } from '../../domain/plan/plan.ts';
+import { shortHash } from '../../domain/policy/policy.ts';
 import { describeLevel } from '../../domain/rate-budget/grant.ts';
 import type { ComputeRecord, Intent, LateChange, RestartCause } from '../../domain/records/compute-record.ts';
 import { HOUR_MS, isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
@@ -14,6 +16,9 @@ import { type Announced, announcementOf } from '../notifications/sent-digests.ts
 import type { Slots } from '../operations/restart-slots.ts';
 import type { OutageDeps } from '../telemetry/outages.ts';
 import type { AuditDeps } from './audit.ts';
+
+/** The whole fleet is evaluated by a policy set within this time after it became current, in milliseconds. */
+const REEVALUATED_MS = MINUTE_MS;
 
 /** A restart is told again if it comes later than this after the instant that was announced, in milliseconds. */
 const LATE_MS = 2 * MINUTE_MS;
@@ -36,7 +41,7 @@ export async function untoldOf(
   { compute, record }: Subject,
   action: Action,
   cause: RestartCause | undefined,
-): Promise<Pick<Intent, 'unannounced' | 'late'>> {
+): Promise<Pick<Intent, 'unannounced' | 'unannouncedWhy' | 'late'>> {
   const { notify, policies } = deps.rules.current;
   if (cause === undefined || notify.receivers.length === 0) return {};
   const policy = policies.set.policies.find(({ name }) => name === action.policy);
@@ -48,10 +53,21 @@ export async function untoldOf(
   const oldestMs = cause === 'boundary' ? 0 : nowMs - HOUR_MS;
   const sinceMs = Math.max(record.lastDisruption?.atMs ?? 0, changedAtMs, oldestMs);
   const announced = await announcementOf(deps.store, { computeId: compute.computeId, sinceMs, nowMs });
-  if (!announced) return { unannounced: deps.caller ? 'person' : cause };
+  if (!announced) return { unannounced: deps.caller ? 'person' : cause, ...causeInSet(deps, record.wanted?.[group]) };
   // A change that a person asks for is another one than the announced.
   if (cause === 'person') return {};
   return lateOf(deps, { compute, record }, { announced, policy: action.policy, nowMs });
+}
+
+/** Names the policy set of this daemon if its value has been wanted since the set became current. */
+function causeInSet(
+  { caller, rules: { current, currentSinceMs } }: ToldBeforeDeps,
+  wanted: { sinceMs: number } | undefined,
+): Pick<Intent, 'unannouncedWhy'> {
+  if (caller || currentSinceMs === undefined || wanted === undefined) return {};
+  if (Math.abs(wanted.sinceMs - currentSinceMs) > REEVALUATED_MS) return {};
+  const set = `policy set ${shortHash(current.policies.set.hash)}`;
+  return { unannouncedWhy: `${set} became current at ${isoInstant(currentSinceMs)}` };
 }
 
 /** Returns what is told of a restart that comes later than it was announced; nothing where limits on restarts explain that. */

@@ -1,10 +1,14 @@
-/** Half an hour before windows with `ready: true` open, the leader fixes the waves in which their computes become ready. */
+/**
+ * Half an hour before windows with `ready: true` open, the leader fixes the waves in which their computes become ready: earlier if people
+ * are to be told earlier, since what is announced must not move any more.
+ */
 
-import { limitsForChanges, readyOpenings, readyWaves } from '../../domain/evaluate/ready-waves.ts';
-import { type ReadyWaves, waveInstants } from '../../domain/policy/waves.ts';
+import { limitsForChanges, openingsToFix, readyWaves } from '../../domain/evaluate/ready-waves.ts';
+import { longestLead } from '../../domain/notifications/coming-change.ts';
+import { LONGEST_WAVE_LEAD_MS, type ReadyWaves, waveInstants } from '../../domain/policy/waves.ts';
 import type { RateLimits } from '../../domain/rate-budget/limits.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
-import { isoInstant } from '../../domain/time/units.ts';
+import { isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -18,7 +22,7 @@ import { openReadyWaves, withNewWaves } from '../stored-waves.ts';
 const CHECK_EVERY_MS = 10_000;
 
 /** How long before an opening its waves are fixed, in milliseconds: longer than the longest lead plus the reading of the projects. */
-const FIX_LEAD_MS = 30 * 60_000;
+const FIX_LEAD_MS = 30 * MINUTE_MS;
 
 /** Longest wait until the whole fleet is evaluated, in real milliseconds. */
 const MAX_WAIT_MS = 600_000;
@@ -53,18 +57,16 @@ export function startReadyRounds(deps: ReadyRoundsDeps): Running {
 
   async function round(): Promise<void> {
     if (!leaderLease.isHeld()) return;
-    const { policies, verified } = rules.current;
+    const { policies, verified, notify } = rules.current;
     const nowMs = clock.now();
-    const near = readyOpenings(policies, nowMs, nowMs + FIX_LEAD_MS);
-    if (near.length === 0) return;
+    const announcedMs = longestLead(policies.set, notify.beforeMs) + LONGEST_WAVE_LEAD_MS + MINUTE_MS;
+    const span = { nowMs, toMs: nowMs + Math.max(FIX_LEAD_MS, announcedMs) };
+    if (openingsToFix(policies, [], span).length === 0) return;
     // If the store was lost, this daemon's waves stay.
     const storedWaves = await openReadyWaves(store);
     const fixedWaves = storedWaves.value ?? policies.readyWaves;
-    const { hash } = policies.set;
-    const openings = near.filter(
-      (opensAtMs) => !fixedWaves.some((waves) => isFixed(waves, { opensAtMs, hash, nowMs })),
-    );
-    const openingsKey = `${hash} ${openings}`;
+    const openings = openingsToFix(policies, fixedWaves, span);
+    const openingsKey = `${policies.set.hash} ${openings}`;
     if (openings.length === 0 || openingsKey === lastWithoutWaves || waitsForFleet()) return;
     const evaluated = [...fleet.evaluatedComputes()];
     const { holds } = overrides;
@@ -81,18 +83,6 @@ export function startReadyRounds(deps: ReadyRoundsDeps): Running {
   return clock.every(CHECK_EVERY_MS, () => deps.runInBackground('ready_waves', round));
 }
 
-/** Returns true if these waves are final: made by the present policies, or begun already. */
-function isFixed(
-  waves: ReadyWaves,
-  { opensAtMs, hash, nowMs }: { opensAtMs: number; hash: string; nowMs: number },
-): boolean {
-  return waves.opensAtMs === opensAtMs && (waves.setHash === hash || beginsAtMs(waves) <= nowMs);
-}
-
-function beginsAtMs(waves: Pick<ReadyWaves, 'opensAtMs' | 'waves'>): number {
-  return waveInstants(waves)[0] ?? waves.opensAtMs;
-}
-
 function isFleetEvaluated(fleet: ReadyRoundsDeps['fleet']): boolean {
   return fleet.projectIds().every((projectId) => {
     const computes = fleet.cachedProject(projectId)?.computes;
@@ -103,7 +93,7 @@ function isFleetEvaluated(fleet: ReadyRoundsDeps['fleet']): boolean {
 function logWaves({ telemetry: { log } }: ReadyRoundsDeps, { account, opensAtMs, waves }: ReadyWaves): void {
   const computes = waves.reduce((sum, wave) => sum + wave.computes, 0);
   const opensAt = isoInstant(opensAtMs);
-  const begins = isoInstant(beginsAtMs({ opensAtMs, waves }));
+  const begins = isoInstant(waveInstants({ opensAtMs, waves })[0] ?? opensAtMs);
   const fields = {
     event: 'ebb.ready_waves',
     account,

@@ -1,5 +1,5 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import type { Policy } from '../../domain/policy/policy.ts';
+import { type Policy, shortHash } from '../../domain/policy/policy.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
 import { NO_TEAM, teamPart, unloadedPart, withParts } from '../../domain/policy/team-parts.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -13,7 +13,7 @@ import { compileRules } from '../rules.ts';
 import { requestReconcile, type ScheduleDeps, scheduleBoundaries } from '../triggers.ts';
 import { describeDelay, isBeingWritten } from './delayed-reading.ts';
 import { lacksBranches, type MeasureImpactDeps, measureImpact, needsApproval } from './disruption-impact.ts';
-import { identityOf, registerGeneration, shortHash } from './generations.ts';
+import { identityOf, registerGeneration } from './generations.ts';
 import { type Candidate, ownerOf, partStates, type SetsDeps, stagedSets, stateOf } from './write-permission.ts';
 
 /** The length of the shortest accepted prefix of a hash. */
@@ -177,6 +177,7 @@ async function makeCurrent(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>
 export function swapRules(deps: ActivateDeps, rules: Rules): void {
   const { log, metrics } = deps.telemetry;
   deps.rules.current = compileRules(rules, deps.rules.current);
+  deps.rules.currentSinceMs = deps.clock.now();
   deps.sets.needsReevaluation = true;
   exportPolicies(metrics, rules.policies.policies);
   const { policies, hash } = rules.policies;

@@ -1,5 +1,7 @@
 /** Generations: the numbered identities of a group's decisions. A daemon compares the newest registered one with its own. */
+
 import { decisionHash } from '../../domain/evaluate/decision-version.ts';
+import { shortHash } from '../../domain/policy/policy.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { DecisionIdentity, Generation, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -94,10 +96,6 @@ async function latestGeneration(deps: CompareGenerationsDeps): Promise<Generatio
 function isLost(stored: Generation | undefined, newest: Generation): boolean {
   if (stored === undefined || stored.number !== newest.number) return (stored?.number ?? 0) < newest.number;
   return stored.setHash === newest.setHash && stored.decisionHash === undefined && newest.decisionHash !== undefined;
-}
-
-export function shortHash(hash: string): string {
-  return hash.slice(0, 12);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { decisionHash } from '../../domain/evaluate/decision-version.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
+import { shortHash } from '../../domain/policy/policy.ts';
 import { changedTrials, removedProtections } from '../../domain/policy/policy-set.ts';
 import { isUnloaded, NO_TEAM, teamPart, withScopes } from '../../domain/policy/team-parts.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
@@ -22,7 +23,6 @@ import {
   currentIdentity,
   identityOf,
   registerGeneration,
-  shortHash,
 } from './generations.ts';
 import { exportSets, ownerOf, type SetsDeps, type ShowSetsDeps, stateOf } from './write-permission.ts';
 

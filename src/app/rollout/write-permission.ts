@@ -1,5 +1,6 @@
 import type { Reason, ReasonCode } from '../../domain/compute/reasons.ts';
 import { DECISION_VERSION } from '../../domain/evaluate/decision-version.ts';
+import { shortHash } from '../../domain/policy/policy.ts';
 import { isUnloaded, NO_TEAM, teamPart } from '../../domain/policy/team-parts.ts';
 import type { Caller } from '../../ports/operator.ts';
 import type { Rules } from '../../ports/rules.ts';
@@ -10,13 +11,7 @@ import type { WriteBlock } from '../group/leader.ts';
 import type { CurrentRules } from '../rules.ts';
 import { type ChangeTimes, type DelayedReading, describeDelay } from './delayed-reading.ts';
 import type { DisruptionImpact } from './disruption-impact.ts';
-import {
-  type CompareGenerationsDeps,
-  compareGenerations,
-  describeNewer,
-  type GenerationState,
-  shortHash,
-} from './generations.ts';
+import { type CompareGenerationsDeps, compareGenerations, describeNewer, type GenerationState } from './generations.ts';
 
 /** Rules that have been read and are not yet current. */
 export interface Candidate {

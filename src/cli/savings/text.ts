@@ -1,5 +1,6 @@
 import { printable } from '../../common/safe-text.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
+import { shortHash } from '../../domain/policy/policy.ts';
 import type { MaybeEstimate } from '../../domain/trial/savings.ts';
 import { plainTable } from '../terminal.ts';
 import type { DesignReport, SavingsReport } from './report.ts';
@@ -64,7 +65,7 @@ function changedLines(changed: SavingsReport['policies_changed']): string[] {
   if (!changed || changed.length === 0) return [];
   const named = changed
     .slice(0, MOST_NAMED)
-    .map(({ at, revision, set_hash: hash }) => `${at} (${printable(revision ?? hash.slice(0, 12))})`);
+    .map(({ at, revision, set_hash: hash }) => `${at} (${printable(revision ?? shortHash(hash))})`);
   const more = changed.length > MOST_NAMED ? `, and ${changed.length - MOST_NAMED} times more` : '';
   return [`  changed   policies, during the trial: ${named.join(', ')}${more}`];
 }

@@ -19,6 +19,7 @@ import {
   type ReadyWaves,
   WAVE_MS,
   type Wave,
+  waveInstants,
 } from '../policy/waves.ts';
 import { latestSends, type RateLimits } from '../rate-budget/limits.ts';
 import { anyOpenAt, nextChangeOfAny } from '../time/windows.ts';
@@ -46,6 +47,18 @@ export function readyOpenings({ set }: CompiledPolicies, fromMs: number, toMs: n
   const windows = set.policies.flatMap((policy) => (policy.mode === 'enforce' ? ruleOf(policy).windows(policy) : []));
   const openings = windows.flatMap((window) => (window.readyInWaves ? openingsOf(window, fromMs, toMs) : []));
   return [...new Set(openings)].toSorted((a, b) => a - b);
+}
+
+/** The openings after now, up to `toMs`, whose waves are not final. Final waves were made for these policies, or have begun. */
+export function openingsToFix(
+  policies: CompiledPolicies,
+  fixed: readonly ReadyWaves[],
+  { nowMs, toMs }: { nowMs: number; toMs: number },
+): number[] {
+  const final = fixed.filter(
+    (waves) => waves.setHash === policies.set.hash || (waveInstants(waves)[0] ?? waves.opensAtMs) <= nowMs,
+  );
+  return readyOpenings(policies, nowMs, toMs).filter((opensAtMs) => final.every((one) => one.opensAtMs !== opensAtMs));
 }
 
 function openingsOf({ at }: ScheduleWindow, fromMs: number, toMs: number): number[] {

@@ -3,7 +3,8 @@ import { formatDuration, formatSize } from '../compute/compute-units.ts';
 import type { ReasonCode } from '../compute/reasons.ts';
 import { type EvaluatedCompute, evaluateNow, laterSituation, type Situation } from '../evaluate/evaluate.ts';
 import { type Action, changeKind, gatesOf } from '../plan/plan.ts';
-import type { Policy } from '../policy/policy.ts';
+import type { Policy, PolicySet } from '../policy/policy.ts';
+import { herdInstants, type ReadyWaves } from '../policy/waves.ts';
 import { isoInstant, MINUTE_MS, SECOND_MS } from '../time/units.ts';
 import type { Notification } from './notification.ts';
 
@@ -13,7 +14,7 @@ export interface ComingChange {
   action: Action;
   /** Milliseconds since the epoch. */
   instantMs: number;
-  /** Changes with the same slot and owner are announced together: those of one boundary, and waits that end in the same quarter. */
+  /** Changes with the same slot and owner are announced together: of one boundary or its waves, and waits that end in the same quarter. */
   slotMs: number;
 }
 
@@ -45,7 +46,12 @@ export interface Future {
 /** The changes of a compute whose slots begin by `untilMs`, up to the first that disconnects. */
 export function comingChanges(
   { compute, plan, nextBoundaryMs, nextChangeMs }: EvaluatedCompute,
-  { nowMs, untilMs, ...future }: Future & { nowMs: number; untilMs: number },
+  {
+    nowMs,
+    untilMs,
+    readyWaves,
+    ...future
+  }: Future & { nowMs: number; untilMs: number; readyWaves: readonly ReadyWaves[] },
 ): ComingChange[] {
   const isRetry = gatesOf(plan).some((gate) => RETRYING.has(gate));
   const boundaries = boundariesBy(untilMs, nextBoundaryMs, future);
@@ -55,7 +61,9 @@ export function comingChanges(
   const changes: ComingChange[] = [];
   for (const instantMs of [...instants].toSorted((a = 0, b = 0) => a - b)) {
     if (instantMs === undefined || instantMs <= nowMs) continue;
-    const slotMs = isBoundary(instantMs) ? instantMs : Math.floor(instantMs / SLOT_MS) * SLOT_MS;
+    const slotMs = isBoundary(instantMs)
+      ? Math.min(...herdInstants(readyWaves, compute.account, instantMs))
+      : Math.floor(instantMs / SLOT_MS) * SLOT_MS;
     if (slotMs > untilMs) continue;
     const [action] = future.actions(instantMs);
     if (!action) continue;
@@ -190,4 +198,9 @@ export function leadOf(
   beforeMs: number | undefined,
 ): number | undefined {
   return policy?.notifyBeforeMs ?? beforeMs;
+}
+
+/** The longest of these leads, in milliseconds; 0 if nothing is announced. */
+export function longestLead({ policies }: Pick<PolicySet, 'policies'>, beforeMs: number | undefined): number {
+  return Math.max(0, beforeMs ?? 0, ...policies.map(({ notifyBeforeMs }) => notifyBeforeMs ?? 0));
 }

@@ -12,6 +12,7 @@ export const NOTIFICATION_KINDS = {
   manual_change: 'somebody else has changed what ebb had applied',
   staged: 'a policy set waits for approval',
   policies_refused: 'policy files of a team, or of no team, can not be loaded, or can be loaded again',
+  outage: 'what ebb needs, such as the control API, is not available for five minutes, or is available again',
   freeze: 'a person has frozen computes',
   hold: 'a person holds a compute, not by a token of the team that owns it',
   degraded: 'changes of a compute keep failing',

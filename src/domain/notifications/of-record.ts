@@ -109,9 +109,9 @@ function completedWrite(change: RecordChange): RecordNotification[] {
   return notifications;
 }
 
-function describeDrop({ dropped = 0, unannounced }: Intent): string {
+function describeDrop({ dropped = 0, unannounced, unannouncedWhy }: Intent): string {
   const counted = dropped > 0 ? ` (${dropped} when last counted)` : ', if it had any';
-  const why = unannounced ? `; it was not announced: ${WHY_UNANNOUNCED[unannounced]}` : '';
+  const why = unannounced ? `; it was not announced: ${unannouncedWhy ?? WHY_UNANNOUNCED[unannounced]}` : '';
   return `which disconnected its clients${counted}${why}`;
 }
 

@@ -37,6 +37,8 @@ export interface Intent {
   urgent?: true;
   /** Set if the change may disconnect clients and was not announced: what caused it. */
   unannounced?: RestartCause;
+  /** What made it due, where more than the cause is known. */
+  unannouncedWhy?: string;
   /** Set if the change disconnects clients, and was announced for an instant that is long over. */
   late?: LateChange;
 }

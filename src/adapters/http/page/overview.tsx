@@ -1,4 +1,5 @@
 import type { Child } from 'hono/jsx';
+import { shortHash } from '../../../domain/policy/policy.ts';
 import type { CostDetailDocument, CostsDocument } from '../../../ports/cost-documents.ts';
 import type { StatusDocument } from '../../../ports/documents.ts';
 import type { FleetDocument, FleetQuery } from '../../../ports/status-page.ts';
@@ -71,7 +72,7 @@ function Mode({ status, fleet, query }: Omit<OverviewProps, 'costs'>) {
       {plural(policies?.length ?? 0, 'policy', 'policies')}
       {set_hash !== null && (
         <>
-          , set <code>{set_hash.slice(0, 12)}</code>
+          , set <code>{shortHash(set_hash)}</code>
         </>
       )}
       {revision !== null && `, ${revision}`}.{' '}

@@ -1,0 +1,96 @@
+/** States such as an outage: told once they have lasted, and once they are over, whichever daemon leads. */
+import type { Notification } from '../../domain/notifications/notification.ts';
+import { HOUR_MS } from '../../domain/time/units.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { DocumentStore } from '../../ports/store.ts';
+import { sharedDocuments } from '../shared-documents.ts';
+
+/** What was found longer ago is no news, in milliseconds: the outbox may have forgotten that it was sent. */
+const NEWS_MS = HOUR_MS;
+
+/** A state that has lasted. Instants are milliseconds since the epoch. */
+export interface LastingState {
+  name: string;
+  sinceMs: number;
+  foundAtMs: number;
+  /** What it is, as it was found. */
+  text: string;
+  endedAtMs?: number;
+}
+
+interface LastingStateDeps {
+  clock: Pick<Clock, 'now'>;
+  store: Pick<DocumentStore, 'document' | 'replaceDocument'>;
+}
+
+interface LastingStateOptions {
+  /** Its collection in the store, and the version of its form there. */
+  collection: string;
+  version: number;
+  /** A state has begun, or is over, once it was seen for this long, in milliseconds. */
+  settledMs: number;
+  /** What is the case now, by name. */
+  present(): ReadonlyMap<string, string>;
+  /** True if nothing more is told of a name. */
+  isGone?(name: string): boolean;
+  /** That a state has begun; or that it is over, if `endedAtMs` is given. */
+  notificationOf(state: LastingState, endedAtMs?: number): Notification;
+}
+
+export interface StateNotifications {
+  /** Notes what is the case. Called in each round, also by daemons that don't lead. */
+  look(): void;
+  /** Stores what is found, so that another leader says the same, and returns what is to be told. */
+  read(): Promise<Notification[]>;
+}
+
+const NAME = 'all';
+
+export function createLastingStates(deps: LastingStateDeps, options: LastingStateOptions): StateNotifications {
+  const { store, clock } = deps;
+  const { collection, version, settledMs, present, isGone = () => false, notificationOf } = options;
+  const documents = sharedDocuments<readonly LastingState[]>(collection, version);
+  /** What is seen by name, undefined if it is not the case, and since when. */
+  const seen = new Map<string, { text: string | undefined; sinceMs: number }>();
+
+  function stateNow(name: string, last: LastingState | undefined): LastingState | undefined {
+    const nowMs = clock.now();
+    const { text, sinceMs } = seen.get(name) ?? { text: undefined, sinceMs: nowMs };
+    const isOpen = last !== undefined && last.endedAtMs === undefined;
+    if (nowMs - sinceMs < settledMs || isOpen === (text !== undefined)) return last;
+    return text === undefined ? last && { ...last, endedAtMs: nowMs } : { name, sinceMs, foundAtMs: nowMs, text };
+  }
+
+  return {
+    look() {
+      const now = present();
+      for (const name of new Set([...seen.keys(), ...now.keys()])) {
+        const [text, before] = [now.get(name), seen.get(name)];
+        const isSame = before !== undefined && (before.text === undefined) === (text === undefined);
+        seen.set(name, { text, sinceMs: isSame ? before.sinceMs : clock.now() });
+      }
+    },
+    async read() {
+      const stored = await documents.open(store, NAME);
+      const before = (stored.value ?? []).filter(({ name }) => !isGone(name));
+      // What another leader has found is looked at from now on.
+      for (const { name } of before)
+        if (!seen.has(name)) seen.set(name, { text: present().get(name), sinceMs: clock.now() });
+      const after = [...seen.keys()].flatMap(
+        (name) =>
+          stateNow(
+            name,
+            before.find((one) => one.name === name),
+          ) ?? [],
+      );
+      // A daemon that leads no more has nothing to tell.
+      const isNews = JSON.stringify(after) !== JSON.stringify(stored.value ?? []);
+      if (isNews && !(await stored.replace(after))) return [];
+      const told = after.flatMap((state) => [
+        notificationOf(state),
+        ...(state.endedAtMs === undefined ? [] : [notificationOf(state, state.endedAtMs)]),
+      ]);
+      return told.filter(({ atMs }) => clock.now() - atMs < NEWS_MS);
+    },
+  };
+}
