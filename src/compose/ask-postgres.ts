@@ -4,6 +4,7 @@ import { createClientSampler } from '../adapters/connections/client-sampler.ts';
 import { readDsn } from '../adapters/connections/postgres.ts';
 import { refusalFor } from '../adapters/connections/session.ts';
 import { createAskedFile } from '../adapters/store/local-files.ts';
+import { UNHURRIED_DEADLINE_MS } from '../app/fleet/read-fleet.ts';
 import { askPostgres } from '../app/recommend/ask-postgres.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
 import type { Result } from '../common/result.ts';
@@ -151,7 +152,7 @@ async function readCompute(
   { account, projectId, projectName: name, computeId }: Compute,
   explain: (error: ControlApiError) => string,
 ): Promise<Result<Compute>> {
-  const read = await api.listComputes({ account, projectId, name });
+  const read = await api.listComputes({ account, projectId, name }, { deadlineMs: UNHURRIED_DEADLINE_MS });
   if (!read.ok) return { ok: false, problem: explain(read.error) };
   const found = read.value.computes.find((one) => one.computeId === computeId);
   return found ? { ok: true, value: found } : { ok: false, problem: 'the control API no longer lists it' };

@@ -4,6 +4,7 @@ import type { ControlApiError } from '../ports/control-api.ts';
 import { type Account, chooseAccount } from '../settings/accounts.ts';
 import { readApiKey } from '../settings/api-key.ts';
 import type { Settings } from '../settings/settings.ts';
+import { openCommandBudget } from './command-budget.ts';
 import { NO_METRICS, patienceOf, systemDefaults, viaProxy } from './control-api.ts';
 import { placeOfKey } from './explain-api-error.ts';
 
@@ -37,6 +38,8 @@ export async function createProjectKey(wanted: WantedKey): Promise<Result<MadeKe
   }
   const personalKey = readApiKey(account.apiKey, 'write');
   if (!personalKey.ok) return personalKey;
+  const sources = systemDefaults();
+  const { budget, close } = await openCommandBudget({ settings, clock: sources.clock });
   const keys = createKeyClient({
     baseUrl: settings.apiUrl,
     accounts: [{ name: account.name, key: () => personalKey.value.reveal() }],
@@ -44,7 +47,7 @@ export async function createProjectKey(wanted: WantedKey): Promise<Result<MadeKe
     proxy: viaProxy(settings.proxy),
     metrics: NO_METRICS,
     patience: patienceOf(settings),
-    ...systemDefaults(),
+    ...{ ...sources, budget },
   });
   try {
     const made = await keys.createProjectKey({ account: account.name, organizationId, projectId, name });
@@ -52,6 +55,7 @@ export async function createProjectKey(wanted: WantedKey): Promise<Result<MadeKe
     return { ok: true, value: { ...made.value, projectId } };
   } finally {
     await keys.close();
+    await close();
   }
 }
 

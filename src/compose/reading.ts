@@ -3,7 +3,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { afterHerds, type BusyTime } from '../adapters/control-api/after-herds.ts';
-import { createGroupBudget, createReadingBudget } from '../adapters/control-api/group-budget.ts';
 import { createReadLately, type ReadLately } from '../adapters/control-api/read-lately.ts';
 import { createReadingsApi } from '../adapters/control-api/shared-readings.ts';
 import { createSnapshotApi } from '../adapters/control-api/snapshot.ts';
@@ -37,16 +36,15 @@ import {
 } from '../app/usage/kept-operations.ts';
 import type { StoredUsage } from '../app/usage/usage-account.ts';
 import { errorCode } from '../common/errors.ts';
-import { isLoopbackHost } from '../common/loopback.ts';
 import type { Result } from '../common/result.ts';
 import { WAITS } from '../common/waits.ts';
-import { limitsOf } from '../domain/rate-budget/limits.ts';
 import { DAY_MS, HOUR_MS, msOfIso } from '../domain/time/units.ts';
 import type { ControlApiError } from '../ports/control-api.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { Operator } from '../ports/operator.ts';
 import type { Store } from '../ports/store.ts';
 import type { Settings } from '../settings/settings.ts';
+import { openCommandBudget, patient } from './command-budget.ts';
 import { daemonOnFolder } from './daemon-file.ts';
 import { explainApiError } from './explain-api-error.ts';
 import { openStoreToRead } from './store.ts';
@@ -57,8 +55,8 @@ export interface ReadingOptions {
   fleetFile?: string | undefined;
   /** The present, for computes of the snapshot without an age; now by default. */
   nowMs?: number;
-  /** An open engine of the daemons' group, whose rate budget is then shared. */
-  engine?: Engine;
+  /** The engine of the daemons' group, if it is open; see {@link openCommandBudget}. */
+  engine?: Engine | undefined;
   /** Reads from the control API instead of the readings that daemons have stored. */
   live?: boolean | undefined;
   /** False if only usage and operations are wanted: then the readings of daemons are not opened. */
@@ -305,29 +303,21 @@ async function openApi(options: ReadingOptions): Promise<Result<Reading>> {
   const keys = readKeysAtStart(settings.accounts, 'read');
   if (!keys.ok) return keys;
   const clock = systemClock();
-  const alone = isLoopbackHost(new URL(settings.apiUrl).hostname);
-  const limits = limitsOf(settings.apiRequestsPerMinute, usesReserve ? 0 : settings.apiReserve);
-  const budget = engine
-    ? await createGroupBudget({ engine, limits, clock })
-    : createReadingBudget({ alone, limits, clock });
+  const shared = await openCommandBudget({ settings, clock, engine, usesReserve });
   const patience = patienceOf(settings);
-  const api = openControlApi({
-    settings,
-    purpose: 'read',
-    hide: () => {},
-    metrics: NO_METRICS,
-    budget,
-    clock,
-    patience,
+  const client = openControlApi({
+    ...{ settings, clock, patience, purpose: 'read', hide: () => {}, metrics: NO_METRICS },
+    budget: subject === undefined ? patient(shared.budget, clock) : shared.budget,
   });
+  const api = { ...client, close: () => client.close().finally(shared.close) };
   const explain = (error: ControlApiError) => explainApiError(settings, error);
   const reading = { isLive: true, facts: new Map(), explain };
   if (subject !== undefined) return { ok: true, value: { ...reading, api, close: () => api.close() } };
   const { stateDir: folder, apiUrl, accounts } = settings;
   const place = JSON.stringify([apiUrl, accounts.map(({ name, organization }) => [name, organization])]);
-  const patient = afterHerds(api, { busyTimes: await busyTimes(options), clock, onWait: sayThatItWaits });
+  const waiting = afterHerds(api, { busyTimes: await busyTimes(options), clock, onWait: sayThatItWaits });
   const lately = createReadLately({
-    ...{ api: patient, folder, place, now: () => clock.now(), usesKept: !live },
+    ...{ api: waiting, folder, place, now: () => clock.now(), usesKept: !live },
     fewestProjects: FEWEST_PROJECTS_KEPT,
   });
   const note = () => {

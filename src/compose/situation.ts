@@ -98,10 +98,9 @@ export async function planOnce(options: PlanningOptions): Promise<Result<PlanRes
   const { settings, fleetFile, live, compute, atMs: nowMs = Date.now() } = options;
   return withStored(options, async (stored, engine) => {
     const project = options.project ?? (compute === undefined ? undefined : await stored.projectOf(compute));
-    const group = engine && settings.queue.kind !== 'embedded' ? { engine } : {};
     const usesReserve = project !== undefined;
     const subject = options.project ?? compute;
-    const reading = { settings, fleetFile, live, subject, shared: stored, nowMs, usesReserve, ...group };
+    const reading = { settings, fleetFile, live, subject, shared: stored, nowMs, usesReserve, engine };
     return withReading(reading, (source) =>
       planFor({ ...options, project }, { source, stored, rules: planRulesOf(settings), now: Date.now }),
     );
@@ -123,8 +122,8 @@ export function planRulesOf(settings: Settings): PlanRules {
 export async function readForForecast(
   options: ForecastOptions & Pick<ReadingOptions, 'settings' | 'fleetFile' | 'live'>,
 ): Promise<Result<ForecastStart>> {
-  return withStored(options, (stored) =>
-    withReading({ ...options, shared: stored }, (source) => readForecastStart(options, { source, stored })),
+  return withStored(options, (stored, engine) =>
+    withReading({ ...options, shared: stored, engine }, (source) => readForecastStart(options, { source, stored })),
   );
 }
 
@@ -243,7 +242,7 @@ async function openUsage(options: UsageOptions): Promise<Result<{ sources: Usage
   const daemon = opening.ok && 'daemon' in opening ? opening.daemon : undefined;
   const fromDaemon = daemon ? sharedByDaemon(daemon) : NOT_SHARED;
   const shared = opened ? sharedInStore(opened.store) : fromDaemon;
-  const reading = await openForReading({ ...options, shared }).catch((error) =>
+  const reading = await openForReading({ ...options, shared, engine: opened?.engine }).catch((error) =>
     thenCleanUp(
       () => Promise.reject(error),
       async () => opened?.close(),

@@ -7,6 +7,7 @@ import type { Result } from '../common/result.ts';
 import type { Database } from '../ports/verify.ts';
 import { chooseAccount } from '../settings/accounts.ts';
 import type { Settings } from '../settings/settings.ts';
+import { openCommandBudget } from './command-budget.ts';
 import { apiAccounts, NO_METRICS, readKeysAtStart, systemDefaults, viaProxy } from './control-api.ts';
 
 interface VerifyOptions {
@@ -64,15 +65,17 @@ async function open({ settings, projectId, account: wanted }: VerifyOptions) {
   const keys = readKeysAtStart([account], 'write');
   if (!keys.ok) return keys;
   const sources = systemDefaults();
-  const api = createVerifyApi({
+  const { budget, close } = await openCommandBudget({ settings, clock: sources.clock });
+  const bound = createVerifyApi({
     baseUrl: settings.apiUrl,
     accounts: apiAccounts([account], { purpose: 'write', hide: () => {} }),
     allowPlainHttp: settings.allowPlainHttp,
     proxy: viaProxy(settings.proxy),
     metrics: NO_METRICS,
-    ...sources,
+    ...{ ...sources, budget },
     bounds: { projectId, ...BOUNDS },
   });
+  const api = { ...bound, close: () => bound.close().finally(close) };
   const keeper = createSettingsFile(join(settings.stateDir, `verify-${projectId}.json`));
   return { ok: true as const, value: { api, keeper, account, clock: sources.clock } };
 }

@@ -2,6 +2,7 @@ import pLimit from 'p-limit';
 import { ACCOUNT_PLANS, type AccountPlan } from '../../domain/compute/cost.ts';
 import type { PlanTimes } from '../../domain/usage/month.ts';
 import type { ControlApi, ControlApiError, Project, ProjectPeriod } from '../../ports/control-api.ts';
+import { UNHURRIED_DEADLINE_MS } from '../fleet/read-fleet.ts';
 
 const CONCURRENT_REQUESTS = 10;
 
@@ -15,7 +16,7 @@ export async function readPeriods(options: {
   const periods = new Map<string, ProjectPeriod>();
   const errors: ControlApiError[] = [];
   await pLimit(CONCURRENT_REQUESTS).map(projects, async (project) => {
-    const read = await api.projectPeriod(project);
+    const read = await api.projectPeriod(project, { deadlineMs: UNHURRIED_DEADLINE_MS });
     if (read.ok) periods.set(project.projectId, read.value);
     else errors.push({ projectId: project.projectId, ...read.error });
     onProgress?.({ done: periods.size + errors.length, projects: projects.length });

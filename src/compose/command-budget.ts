@@ -1,0 +1,88 @@
+import { createGroupBudget, createReadingBudget } from '../adapters/control-api/group-budget.ts';
+import { lockHolder } from '../adapters/engine/folder-lock.ts';
+import { isLoopbackHost } from '../common/loopback.ts';
+import { limitsOf } from '../domain/rate-budget/limits.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Engine } from '../ports/engine.ts';
+import type { RateBudget } from '../ports/rate-budget.ts';
+import type { Settings } from '../settings/settings.ts';
+import { folderOf } from './daemon-file.ts';
+import { SILENT_LOG } from './store.ts';
+
+interface CommandBudget {
+  budget: RateBudget;
+  close(): Promise<void>;
+}
+
+interface CommandBudgetOptions {
+  settings: Settings;
+  clock: Clock;
+  /** The engine of the daemons, if the caller has it open; else it is opened, unless it is embedded. */
+  engine?: Engine | undefined;
+  /** Also uses the share of `api_reserve`. */
+  usesReserve?: boolean;
+}
+
+/**
+ * The budget of a command. It is that of the daemons, whose log then admits each request. An embedded store is open in one process only: then,
+ * and if the store can't be opened, the command has a part of the limit for itself.
+ */
+export async function openCommandBudget(options: CommandBudgetOptions): Promise<CommandBudget> {
+  const { settings, clock, engine, usesReserve = false } = options;
+  const { queue, apiUrl } = settings;
+  const limits = limitsOf(settings.apiRequestsPerMinute, usesReserve ? 0 : settings.apiReserve);
+  const isEmbedded = queue.kind === 'embedded';
+  const opened = isEmbedded || engine ? undefined : await openShared(settings);
+  const shared = isEmbedded ? undefined : (engine ?? opened);
+  const close = async () => opened?.close();
+  if (shared) {
+    try {
+      return { budget: await createGroupBudget({ engine: shared, limits, clock }), close };
+    } catch {
+      // As without the store.
+      await close();
+    }
+  }
+  const isAlone = isEmbedded && !hasDaemon(settings) && isLoopbackHost(new URL(apiUrl).hostname);
+  return { budget: createReadingBudget({ alone: isAlone, limits, clock }), close: async () => {} };
+}
+
+/** True if another process has the embedded store open. */
+function hasDaemon({ queue }: Settings): boolean {
+  const holder = lockHolder(folderOf(queue));
+  return holder !== undefined && holder !== process.pid;
+}
+
+async function openShared({ queue, group }: Settings): Promise<Engine | undefined> {
+  const { openEngine } = await import('../adapters/engine/open-engine.ts');
+  const opening = await openEngine({ url: queue.url.reveal(), group, log: SILENT_LOG });
+  return opening.ok ? opening.engine : undefined;
+}
+
+/** After this time without a grant a read of a whole fleet waits like any read. Longer than a minute, which may be full of its own requests. */
+const PATIENT_MS = 75_000;
+
+/** For reads of a whole fleet: requests wait like background reads, which leave part of each minute to raises. */
+export function patient(budget: RateBudget, clock: Pick<Clock, 'wait'>): RateBudget {
+  return {
+    ...budget,
+    async acquire(request, signal) {
+      const ends = new AbortController();
+      const patience = new AbortController();
+      const stop = AbortSignal.any([signal, ends.signal]);
+      clock.wait(PATIENT_MS, stop, { ref: false }).then(
+        () => patience.abort(),
+        () => {},
+      );
+      try {
+        const either = AbortSignal.any([signal, patience.signal]);
+        return await budget.acquire({ ...request, priority: 'background' }, either);
+      } catch (error) {
+        if (signal.aborted || !patience.signal.aborted) throw error;
+        return await budget.acquire(request, signal);
+      } finally {
+        ends.abort();
+      }
+    },
+  };
+}
