@@ -228,8 +228,8 @@ export interface DaemonOperator extends Operator {
   readiness(): Promise<Readiness>;
   /** /metrics in the Prometheus text format. */
   metricsText(): Promise<{ contentType: string; body: string }>;
-  /** The teams of a compute (or of a hold's compute) by scope, of a staged set by its files, of a freeze by who set it. Empty where unknown. */
-  teamsOf(kind: 'compute' | 'set' | 'freeze', target: string): Promise<string[]>;
+  /** The teams of a compute (or of a hold's compute) by scope, of a staged set by its files, of a freeze by who set it. Undefined if not known yet. */
+  teamsOf(kind: 'compute' | 'set' | 'freeze', target: string): Promise<string[] | undefined>;
   /** Writes a refusal into the audit. Never rejects. */
   refused(refusal: Refusal, caller: Caller): Promise<void>;
   /** As `ebb plan --json` prints it. */

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import type { DaemonView, OperatorParts } from '../../src/app/operator/parts.ts';
 import { teamsOf } from '../../src/app/operator/teams-of.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
@@ -16,11 +16,19 @@ const computes = [
   // A name that says what a budget is called.
   aCompute({ projectId: 'p-named', projectName: 'budget:shop', computeId: 'ep-named' }),
 ];
+/** Read, but not evaluated yet. */
+const unevaluated = aCompute({ projectId: 'p-new', projectName: 'web-new', computeId: 'ep-new' });
 const evaluated = (compute: Compute) => ({ compute });
+const all = [...computes, unevaluated].map(({ projectId }) => projectId);
+let listed = all;
 const daemon = {
   fleet: {
     latestEvaluation: (id: string) => computes.filter(({ computeId }) => computeId === id).map(evaluated)[0],
     evaluatedComputes: () => computes.map((compute) => ({ compute })),
+    cachedProjects: () => [...computes, unevaluated].map((compute) => ({ computes: [compute] })),
+    cachedProject: (id: string) =>
+      [...computes, unevaluated].some(({ projectId }) => projectId === id) ? {} : undefined,
+    projectIds: () => listed,
   },
   policies: () => ({
     set: {
@@ -60,6 +68,8 @@ it.each([
   ['p-web/ep-unknown', []],
   ['ep-dark', []],
   ['nonsense!', []],
+  ['ep-new', ['web']],
+  ['web-new', ['web']],
   ['budget:web/costs', ['web']],
   ['budget:shop', []],
   ['budget:web/hours', []],
@@ -72,7 +82,18 @@ it.each([
 it.each([
   ['b'.repeat(12), ['web']],
   ['a'.repeat(12), ['']],
-  ['c'.repeat(12), []],
+  ['c'.repeat(12), undefined],
 ])('the staged set %s is of %j', async (hash, teams) => {
   expect(await teamsOf(parts, 'set', hash)).toEqual(teams);
 });
+
+it.each(['ep-unknown', 'web-unknown', 'p-web/ep-unknown'])(
+  '%s may be in any scope until all projects are read',
+  async (target) => {
+    listed = [...all, 'p-unread'];
+    onTestFinished(() => {
+      listed = all;
+    });
+    expect(await teamsOf(parts, 'compute', target)).toBeUndefined();
+  },
+);

@@ -96,10 +96,11 @@ beforeAll(async () => {
       if (name === 'findHold')
         return async (id: string) => ({ ok: true, value: { id, compute_id: `ep-${owners.get(id)}` } });
       if (name === 'teamsOf')
-        return async (kind: string, target: string) =>
-          kind === 'set'
-            ? [target.startsWith('a') ? 'web' : 'api']
-            : [owners.get(target)].flatMap((team) => team ?? []);
+        return async (kind: string, target: string) => {
+          if (target === 'ep-unread') return undefined;
+          if (kind === 'set') return [target.startsWith('a') ? 'web' : 'api'];
+          return [owners.get(target)].flatMap((team) => team ?? []);
+        };
       if (name === 'refused') return async (...given: Refused) => void refused.push(given);
       return async (request: { reason?: string } = {}) => {
         told.push(name);
@@ -200,6 +201,14 @@ describe('a token of one team', () => {
     expect(log.lines.at(-1)?.message).toBe(
       'POST /api/v1/holds was refused: web may do this only in the scope of web, and ep-api is not in it',
     );
+  });
+
+  it('is not told that a compute is outside of its scope while the daemon does not know that', async () => {
+    const body = { compute: 'ep-unread', reason: 'x', for_seconds: 60, freeze: true };
+    const answer = await send('web', 'post', '/holds', body);
+    expect(await answer.json()).toMatchObject({
+      message: expect.stringMatching(/^web may do this only .*, and whether ep-unread is in it is not known yet: /),
+    });
   });
 
   it('leaves the same lines where only the operator knows what is outside of its scope', async () => {

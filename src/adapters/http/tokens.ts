@@ -173,13 +173,22 @@ export async function whyForbidden(
   if (targets === 'all' || targets.length === 0) return allowed;
   for (const target of new Set(targets)) {
     const scopes = await teamsOf(TARGET_OF[role], target);
-    if (!teams.some((team) => scopes.includes(team))) return `${allowed}, and ${target.slice(0, 210)} is not in it`;
+    const shown = target.slice(0, 210);
+    if (!scopes) return `${allowed}, and whether ${shown} is in it is not known yet: ${NOT_YET[role]}`;
+    if (!teams.some((team) => scopes.includes(team))) return `${allowed}, and ${shown} is not in it`;
   }
   return undefined;
 }
 
 /** The kind of a role's targets. */
 const TARGET_OF = { operate: 'compute', freeze: 'freeze', approve: 'set' } as const;
+
+/** Why a daemon may not know a target that others know. */
+const NOT_YET = {
+  operate: 'this daemon has not read all projects since its start; try again in a minute',
+  freeze: 'try again in a minute',
+  approve: 'this daemon has staged no such policy set; if another has, try again in a minute (ebb status lists them)',
+} as const;
 
 /** The caller for the audit, by the name of the token, else by the one that the request gives. */
 export function callerOf({ name, grants }: TokenHolder, context: Context, owner = ''): Caller {

@@ -1,6 +1,7 @@
 import { severalComputes } from '../../common/names.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
 import { ID, type OperatorResult } from '../../ports/operator.ts';
-import { fail, type OperatorParts, storedRecords } from './parts.ts';
+import { type DaemonView, fail, type OperatorParts, storedRecords } from './parts.ts';
 
 export interface ComputePlace {
   projectId: string;
@@ -24,7 +25,7 @@ export async function findCompute(
   if (second !== undefined && isId(first) && isId(second)) {
     return { ok: true, value: { projectId: first, computeId: second } };
   }
-  const compute = parts.daemon?.fleet.latestEvaluation(written)?.compute;
+  const compute = parts.daemon && computeIn(parts.daemon.fleet, written);
   if (compute) return { ok: true, value: { projectId: compute.projectId, computeId: written } };
   const ofProject = await computesOf(parts, written);
   const ids = ofProject.map(({ computeId }) => computeId);
@@ -33,6 +34,16 @@ export async function findCompute(
   if (found) return { ok: true, value: found };
   const hint = parts.daemon ? '' : '; a store knows projects by id only, a daemon (--url) by name too';
   return fail('not_found', `${unknownCompute(written)}${hint}`);
+}
+
+/** A compute as it was last evaluated, or else as its project was read; undefined if the daemon knows neither. */
+export function computeIn(fleet: DaemonView['fleet'], id: string): Compute | undefined {
+  return fleet.latestEvaluation(id)?.compute ?? readComputes(fleet).find(({ computeId }) => computeId === id);
+}
+
+/** The computes of all projects that were read, also those that were not evaluated yet. */
+function readComputes(fleet: DaemonView['fleet']): Compute[] {
+  return [...fleet.cachedProjects()].flatMap(({ computes }) => computes);
 }
 
 /** As {@link findCompute}, for many computes: reads the store once at most. */
@@ -50,8 +61,9 @@ export function computeFinder(parts: OperatorParts): (written: string) => Promis
 }
 
 async function computesOf({ daemon, store }: OperatorParts, project: string): Promise<ComputePlace[]> {
-  const computes = [...(daemon?.fleet.evaluatedComputes() ?? [])].map(({ compute }) => compute);
-  const named = computes.filter(({ projectId, projectName }) => projectId === project || projectName === project);
+  const isNamed = ({ projectId, projectName }: Compute) => projectId === project || projectName === project;
+  const evaluated = [...(daemon?.fleet.evaluatedComputes() ?? [])].map(({ compute }) => compute).filter(isNamed);
+  const named = evaluated.length > 0 || !daemon ? evaluated : readComputes(daemon.fleet).filter(isNamed);
   if (named.length > 0) return named.map(({ projectId, computeId }) => ({ projectId, computeId }));
   if (!isId(project)) return [];
   const records = await store.records(project);

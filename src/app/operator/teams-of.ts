@@ -2,20 +2,22 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
 import type { TeamScope } from '../../domain/policy/team-parts.ts';
-import { budgetNamed, findCompute } from './find-compute.ts';
+import { budgetNamed, computeIn, findCompute } from './find-compute.ts';
 import type { DaemonView, OperatorParts } from './parts.ts';
 
 /**
- * The teams to which a target belongs; none if unknown. `compute`: the teams whose scope has the compute, which is given by name or by a hold
+ * The teams to which a target belongs; none if it has none. Undefined if this daemon doesn't know it yet: a compute while projects are not read,
+ * or a set that is not staged here. `compute`: the teams whose scope has the compute, which is given by name or by a hold
  * of it; or the team of `budget:NAME`. `set`: the team whose files are staged, by hash. `freeze`: the team that set it.
  */
 export async function teamsOf(
   parts: OperatorParts & { daemon: DaemonView },
   kind: 'compute' | 'set' | 'freeze',
   target: string,
-): Promise<string[]> {
+): Promise<string[] | undefined> {
   if (kind === 'set') {
     const staged = parts.daemon.staged().filter(({ hash }) => hash.startsWith(target));
+    if (staged.length === 0) return undefined;
     return staged.length === 1 ? staged.map(({ team }) => team) : [];
   }
   if (kind === 'freeze') {
@@ -26,13 +28,19 @@ export async function teamsOf(
   const budget = budgetNamed(target);
   // A project may have the name `budget:NAME`; an ambiguous target belongs to no team.
   if (budget !== undefined) return compute ? [] : teamsOfBudget(parts.daemon, budget);
-  if (!compute) return [];
+  if (!compute) return hasReadAll(parts.daemon) ? [] : undefined;
   const isIn = ({ projects }: TeamScope) =>
     compileSelector({ projects, minAgeMs: 0 })(compute, Number.POSITIVE_INFINITY);
   return parts.daemon
     .teams()
     .filter((team) => isIn(team) === 'yes')
     .map(({ name }) => name);
+}
+
+/** False after a start, until every listed project was read. */
+function hasReadAll({ fleet }: DaemonView): boolean {
+  const listed = fleet.projectIds();
+  return listed.length > 0 && listed.every((projectId) => fleet.cachedProject(projectId));
 }
 
 function teamsOfBudget(daemon: DaemonView, budget: string): string[] {
@@ -48,7 +56,7 @@ export async function computeOf(
   const holds = await parts.store.holds(await parts.now());
   const found = await findCompute(parts, target);
   const place = holds.find(({ id }) => id === target) ?? (found.ok ? found.value : undefined);
-  const compute = place && parts.daemon.fleet.latestEvaluation(place.computeId)?.compute;
+  const compute = place && computeIn(parts.daemon.fleet, place.computeId);
   // findCompute takes PROJECT/COMPUTE as it is, even if the compute is in another project.
   return compute?.projectId === place?.projectId ? compute : undefined;
 }
