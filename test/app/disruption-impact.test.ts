@@ -7,7 +7,10 @@ import { aCompute, aSchedule, at, currentRules } from '../support/builders.ts';
 const NOW_MS = at('2026-03-02T20:00:00Z');
 
 /** How many of these computes a lowering that waits for nothing disconnects. */
-async function disconnectedOf(...states: Pick<Compute, 'state' | 'pendingState'>[]) {
+async function disconnectedOf(
+  states: Pick<Compute, 'state' | 'pendingState'>[],
+  slots = { isAtOnceReached: () => false, isAtMostReached: () => false },
+) {
   const clock = { now: () => NOW_MS, monotonicMs: () => NOW_MS, nextTurn: async () => {} };
   const fleet = createFleet({ clock } as never);
   const project = { account: 'a', projectId: 'p', name: 'p', regionId: 'r', updatedAtMs: 0 };
@@ -26,7 +29,7 @@ async function disconnectedOf(...states: Pick<Compute, 'state' | 'pendingState'>
       accountStatus: () => [{ account: 'a', key: 'valid' }],
     },
     ...{ mode: 'enforce', samples: { historyOf: () => undefined } },
-    slots: { isAtOnceReached: () => false, isAtMostReached: () => false },
+    slots,
     overrides: {
       refresh: async () => {},
       snapshot: () => ({ holds: [], freezes: [], revision: 0 }),
@@ -39,7 +42,12 @@ async function disconnectedOf(...states: Pick<Compute, 'state' | 'pendingState'>
 }
 
 it('computes that are waking are counted as disconnected, those that are falling asleep are not', async () => {
-  expect(await disconnectedOf({ state: 'active' }, { state: 'idle' })).toBe(1);
-  expect(await disconnectedOf({ state: 'idle', pendingState: 'active' })).toBe(1);
-  expect(await disconnectedOf({ state: 'active', pendingState: 'idle' })).toBe(0);
+  expect(await disconnectedOf([{ state: 'active' }, { state: 'idle' }])).toBe(1);
+  expect(await disconnectedOf([{ state: 'idle', pendingState: 'active' }])).toBe(1);
+  expect(await disconnectedOf([{ state: 'active', pendingState: 'idle' }])).toBe(0);
+});
+
+it('while another set still restarts computes, those that wait for its limits count: they are disconnected all the same', async () => {
+  const slots = { isAtOnceReached: () => true, isAtMostReached: () => true };
+  expect(await disconnectedOf([{ state: 'active' }, { state: 'active' }], slots)).toBe(2);
 });

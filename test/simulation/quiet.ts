@@ -282,13 +282,14 @@ function isLeft(
   { boundaryMs, files }: { boundaryMs: number; files: SimFiles },
 ): boolean {
   const changes = changesOf(world, computeId).filter((one) => one.values[field] !== undefined);
-  // What a hold sets has no boundary before its end.
+  // What a hold sets has no boundary before its end. A change that was made shortly before it may be seen after it.
   const heldSinceMs = holdsNow(world, computeId)
     .filter(({ values }) => values[field] !== undefined)
     .map(({ acknowledgedAtMs }) => acknowledgedAtMs);
   // A manual raise of the size is respected for twelve hours.
   const isRespected = changes.some(
-    ({ atMs }) => field === 'size' || atMs > boundaryMs - SEEN_MS || heldSinceMs.some((sinceMs) => sinceMs < atMs),
+    ({ atMs }) =>
+      field === 'size' || atMs > boundaryMs - SEEN_MS || heldSinceMs.some((sinceMs) => sinceMs < atMs + SEEN_MS),
   );
   const isFought = changes.length >= 3;
   const usesBaseline = [...files.platform, ...files.web].some(

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import { afterOperation, type Compute } from '../../domain/compute/compute.ts';
-import { evaluateNow, HEALTHY_GUARDS } from '../../domain/evaluate/evaluate.ts';
+import { evaluateNow, laterSituation } from '../../domain/evaluate/evaluate.ts';
 import { changesSizeAtFirstFlip } from '../../domain/evaluate/trials.ts';
 import { type ComputeRecord, decidingFacts, firstRecord } from '../../domain/records/compute-record.ts';
 import type { Project } from '../../ports/control-api.ts';
@@ -48,8 +48,8 @@ export function needsApproval({ disconnected, computes }: DisruptionImpact): boo
 
 /**
  * Counts the computes that rules would disconnect now, in the whole fleet; projects that are not cached are read. Undefined if the fleet
- * can't be listed. Holds, freezes and manual changes are respected. Recent discovery and recent restarts are ignored, since they pass by
- * themselves. The first flip of a future trial counts as if it were now. `isCounted` selects the computes.
+ * can't be listed. Holds, freezes and manual changes are respected. Recent discovery, recent restarts and limits on restarts are ignored,
+ * since they pass by themselves: a set that restarts computes may follow another that still does. The first flip of a future trial counts as if it were now. `isCounted` selects the computes.
  */
 export async function measureImpact(
   deps: MeasureImpactDeps,
@@ -121,7 +121,7 @@ function disconnectingPolicy(deps: EvaluateDeps, read: Compute, stored: ComputeR
   const situation = situationOf(deps, { compute, record, projectBusy: false });
   const { policies, nowMs, holds } = situation;
   if (changesSizeAtFirstFlip({ policies, compute, ...decidingFacts(record), holds }, nowMs)) return 'trial';
-  const { plan } = evaluateNow({ ...situation, ...HEALTHY_GUARDS });
+  const { plan } = evaluateNow(laterSituation(situation));
   return plan.verdict === 'act' ? plan.actions.find(({ disconnects }) => disconnects)?.policy : undefined;
 }
 
