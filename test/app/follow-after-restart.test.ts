@@ -69,6 +69,35 @@ it('what an earlier process started is not behind the reads of the whole fleet, 
   ]);
 });
 
+it('what is read after an operation is shared before the reconcile, which another daemon may take, with the writes that it includes', async () => {
+  const { deps, queued, fleet, time } = restart({});
+  fleet.list({ account: 'default', projectId: 'p-one', name: 'p-one', regionId: 'r', updatedAtMs: 0 });
+  Object.assign(deps, {
+    rules: currentRules(),
+    sharedReadings: { share: async (projectId: string) => queued.push(`share ${projectId}`) },
+    outages: { up() {}, projectAnswers() {}, computesUnreadable() {} },
+  });
+  const compute = aCompute({ projectId: 'p-one', computeId: 'ep-p-one' });
+  // Another daemon has written: this one has not evaluated the compute since.
+  const lastSentAtMs = time.ms - 5_000;
+  const operations = [open().openOperations, []];
+  deps.store.records = async () =>
+    new Map([['ep-p-one', aRecord({ lastSentAtMs, openOperations: operations.shift() ?? [] })]]);
+  deps.api.listOperations = async function* () {
+    yield { ok: true, value: [] };
+  };
+  deps.durations.expectedEndMs = () => 0;
+  deps.api.listComputes = async () => ({ ok: true, value: { computes: [compute], unreadable: [] } });
+  Object.assign(deps.store, {
+    acquireLease: async () => ({}),
+    putRecord: async () => true,
+    releaseLease: async () => {},
+  });
+  await createFollowOperations(deps)({ data: { projectId: 'p-one' } } as never, new AbortController().signal);
+  expect(queued).toEqual(['share p-one', 'reconcile p-one']);
+  expect(fleet.cachedProject('p-one')?.includedWrites).toEqual(new Map([['ep-p-one', lastSentAtMs]]));
+});
+
 it('what this process started is followed patiently', async () => {
   const startedMs = STARTED_MS + 60_000;
   const { deps, asked, time } = restart({ 'p-one': open(startedMs) }, { downMs: 30_000 });

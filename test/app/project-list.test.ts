@@ -65,6 +65,21 @@ it('a change of our own is known without reading it, whichever daemon made it', 
   expect(await list({ updatedAtMs: time.ms - 10_000 })).toEqual(['p']);
 });
 
+it('what an operation of ours changes as it runs and ends is read at its end, not because of the list', async () => {
+  const { time, records, read, list } = aDaemon();
+  await list();
+  read();
+  const openOperations = [{ operationId: 'op', action: 'apply_config', startedAtMs: time.ms }];
+  records.set('ep', { ...aRecord(), lastSentAtMs: time.ms, openOperations });
+  time.ms += 20_000;
+  const endedAtMs = time.ms - 8_000;
+  expect(await list({ updatedAtMs: endedAtMs - 5_000 })).toEqual([]);
+  records.set('ep', { ...aRecord(), lastSentAtMs: time.ms - 20_000, operationEndedAtMs: endedAtMs });
+  // The list is in whole seconds.
+  expect(await list({ updatedAtMs: endedAtMs - 900 })).toEqual([]);
+  expect(await list({ updatedAtMs: endedAtMs + 1_000 })).toEqual(['p']);
+});
+
 it('what the list shows unchanged is fresh only where the list has shown a change of our own', async () => {
   const { time, fleet, read, list, change } = aDaemon();
   await list();

@@ -233,6 +233,7 @@ const FULL: Required<ComputeRecord> = {
   lastApplied: { minCu: 1, maxCu: 4, suspendTimeoutSeconds: 60 },
   lastDecidedAtMs: 1_700_000_001_000,
   lastSentAtMs: 1_700_000_001_500,
+  operationEndedAtMs: 1_700_000_001_600,
   intent: {
     fields: { minCu: 2, maxCu: 2 },
     restart: true,

@@ -130,6 +130,7 @@ const Stored = z.looseObject({
     absentSinceMs: z.number().exactOptional(),
     intent: Intent.exactOptional(),
     openOperations: z.array(OpenOperation),
+    operationEndedAtMs: z.number().exactOptional(),
     failures: Failures.exactOptional(),
     lostWrites: z
       .looseObject({ size: LostWrites.exactOptional(), suspend_timeout: LostWrites.exactOptional() })

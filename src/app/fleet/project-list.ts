@@ -3,6 +3,7 @@
  * `updated_at` of its project. That is not documented, so ebb learns it for each account from its own changes.
  */
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import { SECOND_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi, ListOptions, Project } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
@@ -91,12 +92,34 @@ function wasUsed(before: Project, now: Project): boolean {
   return (now.computeLastActiveAtMs ?? 0) !== (before.computeLastActiveAtMs ?? 0);
 }
 
-/** Returns true if a daemon of the group made the last change of a project: then the records have it, and no reading is needed. */
-async function isOwnChange({ store, fleet }: TakeListDeps, { projectId, updatedAtMs }: Project): Promise<boolean> {
-  const sentThen = ({ lastSentAtMs = 0 }: ComputeRecord) => Math.abs(updatedAtMs - lastSentAtMs) <= CLOCK_TOLERANCE_MS;
-  if (fleet.ownEvaluations(projectId).some(({ record }) => sentThen(record))) return true;
-  const records = await store.records(projectId);
-  return [...records.values()].some(sentThen);
+/**
+ * Returns true if a record proves that a daemon of the group made the last change of a project, or that an operation of one ended with it: no
+ * reading is needed. While an operation is open, the project is read at its end.
+ */
+async function isOwnChange(deps: TakeListDeps, project: Project): Promise<boolean> {
+  const { updatedAtMs } = project;
+  const hasEndedThen = ({ operationEndedAtMs = 0 }: ComputeRecord) =>
+    Math.abs(updatedAtMs - operationEndedAtMs) < SECOND_MS;
+  return anyRecord(
+    deps,
+    project,
+    (record) => record.openOperations.length > 0 || hasEndedThen(record) || wasSentAt(record, updatedAtMs),
+  );
+}
+
+/** True if the last write of a compute was sent at this instant, as far as clocks can tell; milliseconds since the epoch. */
+function wasSentAt({ lastSentAtMs = 0 }: ComputeRecord, instantMs: number): boolean {
+  return Math.abs(instantMs - lastSentAtMs) <= CLOCK_TOLERANCE_MS;
+}
+
+/** Asks the records of a project: those that this daemon has, then those in the store, which other daemons may have written. */
+async function anyRecord(
+  { store, fleet }: TakeListDeps,
+  { projectId }: Project,
+  test: (record: ComputeRecord) => boolean,
+): Promise<boolean> {
+  if (fleet.ownEvaluations(projectId).some(({ record }) => test(record))) return true;
+  return [...(await store.records(projectId)).values()].some(test);
 }
 
 /**
@@ -109,7 +132,8 @@ async function learnFromRecords(deps: TakeListDeps, projects: readonly Project[]
   const newest = unknown.toSorted((a, b) => b.updatedAtMs - a.updatedAtMs).slice(0, MAX_CHECKED_PROJECTS);
   for (const project of newest) {
     if (listShowsChanges.has(project.account) || askedAtMs < project.updatedAtMs + LIST_DELAY_MS) continue;
-    if (await isOwnChange(deps, project)) setListShowsChanges(deps, project.account, true);
+    const isShown = await anyRecord(deps, project, (record) => wasSentAt(record, project.updatedAtMs));
+    if (isShown) setListShowsChanges(deps, project.account, true);
   }
 }
 

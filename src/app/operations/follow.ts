@@ -3,12 +3,13 @@ import type { Priority } from '../../domain/rate-budget/grant.ts';
 import type { ComputeRecord, OpenOperation } from '../../domain/records/compute-record.ts';
 import { isDegraded, withFailure, withoutFailures, worstFailures } from '../../domain/records/failures.ts';
 import type { ComputeEvent, ReportEvent } from '../../ports/compute-events.ts';
-import type { ControlApi, Operation } from '../../ports/control-api.ts';
+import type { ControlApi, Operation, Project } from '../../ports/control-api.ts';
 import type { JobHandler } from '../../ports/job-queue.ts';
 import type { Lease } from '../../ports/store.ts';
 import { type ReadProjectDeps, readProject } from '../fleet/cached-projects.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { ownerByCurrentRules } from '../fleet/owner-now.ts';
+import type { SharedReadings } from '../fleet/stored-readings.ts';
 import { type LockDeps, withProjectLease } from '../leases/locked-project.ts';
 import { recordEntries } from '../notifications/notify.ts';
 import type { CurrentRules } from '../rules.ts';
@@ -39,7 +40,10 @@ export interface FollowDeps extends LockDeps, OutageDeps {
   durations: OperationDurations;
 }
 
-export interface FollowJobDeps extends FollowDeps, ReadProjectDeps, TriggerDeps {}
+export interface FollowJobDeps extends FollowDeps, ReadProjectDeps, TriggerDeps {
+  /** Absent for a daemon that is alone with its store. */
+  sharedReadings?: Pick<SharedReadings, 'share'>;
+}
 
 /**
  * Follows the operations that ebb started in a project to their end. Each check is one list call; between checks the job occupies no
@@ -49,14 +53,26 @@ export function createFollowOperations(deps: FollowJobDeps): JobHandler {
   const beganAtMs = deps.clock.now();
   return async ({ data: { projectId } }, signal) => {
     if (projectId === undefined) return { kind: 'done' };
-    const { nextCheckMs, priority } = await followOperations(deps, projectId, signal, beganAtMs);
+    const { nextCheckMs, priority, isFollowed } = await followOperations(deps, projectId, signal, beganAtMs);
     signal.throwIfAborted();
     if (nextCheckMs !== undefined) return { kind: 'again', atMs: nextCheckMs };
     const project = deps.fleet.listed(projectId);
-    if (project) await readProject(deps, project, { signal, priority });
+    // Whoever followed what is not open any more has read the project, or its reconcile does.
+    if (project && isFollowed) await readForGroup(deps, project, { signal, priority });
     await requestReconcile(deps, projectId);
     return { kind: 'done' };
   };
+}
+
+/** Reads a project whose operations have ended, and shares the reading: the reconcile that follows may be another daemon's. */
+async function readForGroup(
+  deps: FollowJobDeps,
+  project: Project,
+  options: { signal: AbortSignal; priority: Priority },
+): Promise<void> {
+  const { projectId } = project;
+  const records = await deps.store.records(projectId);
+  if (await readProject(deps, project, { ...options, records })) await deps.sharedReadings?.share(projectId);
 }
 
 /** Requests that all stored operations are followed. After a restart this does not wait until each project has been read. */
@@ -69,7 +85,7 @@ export async function followStored(deps: TriggerDeps & Pick<FollowDeps, 'store'>
 
 /**
  * Checks the operations of a project once, and records those that have ended. Returns the time of the next check, milliseconds since the
- * epoch; undefined if no operation is left; and the priority of a reading after it. Operations that were started before `beganAtMs` have probably ended while no daemon ran, and
+ * epoch; undefined if no operation is left; the priority of a reading after it; and if any was open. Operations that were started before `beganAtMs` have probably ended while no daemon ran, and
  * restarts of other computes may wait for them: they get the priority of reads, which would otherwise be sent first. Those whose slot other
  * restarts are known to wait for get that of changes.
  */
@@ -78,12 +94,12 @@ export async function followOperations(
   projectId: string,
   signal: AbortSignal,
   beganAtMs = 0,
-): Promise<{ nextCheckMs: number | undefined; priority: Priority }> {
+): Promise<{ nextCheckMs: number | undefined; priority: Priority; isFollowed: boolean }> {
   const changes = [...(await deps.store.records(projectId)).values()].map(({ openOperations }) => openOperations);
   const open = changes.flat();
   const priority = open.some(({ startedAtMs }) => startedAtMs < beganAtMs) ? 'read' : 'operations';
   const nextCheckMs = await check(deps, { projectId, changes, priority }, signal);
-  return { nextCheckMs, priority };
+  return { nextCheckMs, priority, isFollowed: open.length > 0 };
 }
 
 async function check(
@@ -211,7 +227,7 @@ function withoutEnded(
     else ended.push({ open, operation });
   }
   if (ended.length === 0) return { record, events: [] };
-  const after = countFailures({ ...record, openOperations: stillOpen }, ended, nowMs);
+  const after = countFailures({ ...record, openOperations: stillOpen, ...lastEnd(record, ended) }, ended, nowMs);
   const events: ComputeEvent[] = [];
   for (const { open, operation } of ended) {
     const policy = open.policy === undefined ? {} : { policy: open.policy };
@@ -223,6 +239,14 @@ function withoutEnded(
     events.push({ kind: 'degraded', compute, desired, failures: count, message });
   }
   return { record: after, events };
+}
+
+function lastEnd(
+  { operationEndedAtMs = 0 }: ComputeRecord,
+  ended: readonly EndedOperation[],
+): Pick<ComputeRecord, 'operationEndedAtMs'> {
+  const lastMs = Math.max(operationEndedAtMs, ...ended.flatMap(({ operation }) => operation?.updatedAtMs ?? []));
+  return lastMs > 0 ? { operationEndedAtMs: lastMs } : {};
 }
 
 /**

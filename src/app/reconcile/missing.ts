@@ -107,14 +107,14 @@ export function usableCachedProject(
   return known.readAtMs > notBeforeMs || (isUnchangedSince && known.readAtMs === notBeforeMs) ? known : undefined;
 }
 
-/** Returns true if a reading includes the last writes of all daemons, by the records and by this daemon's memory. */
+/** Returns true if a reading includes the last writes of all daemons, by the records, and this daemon remembers no later one. */
 export function includesWrites(
   { fleet }: { fleet: Pick<Fleet, 'ownEvaluations'> },
   known: CachedProject,
   { records }: Records,
 ): boolean {
   const isStored = ({ compute: { computeId }, record }: EvaluatedCompute) =>
-    records.get(computeId)?.lastSentAtMs === record.lastSentAtMs;
+    (record.lastSentAtMs ?? 0) <= (records.get(computeId)?.lastSentAtMs ?? 0);
   return includesLastWrites(known, records) && fleet.ownEvaluations(known.project.projectId).every(isStored);
 }
 

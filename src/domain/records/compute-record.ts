@@ -209,6 +209,8 @@ export interface ComputeRecord {
   absentSinceMs?: number;
   intent?: Intent;
   openOperations: OpenOperation[];
+  /** When the last operation of a change ended, by the control API's clock. */
+  operationEndedAtMs?: number;
   failures?: Partial<Record<ChangeGroup, Failures>>;
   /** Changes without an answer that may still take effect, or took effect late, oldest first. */
   lostWrites?: Partial<Record<FieldGroup, readonly LostWrite[]>>;
