@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { evaluateNow, restartCause, type Situation } from '../../src/domain/evaluate/evaluate.ts';
+import { evaluateNow, isDueBySet, restartCause, type Situation } from '../../src/domain/evaluate/evaluate.ts';
 import { withWanted } from '../../src/domain/evaluate/wanted-since.ts';
 import type { RestartCause } from '../../src/domain/records/compute-record.ts';
 import { aCompute, aHold, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
@@ -65,5 +65,31 @@ describe('the cause of a restart', () => {
   it('is the person who holds it at another size', () => {
     const hold = aHold({ size: { minCu: 4, maxCu: 4 }, createdAtMs: MORNING - 1, expiresAtMs: MORNING + HOUR_MS });
     expect(causeAt(MORNING, { holds: [hold] })).toBe('person');
+  });
+});
+
+describe('a restart is due by a policy set that became current', () => {
+  const NOON = MORNING + 4 * HOUR_MS;
+  const isDue = (currentSinceMs: number, also: Partial<Situation> = {}) => {
+    const compute = aCompute({ minCu: 2, maxCu: 2 });
+    const policies = compiled(aSchedule({ disruption: AT_ONCE }));
+    const basis = { policies, compute, record: aRecord(), nowMs: NOON, mode: 'enforce', projectBusy: false } as const;
+    const situation: Situation = { ...basis, ...also };
+    return isDueBySet(situation, evaluateNow(situation), currentSinceMs);
+  };
+
+  it('within the hour, if no boundary and no change of the value came after it', () => {
+    expect(isDue(NOON - 10 * 60_000)).toBe(true);
+    expect(isDue(NOON - HOUR_MS - 1)).toBe(false);
+    const nearBoundary = { nowMs: MORNING + 60_000 };
+    expect(isDue(MORNING - 60_000, nearBoundary)).toBe(false);
+    expect(isDue(MORNING + 30_000, nearBoundary)).toBe(true);
+    const mark = { fields: { minCu: 2, maxCu: 2 }, seenAtMs: NOON - 5 * 60_000, raises: false };
+    expect(isDue(NOON - 10 * 60_000, { record: aRecord({ manual: { size: mark } }) })).toBe(false);
+  });
+
+  it('but not what a person holds', () => {
+    const hold = aHold({ size: { minCu: 4, maxCu: 4 }, createdAtMs: NOON - HOUR_MS, expiresAtMs: NOON + HOUR_MS });
+    expect(isDue(NOON - 10 * 60_000, { holds: [hold] })).toBe(false);
   });
 });

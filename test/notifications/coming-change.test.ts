@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { boundaryAfter, evaluate, type Situation } from '../../src/domain/evaluate/evaluate.ts';
-import { actionsAt, comingChanges, digestOfChanges } from '../../src/domain/notifications/coming-change.ts';
+import { comingChanges, digestOfChanges, planAt } from '../../src/domain/notifications/coming-change.ts';
 import { aCompute, aGuard, aRecord, aRestart, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 
 const MINUTE_MS = 60_000;
@@ -15,7 +15,7 @@ function allComing(situation: Situation) {
     { compute, record, ...evaluate(situation) },
     {
       ...{ nowMs, untilMs: nowMs + 15 * MINUTE_MS, readyWaves: situation.policies.readyWaves },
-      actions: (instantMs) => actionsAt(situation, instantMs),
+      plan: (instantMs) => planAt(situation, instantMs),
       boundaryAfter: (instantMs) => boundaryAfter(situation, instantMs),
     },
   );
@@ -133,6 +133,28 @@ describe('a change that is coming', () => {
     expect(told(restart, timeout)).toEqual([['update', false, -12, true], evening]);
     // A restart that is due in the window comes first.
     expect(told(aRestart({ at: [twoMinutes(8)] }))).toEqual([['restart', true, -8, true]]);
+  });
+
+  it('is told for the end of a cooldown that is not over at its boundary', () => {
+    const lastDisruption = { atMs: EVENING - 7 * MINUTE_MS, lowered: false, policy: 'office-hours' };
+    const record = aRecord({ lastApplied: { minCu: 1, maxCu: 4 }, lastDisruption });
+    const schedule = { disruption: { ...AT_ONCE, cooldownMs: 10 * MINUTE_MS } };
+    const found = coming({ minutesBefore: 6, schedule, also: { record } });
+    expect(found?.text).toContain('at 2026-03-02T18:03:00Z, in 9m (office-hours), which disconnects its clients');
+  });
+
+  it('is not told of a restart that was sent, although no reading shows it yet', () => {
+    const inWindow = EVENING - 60 * MINUTE_MS;
+    const restart = aRestart({ at: [aWindow({ startMinute: 16 * 60 + 55, endMinute: 17 * 60 + 20 })] });
+    const compute = aCompute({ startedAtMs: inWindow - 24 * 60 * MINUTE_MS });
+    const lastDisruption = { atMs: inWindow, lowered: false, policy: 'restart' };
+    const told = (record: ReturnType<typeof aRecord>) =>
+      allComing({
+        ...{ policies: compiled(restart), record, compute, disruption: { cooldownMs: 10 * MINUTE_MS } },
+        ...{ mode: 'enforce', projectBusy: false, nowMs: inWindow + 2_000 },
+      } as Situation);
+    expect(told(aRecord({ lastDisruption }))).toEqual([]);
+    expect(told(aRecord({ lastDisruption: { ...lastDisruption, atMs: inWindow - 12 * 60 * MINUTE_MS } }))).toEqual([]);
   });
 
   it('is told although a guard may still hold it back', () => {

@@ -7,13 +7,13 @@ import { createHash } from 'node:crypto';
 import { boundaryAfter, type EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { openingsToFix } from '../../domain/evaluate/ready-waves.ts';
 import {
-  actionsAt,
   type ComingChange,
   comingChanges,
   digestOfChanges,
   type Future,
   leadOf,
   longestLead,
+  planAt,
 } from '../../domain/notifications/coming-change.ts';
 import { type Notification, receiversOf } from '../../domain/notifications/notification.ts';
 import { changeKind } from '../../domain/plan/plan.ts';
@@ -108,7 +108,7 @@ function createFutureCache(deps: EvaluateDeps): FutureOf {
     const { compute, record } = evaluated;
     const situation = () => situationOf(deps, { compute, record, projectBusy: false });
     const future: Future = {
-      actions: onceEach((instantMs) => actionsAt(situation(), instantMs)),
+      plan: onceEach((instantMs) => planAt(situation(), instantMs)),
       boundaryAfter: onceEach((instantMs) => boundaryAfter(situation(), instantMs)),
     };
     cache.set(evaluated, { policies, future });

@@ -2,13 +2,15 @@ import { step } from '../../common/errors.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
 import { connectionsAt } from '../../domain/connections/connections.ts';
-import { type EvaluatedCompute, restartCause } from '../../domain/evaluate/evaluate.ts';
+import { type EvaluatedCompute, isDueBySet, restartCause, type Situation } from '../../domain/evaluate/evaluate.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { Action } from '../../domain/plan/plan.ts';
+import { shortHash } from '../../domain/policy/policy.ts';
 import type { ComputeRecord, RestartCause } from '../../domain/records/compute-record.ts';
 import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import { CALL_MS, RECOVERY } from '../../domain/records/recovery-times.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import type { NewId } from '../../ports/clock.ts';
 import type { ReportEvent, WriteOrigin, WriteOutcome } from '../../ports/compute-events.ts';
 import type { ControlApi, ControlApiError, Operation, Permit } from '../../ports/control-api.ts';
@@ -168,8 +170,21 @@ async function abandonWrite(
 
 function restartCauseOf(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute, action: Action): RestartCause | undefined {
   if (!action.disconnects) return undefined;
-  const situation = situationOf(deps, { ...evaluatedCompute, projectBusy: false });
-  return restartCause({ ...situation, nowMs: evaluatedCompute.decision.instantMs }, evaluatedCompute);
+  return restartCause(situationThen(deps, evaluatedCompute), evaluatedCompute);
+}
+
+/** The situation in which a compute was evaluated. */
+function situationThen(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute): Situation {
+  const { instantMs: nowMs } = evaluatedCompute.decision;
+  return { ...situationOf(deps, { ...evaluatedCompute, projectBusy: false }), nowMs };
+}
+
+/** Names the policy set of this daemon if a restart became due with it. */
+function setBehind(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute): string | undefined {
+  const { current, currentSinceMs } = deps.rules;
+  if (deps.caller || currentSinceMs === undefined) return undefined;
+  if (!isDueBySet(situationThen(deps, evaluatedCompute), evaluatedCompute, currentSinceMs)) return undefined;
+  return `policy set ${shortHash(current.policies.set.hash)} became current at ${isoInstant(currentSinceMs)}`;
 }
 
 function originOf({ rules }: ApplyDeps): WriteOrigin {
@@ -194,7 +209,7 @@ function send(
 async function storeIntent(
   deps: ApplyDeps,
   lease: Lease,
-  { compute, record }: EvaluatedCompute,
+  evaluated: EvaluatedCompute,
   {
     action,
     cause,
@@ -202,10 +217,12 @@ async function storeIntent(
     decidedBy,
   }: { action: Action; cause: RestartCause | undefined; requestId: string; decidedBy: DecidedBy },
 ): Promise<{ intended: ComputeRecord; outcome: IntentOutcome }> {
+  const { compute, record } = evaluated;
   const atMs = deps.clock.now();
   const dropped = action.disconnects ? connectionsAt(deps.samples.historyOf(compute.computeId), compute, atMs) : 0;
   const isKnownToDropNobody = dropped === 0 || action.urgent;
-  const untold = isKnownToDropNobody ? {} : await untoldOf(deps, { compute, record }, action, cause);
+  const why = isKnownToDropNobody ? undefined : setBehind(deps, evaluated);
+  const untold = isKnownToDropNobody ? {} : await untoldOf(deps, { compute, record }, action, { cause, why });
   const wanted =
     action.kind === 'restart' ? { restart: true as const } : { fields: action.fields, before: settingsOf(compute) };
   const intent = {

@@ -4,7 +4,6 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { leadOf } from '../../domain/notifications/coming-change.ts';
 import type { Action } from '../../domain/plan/plan.ts';
-import { shortHash } from '../../domain/policy/policy.ts';
 import { describeLevel } from '../../domain/rate-budget/grant.ts';
 import type { ComputeRecord, Intent, LateChange, RestartCause } from '../../domain/records/compute-record.ts';
 import { HOUR_MS, isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
@@ -16,9 +15,6 @@ import { type Announced, announcementOf } from '../notifications/sent-digests.ts
 import type { Slots } from '../operations/restart-slots.ts';
 import type { OutageDeps } from '../telemetry/outages.ts';
 import type { AuditDeps } from './audit.ts';
-
-/** The whole fleet is evaluated by a policy set within this time after it became current, in milliseconds. */
-const REEVALUATED_MS = MINUTE_MS;
 
 /** A restart is told again if it comes later than this after the instant that was announced, in milliseconds. */
 const LATE_MS = 2 * MINUTE_MS;
@@ -35,12 +31,15 @@ export interface ToldBeforeDeps extends AuditDeps, OutageDeps {
 
 type Subject = Pick<EvaluatedCompute, 'compute' | 'record'>;
 
-/** Returns the fields of a pending write that say so; none if people were told in time, or nobody wants to be told. */
+/**
+ * Returns the fields of a pending write that say so; none if people were told in time, or nobody wants to be told. `why` is what made the
+ * restart due, where more than the cause is known.
+ */
 export async function untoldOf(
   deps: ToldBeforeDeps,
   { compute, record }: Subject,
   action: Action,
-  cause: RestartCause | undefined,
+  { cause, why }: { cause: RestartCause | undefined; why?: string | undefined },
 ): Promise<Pick<Intent, 'unannounced' | 'unannouncedWhy' | 'late'>> {
   const { notify, policies } = deps.rules.current;
   if (cause === undefined || notify.receivers.length === 0) return {};
@@ -53,21 +52,11 @@ export async function untoldOf(
   const oldestMs = cause === 'boundary' ? 0 : nowMs - HOUR_MS;
   const sinceMs = Math.max(record.lastDisruption?.atMs ?? 0, changedAtMs, oldestMs);
   const announced = await announcementOf(deps.store, { computeId: compute.computeId, sinceMs, nowMs });
-  if (!announced) return { unannounced: deps.caller ? 'person' : cause, ...causeInSet(deps, record.wanted?.[group]) };
+  if (!announced && why !== undefined) return { unannounced: 'other', unannouncedWhy: why };
+  if (!announced) return { unannounced: deps.caller ? 'person' : cause };
   // A change that a person asks for is another one than the announced.
   if (cause === 'person') return {};
   return lateOf(deps, { compute, record }, { announced, policy: action.policy, nowMs });
-}
-
-/** Names the policy set of this daemon if its value has been wanted since the set became current. */
-function causeInSet(
-  { caller, rules: { current, currentSinceMs } }: ToldBeforeDeps,
-  wanted: { sinceMs: number } | undefined,
-): Pick<Intent, 'unannouncedWhy'> {
-  if (caller || currentSinceMs === undefined || wanted === undefined) return {};
-  if (Math.abs(wanted.sinceMs - currentSinceMs) > REEVALUATED_MS) return {};
-  const set = `policy set ${shortHash(current.policies.set.hash)}`;
-  return { unannouncedWhy: `${set} became current at ${isoInstant(currentSinceMs)}` };
 }
 
 /** Returns what is told of a restart that comes later than it was announced; nothing where limits on restarts explain that. */

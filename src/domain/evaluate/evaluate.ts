@@ -18,7 +18,8 @@ import { type Plan, plan } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { GuardPolicy } from '../policy/kinds/guard.ts';
 import { asKind, ruleOf } from '../policy/kinds/kinds.ts';
-import { type ComputeRecord, decidingFacts, type RestartCause } from '../records/compute-record.ts';
+import { type ComputeRecord, decidingFacts, lastChangeMs, type RestartCause } from '../records/compute-record.ts';
+import { HOUR_MS } from '../time/units.ts';
 import { nextChange } from './next-change.ts';
 import { deadlineStartAfterFlip, trialGateInput } from './trials.ts';
 import { wantedSince } from './wanted-since.ts';
@@ -115,13 +116,25 @@ function isStopping({ set }: CompiledPolicies, index: number): boolean {
 }
 
 /**
- * The situation at other instants, if the compute's state stays as it is: operations that run now are over then, and guards are healthy.
- * Limits on restarts are left out: they only spread actions.
+ * The situation at other instants, if the compute's state stays as it is: operations that run now are over then, a restart that was sent
+ * has happened, and guards are healthy. Limits on restarts are left out: they only spread actions.
  */
 export function laterSituation(situation: Situation): Situation {
   const { isAtOnceReached: _once, isAtMostReached: _most, compute, record, ...rest } = situation;
-  const settled = { compute: afterOperation(compute), record: record && { ...record, openOperations: [] } };
+  const settled = {
+    compute: startedBy(afterOperation(compute), record),
+    record: record && { ...record, openOperations: [] },
+  };
   return { ...rest, ...settled, ...HEALTHY_GUARDS };
+}
+
+/** The compute, started at the last restart by ebb at the earliest: no reading may have shown that yet. */
+function startedBy(compute: Compute, record: ComputeRecord | undefined): Compute {
+  const { startedAtMs } = compute;
+  const restartedAtMs = record?.lastDisruption?.atMs ?? 0;
+  return startedAtMs === undefined || startedAtMs >= restartedAtMs
+    ? compute
+    : { ...compute, startedAtMs: restartedAtMs };
 }
 
 /** As {@link evaluate}, without the search for the next boundary. */
@@ -200,6 +213,25 @@ export function restartCause(
   const boundaryMs = lastBoundary(input, situation.nowMs, group);
   const isByBoundary = boundaryMs === wantedSince({ ...input, record: situation.record, decision }, group);
   return isByBoundary && Number.isFinite(boundaryMs) ? 'boundary' : 'other';
+}
+
+/** What policy sets want, people or connections have not asked for. */
+const ASKED_FOR = /^(hold|restore|headroom)/;
+
+/**
+ * True if the restarts that a plan makes became due because a policy set became current at this instant, at most an hour ago: no boundary has
+ * come since, nobody has changed the value, and nothing but policies wants it. Milliseconds since the epoch.
+ */
+export function isDueBySet(
+  situation: Situation,
+  { plan: { actions, why } }: Pick<Evaluation, 'plan'>,
+  currentSinceMs: number,
+): boolean {
+  const { nowMs, record } = situation;
+  if (nowMs - currentSinceMs > HOUR_MS || why.some(({ code }) => ASKED_FOR.test(code))) return false;
+  const group = actions[0]?.fields.maxCu === undefined ? 'suspend_timeout' : 'size';
+  const boundaryMs = lastBoundary(decideInput(situation), nowMs, group) ?? 0;
+  return Math.max(boundaryMs, (record && lastChangeMs(record, group)) ?? 0) < currentSinceMs;
 }
 
 /** For predictions: assumes that guards are healthy. */

@@ -2,7 +2,7 @@ import type { Compute, ComputeSettings } from '../compute/compute.ts';
 import { formatDuration, formatSize } from '../compute/compute-units.ts';
 import type { ReasonCode } from '../compute/reasons.ts';
 import { type EvaluatedCompute, evaluateNow, laterSituation, type Situation } from '../evaluate/evaluate.ts';
-import { type Action, changeKind, gatesOf } from '../plan/plan.ts';
+import { type Action, changeKind, gatesOf, type Plan } from '../plan/plan.ts';
 import type { Policy, PolicySet } from '../policy/policy.ts';
 import { herdInstants, type ReadyWaves } from '../policy/waves.ts';
 import { isoInstant, MINUTE_MS, SECOND_MS } from '../time/units.ts';
@@ -37,8 +37,8 @@ const RETRYING: ReadonlySet<ReasonCode> = new Set([
 
 /** What is known of a compute's future, if its state stays as it is. */
 export interface Future {
-  /** {@link actionsAt} */
-  actions(instantMs: number): readonly Action[];
+  /** {@link planAt} */
+  plan(instantMs: number): Plan;
   /** {@link boundaryAfter} */
   boundaryAfter(instantMs: number): number | undefined;
 }
@@ -53,11 +53,11 @@ export function comingChanges(
     ...future
   }: Future & { nowMs: number; untilMs: number; readyWaves: readonly ReadyWaves[] },
 ): ComingChange[] {
-  const isRetry = gatesOf(plan).some((gate) => RETRYING.has(gate));
   const boundaries = boundariesBy(untilMs, nextBoundaryMs, future);
-  const instants = new Set([isRetry ? undefined : plan.untilMs, ...boundaries, nextChangeMs]);
+  const waits = [plan, ...[...boundaries].map((boundaryMs) => future.plan(boundaryMs))].map(endOfWait);
+  const instants = new Set([...waits, ...boundaries, nextChangeMs]);
   // What comes after `untilMs` is a boundary, unless a gate waits for it.
-  const isBoundary = (ms: number) => boundaries.has(ms) || (ms > untilMs && ms !== plan.untilMs);
+  const isBoundary = (ms: number) => boundaries.has(ms) || (ms > untilMs && !waits.includes(ms));
   const changes: ComingChange[] = [];
   for (const instantMs of [...instants].toSorted((a = 0, b = 0) => a - b)) {
     if (instantMs === undefined || instantMs <= nowMs) continue;
@@ -65,7 +65,7 @@ export function comingChanges(
       ? Math.min(...herdInstants(readyWaves, compute.account, instantMs))
       : Math.floor(instantMs / SLOT_MS) * SLOT_MS;
     if (slotMs > untilMs) continue;
-    const [action] = future.actions(instantMs);
+    const [action] = actionsOf(future.plan(instantMs));
     if (!action) continue;
     changes.push({ compute, action, instantMs, slotMs });
     if (action.disconnects) break;
@@ -79,17 +79,25 @@ function boundariesBy(untilMs: number, nextBoundaryMs: number | undefined, futur
   let boundaryMs = nextBoundaryMs;
   while (boundaryMs !== undefined && boundaryMs <= untilMs && boundaries.size < MAX_BOUNDARIES) {
     boundaries.add(boundaryMs);
-    const actions = future.actions(boundaryMs);
+    const actions = actionsOf(future.plan(boundaryMs));
     if (actions.length > 0 && changeKind(actions) !== 'timeout') break;
     boundaryMs = future.boundaryAfter(boundaryMs);
   }
   return boundaries;
 }
 
-/** The actions on a compute at a future instant, if its state stays as it is. */
-export function actionsAt(situation: Situation, instantMs: number): readonly Action[] {
-  const { plan } = evaluateNow({ ...laterSituation(situation), nowMs: instantMs });
-  return plan.verdict === 'act' ? plan.actions : [];
+/** The end of what a plan waits for; undefined if that only spreads or retries what was announced. */
+function endOfWait(plan: Plan): number | undefined {
+  return gatesOf(plan).some((gate) => RETRYING.has(gate)) ? undefined : plan.untilMs;
+}
+
+/** The plan for a compute at a future instant, if its state stays as it is. */
+export function planAt(situation: Situation, instantMs: number): Plan {
+  return evaluateNow({ ...laterSituation(situation), nowMs: instantMs }).plan;
+}
+
+function actionsOf({ verdict, actions }: Plan): readonly Action[] {
+  return verdict === 'act' ? actions : [];
 }
 
 /** The maximum number of computes that a message names in its text. */
