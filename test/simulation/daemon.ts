@@ -95,7 +95,7 @@ export function startDaemon(
       reportError(world, name, error);
     },
   });
-  const queue = queueOf(world, life, connected);
+  const queue = queueOf(world, name, life, connected);
   const stopping = new AbortController();
   const daemon: SimDaemon = {
     ...{ index, life, version, startedAtMs: world.time.now() },
@@ -143,7 +143,7 @@ export function startDaemon(
         const budget = createRateBudget({ budgets: world.budgets, perMinute: DEFAULT_RATE_LIMITS.perMinute, clock });
         const { metrics, hide } = telemetry;
         const transport = transportOf(world, daemon);
-        const random = world.dice.uniform;
+        const random = () => world.diceFor(`${name} random`).uniform();
         const api = openControlApi({
           settings,
           metrics,
@@ -210,10 +210,10 @@ function senderOf(world: World, life: Life): Sender {
   return {
     async send(_receiver, { id }) {
       world.reach('port sender.send');
-      await life.pass(latencyMs(world, undefined));
+      await life.pass(latencyMs(world, 'sender'));
       world.note(`told: ${id}`);
       bookOf(world).messages.add(id);
-      await life.pass(latencyMs(world, undefined));
+      await life.pass(latencyMs(world, 'sender'));
       return { ok: true };
     },
     close: async () => {},
@@ -221,12 +221,12 @@ function senderOf(world: World, life: Life): Sender {
 }
 
 /** The queue of one daemon, whose answers take their time. */
-function queueOf(world: World, life: Life, queue: JobQueue): JobQueue {
+function queueOf(world: World, daemonName: string, life: Life, queue: JobQueue): JobQueue {
   const methods = Object.entries(queue).map(([name, method]) => [
     name,
     async (...args: unknown[]) => {
       world.reach(`port queue.${name}`);
-      await life.pass(latencyMs(world, undefined));
+      await life.pass(latencyMs(world, `${daemonName} ${name} ${args[0]}`));
       const result = await (method as (...own: unknown[]) => Promise<unknown>)(...args);
       await life.pass(0);
       return result;
@@ -303,7 +303,8 @@ function rulesSource({ files: { versions }, time }: World, settings: Settings): 
 }
 
 /** Most answers come at once, some a little later; with a trouble, seconds later. At the end, where nothing happens, all at once. */
-export function latencyMs({ dice, plan, time }: World, by: number | undefined): number {
+export function latencyMs({ diceFor, plan, time }: World, who: string, by?: number): number {
+  const dice = diceFor(who);
   if (by !== undefined) return dice.between(0, 100 + by * 4_000);
   if (time.now() > plan.quietFromMs) return 0;
   return dice.is(0.8) ? 0 : dice.between(1, 40);

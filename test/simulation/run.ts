@@ -45,7 +45,8 @@ export async function simulate(plan: SimPlan): Promise<SimResult> {
   const person = personOf(world);
   function operator(): ReturnType<Group['operator']> {
     const live = group.daemons.filter((one) => !one.life.isKilled && one.operator);
-    const chosen = world.dice.is(0.6) ? live[world.dice.index(live.length)] : undefined;
+    const dice = world.diceFor('person');
+    const chosen = dice.is(0.6) ? live[dice.index(live.length)] : undefined;
     const isOnTime = group.daemons.every(({ life }) => Math.abs(life.offsetMs) < NEARLY_RIGHT_MS);
     return { operator: chosen?.operator ?? person, isOnTime };
   }

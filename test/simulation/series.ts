@@ -32,7 +32,8 @@ export function seriesOf(world: World, daemon: SimDaemon): SeriesSources {
     const askedAtMs = life.clock.now();
     const slow = world.faultsAt('source_slow', index);
     try {
-      await life.pass(slow ? world.dice.between(0, slow.by * SLOWEST_MS) : latencyMs(world, undefined), signal);
+      const who = `d${index} ${guard}`;
+      await life.pass(slow ? world.diceFor(who).between(0, slow.by * SLOWEST_MS) : latencyMs(world, who), signal);
     } catch {
       return refused(world, { daemon, guard, askedAtMs }, 'timeout');
     }

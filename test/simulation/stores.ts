@@ -33,7 +33,10 @@ export function storeOf(world: World, name: string, life: Life, daemon?: SimDaem
   async function ask(method: string, args: unknown[]): Promise<unknown> {
     world.reach(`port store.${method}`);
     const isMet = daemon !== undefined && world.onCall(momentOf(method, args), String(args[1]));
-    await life.pass(isMet ? world.dice.between(0, LONGEST_MEETING_MS) : latencyMs(world, fault('store_slow')?.by));
+    const who = `${name} ${method} ${args[0]}`;
+    await life.pass(
+      isMet ? world.diceFor(who).between(0, LONGEST_MEETING_MS) : latencyMs(world, who, fault('store_slow')?.by),
+    );
     if (fault('store_down')) fail(method, args, 'the store is away');
     const isChange = CHANGING.test(method);
     const order = world.next();
@@ -43,8 +46,8 @@ export function storeOf(world: World, name: string, life: Life, daemon?: SimDaem
     if (isChange) noteChange(method, args, result);
     if (daemon) await checkStored(world, daemon, { method, args, result, order, files });
     else noteByPerson(world, method, args);
-    const isSilent = isChange && fault('store_unanswered') && world.dice.is(0.5);
-    await life.pass(latencyMs(world, fault('store_slow')?.by));
+    const isSilent = isChange && fault('store_unanswered') && world.diceFor(who).is(0.5);
+    await life.pass(latencyMs(world, who, fault('store_slow')?.by));
     if (isSilent) fail(method, args, 'the store did not answer');
     return result;
   }

@@ -4,7 +4,7 @@ import type { Exchange, Transport, WireRequest } from '../../src/adapters/contro
 import type { ComputeSettings } from '../../src/domain/compute/compute.ts';
 import { computeNow } from './book.ts';
 import { latencyMs, type SimDaemon } from './daemon.ts';
-import type { FaultKind } from './plan.ts';
+import type { Dice, FaultKind } from './plan.ts';
 import { noteUnclear } from './records.ts';
 import { noteRequest } from './thrift.ts';
 import type { World } from './world.ts';
@@ -18,13 +18,13 @@ export function transportOf(world: World, daemon: SimDaemon): Transport {
     world.reach(`port api.${method} ${routeOf(request)}`);
     noteRequest(world, request);
     if (method !== 'GET') noteSent(world, request);
-    await delay(world, daemon, signal);
+    await delay(world, daemon, request, signal);
     if (signal.aborted) return silence(world, daemon, request, signal);
     const refused = refusalOf(world, request);
     if (refused) return answered(world, request, refused);
     if (isLostOnTheWay(world, daemon, request)) return silence(world, daemon, request, signal);
     const exchange = await (method === 'GET' ? arrive(world, request) : write(world, daemon, request));
-    await delay(world, daemon, signal);
+    await delay(world, daemon, request, signal);
     noteAnswer(world, request);
     return answerOf(world, daemon, { request, exchange, signal });
   };
@@ -36,7 +36,7 @@ function answerOf(
   { request, exchange, signal }: { request: WireRequest; exchange: Exchange; signal: AbortSignal },
 ): Exchange | Promise<Exchange> {
   if (exchange.kind !== 'answer' || exchange.status !== 200) noteUnclear(world, placeOf(request)?.computeId);
-  if (isLost(world, 'api_unanswered', request.method === 'GET' ? 0.2 : 0.7) || signal.aborted)
+  if (isLost(world, request, 'api_unanswered', request.method === 'GET' ? 0.2 : 0.7) || signal.aborted)
     return silence(world, daemon, request, signal);
   return without(exchange, world.faultsAt('api_hides_project')?.projectId);
 }
@@ -55,22 +55,30 @@ const LATEST_MS = 40_000;
 
 /** True if it never arrives, or when nobody waits for its answer any more. */
 function isLostOnTheWay(world: World, daemon: SimDaemon, request: WireRequest): boolean {
-  if (isLost(world, 'api_lost', 0.5)) return true;
-  const isLate = request.method !== 'GET' && isLost(world, 'api_late', 0.7);
+  if (isLost(world, request, 'api_lost', 0.5)) return true;
+  const isLate = request.method !== 'GET' && isLost(world, request, 'api_late', 0.7);
   if (isLate) takeEffectLate(world, daemon, request);
   return isLate;
 }
 
 function takeEffectLate(world: World, daemon: SimDaemon, request: WireRequest): void {
-  const { time, dice } = world;
-  time.at(time.now() + dice.between(3_000, LATEST_MS), () => {
+  const { time } = world;
+  time.at(time.now() + diceOf(world, request).between(3_000, LATEST_MS), () => {
     world.note(`d${daemon.index} late:`);
     void write(world, daemon, request, { isLate: true });
   });
 }
 
-function isLost(world: World, kind: FaultKind, chance: number): boolean {
-  return world.faultsAt(kind) !== undefined && world.dice.is(chance);
+function isLost(world: World, request: WireRequest, kind: FaultKind, chance: number): boolean {
+  return world.faultsAt(kind) !== undefined && diceOf(world, request).is(chance);
+}
+
+function diceOf(world: World, request: WireRequest): Dice {
+  return world.diceFor(nameOf(request));
+}
+
+function nameOf({ method, path }: WireRequest): string {
+  return `${method} ${path}`;
 }
 
 function routeOf({ path }: WireRequest): string {
@@ -78,8 +86,8 @@ function routeOf({ path }: WireRequest): string {
 }
 
 /** The way of a request, or of its answer. */
-async function delay(world: World, { life }: SimDaemon, signal: AbortSignal): Promise<void> {
-  await life.pass(latencyMs(world, world.faultsAt('api_slow')?.by), signal).catch(() => {});
+async function delay(world: World, { life }: SimDaemon, request: WireRequest, signal: AbortSignal): Promise<void> {
+  await life.pass(latencyMs(world, nameOf(request), world.faultsAt('api_slow')?.by), signal).catch(() => {});
 }
 
 /** Nothing comes until the caller gives up. */
@@ -95,13 +103,14 @@ async function silence(
 }
 
 /** The answer of a platform in trouble, which has done nothing. */
-function refusalOf(world: World, { method, path }: WireRequest): Exchange | undefined {
+function refusalOf(world: World, request: WireRequest): Exchange | undefined {
+  const { method, path } = request;
   const isAbout = (kind: FaultKind) => {
     const fault = world.faultsAt(kind);
     return fault && path.startsWith(`/projects/${fault.projectId}`) ? fault : undefined;
   };
   if (world.faultsAt('api_down')) return refusal(500, 'the platform is down');
-  if (world.faultsAt('api_throttled') && world.dice.is(0.7))
+  if (world.faultsAt('api_throttled') && diceOf(world, request).is(0.7))
     return { ...refusal(429, 'too many requests'), retryAfter: '2' };
   if (isAbout('api_hides_project')) return refusal(404, 'project not found');
   const refused = isAbout('api_refuses');
@@ -124,7 +133,7 @@ async function write(
   const status = exchange.kind === 'answer' ? exchange.status : exchange.code;
   noteEffect(world, request, { before, isDone: status === 200, wasAwake });
   world.note(`d${daemon.index} ${request.method} ${request.path} ${request.body ?? ''} arrives -> ${status}`);
-  if (before && world.faultsAt('api_not_applied') && world.dice.is(0.5)) putBack(world, request, before);
+  if (before && world.faultsAt('api_not_applied') && diceOf(world, request).is(0.5)) putBack(world, request, before);
   return exchange;
 }
 

@@ -83,8 +83,8 @@ export interface People {
 export interface World {
   plan: SimPlan;
   time: SteppedClock;
-  /** For what ports do, apart from the dice of the plan. */
-  dice: Dice;
+  /** For what ports do, apart from the dice of the plan: they depend on who asks, in which second, and how often in it. */
+  diceFor(who: string): Dice;
   platform: EmulatedService;
   /** The store as it is now: another one after it came back empty. */
   store: { current: Store; madeAtMs: number; copyAt(atMs: number): Store };
@@ -125,7 +125,6 @@ export const projectId = (index: number) => `project-${index}`;
 export const computeId = (project: number, index: number) => `ep-${project}-${index}`;
 
 export function createWorld(plan: SimPlan): World {
-  const dice = diceOf(plan.seed ^ 0x5eed);
   const trace: string[] = [];
   const violations: World['violations'] = [];
   const reached: World['reached'] = new Map();
@@ -135,7 +134,7 @@ export function createWorld(plan: SimPlan): World {
   const sinceStart = () => ((time.now() - plan.startMs) / 1000).toFixed(3);
   let ids = 0;
   world = {
-    ...{ plan, time, dice, trace, violations, reached, faults, pending: 0 },
+    ...{ plan, time, trace, violations, reached, faults, pending: 0 },
     platform: platformOf(plan, time),
     store: createStores(time, plan),
     broker: createMemoryBroker(time),
@@ -171,6 +170,7 @@ export function createWorld(plan: SimPlan): World {
     },
     reach: (what) => void reached.set(what, (reached.get(what) ?? 0) + 1),
     ...createCalls(time, plan),
+    diceFor: createDice(time, plan.seed),
     newId() {
       ids += 1;
       const hex = (ids * 0x9e3779b1) % 2 ** 32;
@@ -207,6 +207,26 @@ function createCalls(time: SteppedClock, { quietFromMs }: SimPlan): Pick<World, 
       return due.length > 0;
     },
   };
+}
+
+/** One call more, or less, changes nothing for others, and nothing a second later. */
+function createDice(time: SteppedClock, seed: number): World['diceFor'] {
+  let second = 0;
+  let asked = new Map<string, number>();
+  return (who) => {
+    const nowSecond = Math.floor(time.now() / 1000);
+    if (nowSecond !== second) asked = new Map();
+    second = nowSecond;
+    const times = (asked.get(who) ?? 0) + 1;
+    asked.set(who, times);
+    return diceOf(hashOf(`${seed} ${who} ${second} ${times}`));
+  };
+}
+
+function hashOf(text: string): number {
+  let hash = 0;
+  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return hash;
 }
 
 function platformOf({ projects, startMs, seed }: SimPlan, time: SteppedClock): EmulatedService {
