@@ -244,16 +244,14 @@ function reportError(world: World, name: string, error: unknown): void {
 }
 
 function telemetryOf(world: World, name: string): ProcessTelemetry {
-  const say = (fields: object, message: string) => {
-    const { event, err } = fields as { event?: string; err?: unknown };
-    world.note(`${name} ${event ?? ''} ${message}`);
+  const saying = (level: 'info' | 'warn' | 'error') => (fields: object, message: string) => {
+    const { event = '', err } = fields as { event?: string; err?: unknown };
+    world.note(`${name} ${event} ${message}`);
+    world.seen.log.push(`${level} ${event} ${message}`);
     if (err !== undefined) reportError(world, name, err);
+    if (level !== 'info') checkSaid(world, name, fields);
   };
-  const warn = (fields: object, message: string) => {
-    say(fields, message);
-    checkSaid(world, name, fields);
-  };
-  const log: Log = { debug: () => {}, info: say, warn, error: warn };
+  const log: Log = { debug: () => {}, info: saying('info'), warn: saying('warn'), error: saying('error') };
   const nothing = () => {};
   const metrics: ProcessTelemetry['metrics'] = {
     increment(metric, labels) {

@@ -1,5 +1,6 @@
 /** The entry of a bundle: one seed, and what became of it. */
 
+import { type Digests, digestsOf } from './outcome.ts';
 import { planOf } from './plan.ts';
 import { simulate } from './run.ts';
 
@@ -9,6 +10,7 @@ export interface Done {
   reached: [string, number][];
   /** How often each place was reached that mutants change, by the mutant's index; see `withHits`. */
   hits: [number, number][];
+  outcome: Digests;
   /** Processor time, in milliseconds. */
   usedMs: number;
 }
@@ -19,9 +21,10 @@ Object.assign(globalThis, { hit: (index: number) => void hits.set(index, (hits.g
 export async function runSeed(seed: number): Promise<Done> {
   hits.clear();
   const before = process.cpuUsage();
-  const { violations, reached } = await simulate(planOf(seed));
+  const { violations, reached, outcome } = await simulate(planOf(seed));
   const { user, system } = process.cpuUsage(before);
   const [first] = violations;
   const broken = first && { rule: first.rule, what: first.what };
-  return { seed, broken, reached: [...reached], hits: [...hits], usedMs: (user + system) / 1000 };
+  const usedMs = (user + system) / 1000;
+  return { seed, broken, reached: [...reached], hits: [...hits], outcome: digestsOf(outcome), usedMs };
 }

@@ -8,6 +8,7 @@ import type { Operator } from '../../src/ports/operator.ts';
 import { bookOf, SECOND_MS } from './book.ts';
 import { type Machine, type SimDaemon, settingsOf, startDaemon } from './daemon.ts';
 import { createLife } from './life.ts';
+import { type Outcome, outcomeOf } from './outcome.ts';
 import { asked, command, doubt, onPlatform, onSource } from './people.ts';
 import { type Doing, FORGOTTEN_MS, type SimAction, type SimPlan } from './plan.ts';
 import { type FileName, type SimPolicy, textOf } from './policies.ts';
@@ -24,6 +25,7 @@ export interface SimResult {
   trace: readonly string[];
   violations: World['violations'];
   reached: World['reached'];
+  outcome: Outcome;
 }
 
 /** By clocks that are less off, a hold ends in the same seconds; milliseconds. */
@@ -89,7 +91,7 @@ export async function simulate(plan: SimPlan): Promise<SimResult> {
   for (const daemon of group.daemons) daemon.kill();
   await world.time.runTo(world.time.now() + SECOND_MS);
   const { trace, violations, reached } = world;
-  return { trace, violations, reached };
+  return { trace, violations, reached, outcome: await outcomeOf(world) };
 }
 
 /** The action on the compute of a call, where it is on one; a freeze, on its project. */

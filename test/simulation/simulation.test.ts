@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { KNOWN_FAULTS } from './faults.ts';
 import { mutantsOf, sampleOf, withHits } from './mutants.ts';
 import { wanted } from './oracle.ts';
+import { type Digests, digestsOf, RECORDED_SEEDS, readRecorded, unlikeRecorded } from './outcome.ts';
 import { planOf, type SimPlan } from './plan.ts';
 import { simulate } from './run.ts';
 import { shrink } from './shrink.ts';
@@ -13,9 +14,10 @@ const SEEDS = [2, 6, 9, 10, 13, 16];
 describe('a simulation', () => {
   const reached = new Map<string, number>();
 
-  it.each(SEEDS)('of seed %i breaks no rule', async (seed) => {
+  it.each(SEEDS)('of seed %i breaks no rule, and has the outcome that is recorded', async (seed) => {
     const result = await simulate(planOf(seed));
     expect(result.violations.map(({ rule, what }) => `${rule}: ${what}`)).toEqual([]);
+    expect(unlikeRecorded(await readRecorded(), new Map([[seed, digestsOf(result.outcome)]]))).toEqual([]);
     for (const [what, times] of result.reached) reached.set(what, (reached.get(what) ?? 0) + times);
   });
 
@@ -50,6 +52,22 @@ describe('a simulation', () => {
       expect(planOf(seed).actions.length - faults.length).toBeGreaterThanOrEqual(30);
     }
   });
+});
+
+it('an outcome that is not the recorded one is told by seed and aspects, with what to do', async () => {
+  const recorded = await readRecorded();
+  expect([...recorded.keys()]).toEqual(RECORDED_SEEDS);
+  expect(unlikeRecorded(recorded, new Map([...recorded].slice(0, 9)))).toEqual([]);
+  const seven = recorded.get(7) as Digests;
+  const found = unlikeRecorded(
+    recorded,
+    new Map([
+      [7, { ...seven, writes: 'other', log: 'other' }],
+      [9_999, seven],
+    ]),
+  );
+  expect(found[0]).toBe('seed 7 has another outcome than recorded: writes, log');
+  expect(found.slice(1)).toEqual([expect.stringContaining('--seed 7 --outcome'), expect.stringContaining('--record')]);
 });
 
 describe('a known fault', () => {

@@ -4,11 +4,15 @@ import type { Exchange, Transport, WireRequest } from '../../src/adapters/contro
 import type { ComputeSettings } from '../../src/domain/compute/compute.ts';
 import { computeNow } from './book.ts';
 import { latencyMs, type SimDaemon } from './daemon.ts';
+import { see } from './outcome.ts';
 import type { Dice, FaultKind } from './plan.ts';
 import { noteUnclear } from './records.ts';
 import { noteRequest } from './thrift.ts';
 import type { World } from './world.ts';
 import { checkArrival, noteAnswer, noteArrived, noteEffect, noteSent } from './writes.ts';
+
+/** Requests are counted in so many milliseconds. */
+const REQUESTS_MS = 10_000;
 
 const ORIGIN = 'https://api.simulated.test/api/v2';
 
@@ -16,6 +20,7 @@ export function transportOf(world: World, daemon: SimDaemon): Transport {
   return async (request, signal) => {
     const { method } = request;
     world.reach(`port api.${method} ${routeOf(request)}`);
+    see(world, 'requests', `${method} ${routeOf(request)}`, REQUESTS_MS);
     noteRequest(world, request);
     if (method !== 'GET') noteSent(world, request);
     await delay(world, daemon, request, signal);
@@ -132,7 +137,9 @@ async function write(
   const exchange = await arrive(world, request);
   const status = exchange.kind === 'answer' ? exchange.status : exchange.code;
   noteEffect(world, request, { before, isDone: status === 200, wasAwake });
-  world.note(`d${daemon.index} ${request.method} ${request.path} ${request.body ?? ''} arrives -> ${status}`);
+  const arrived = `${request.method} ${request.path} ${request.body ?? ''} arrives -> ${status}`;
+  world.note(`d${daemon.index} ${arrived}`);
+  see(world, 'writes', arrived);
   if (before && world.faultsAt('api_not_applied') && diceOf(world, request).is(0.5)) putBack(world, request, before);
   return exchange;
 }

@@ -8,6 +8,7 @@ import { createSteppedClock, type SteppedClock } from '../support/simulated/cloc
 import { createMemoryBroker } from '../support/simulated/group-queue.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
 import type { SimHold } from './oracle.ts';
+import type { Seen } from './outcome.ts';
 import { type Dice, diceOf, type FaultKind, type Silence, type SimPlan, type StoreMoment } from './plan.ts';
 import { FILES, type FileName, type SimFiles, type SimValues, textOf } from './policies.ts';
 
@@ -99,6 +100,8 @@ export interface World {
   /** What must not be. */
   violations: { atMs: number; rule: string; what: string }[];
   violate(rule: string, what: string): void;
+  /** What belongs to the outcome and is kept nowhere else. */
+  seen: Seen;
   /** How often each port, gate and pair of troubles was reached. */
   reached: Map<string, number>;
   reach(what: string): void;
@@ -135,6 +138,7 @@ export function createWorld(plan: SimPlan): World {
   let ids = 0;
   world = {
     ...{ plan, time, trace, violations, reached, faults, pending: 0 },
+    seen: { writes: [], log: [], requests: [] },
     platform: platformOf(plan, time),
     store: createStores(time, plan),
     broker: createMemoryBroker(time),
