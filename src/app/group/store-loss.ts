@@ -76,8 +76,11 @@ async function restoreRecords(deps: LeaseDeps, projectId: string, known: Records
     const stored = await store.records(projectId);
     for (const [computeId, record] of known) {
       const storedRecord = stored.get(computeId);
-      if (storedRecord && storedRecord.firstSeenAtMs <= record.firstSeenAtMs) continue;
-      await store.putRecord(projectId, computeId, storedRecord ? mergeRecords(record, storedRecord) : record, lease);
+      const isOlder = storedRecord !== undefined && storedRecord.firstSeenAtMs <= record.firstSeenAtMs;
+      // Another daemon may have written back first what it knew before this one's last write.
+      if (isOlder && (record.lastSentAtMs ?? 0) <= (storedRecord.lastSentAtMs ?? 0)) continue;
+      const merged = storedRecord && !isOlder ? mergeRecords(record, storedRecord) : record;
+      await store.putRecord(projectId, computeId, merged, lease);
     }
     return true;
   });

@@ -1,0 +1,57 @@
+import { expect, it } from 'vitest';
+import { createStoreWatch, type StoreWatchDeps } from '../../src/app/group/store-loss.ts';
+import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
+import { aCompute, aRecord } from '../support/builders.ts';
+import { memoryLog } from '../support/memory-log.ts';
+
+/** A group whose store loses its data; each daemon remembers a record of the same compute. */
+function aGroup() {
+  const stored = new Map<string, ComputeRecord>();
+  const ids = { store: 'before' };
+  const daemon = (record: ComputeRecord) => {
+    const deps = {
+      store: {
+        storeId: async () => ids.store,
+        records: async () => new Map(stored),
+        putRecord: async (_: string, computeId: string, after: ComputeRecord) => void stored.set(computeId, after),
+        acquireLease: async () => ({}),
+        releaseLease: async () => {},
+      },
+      ...{ clock: { now: () => 0 }, telemetry: { log: memoryLog(), metrics: { increment() {} } } },
+      fleet: { evaluatedComputes: () => [{ compute: aCompute({ computeId: 'ep' }), record }] },
+      ...{ overrides: { refresh: async () => {} }, newestGeneration: () => undefined, ensureTriggers: async () => {} },
+    };
+    return createStoreWatch(deps as unknown as StoreWatchDeps);
+  };
+  const lose = () => {
+    stored.clear();
+    ids.store = 'after';
+  };
+  return { stored, daemon, lose };
+}
+
+const OLDER = aRecord({ firstSeenAtMs: 1_000, lastSentAtMs: 2_000, lastApplied: { minCu: 1, maxCu: 2 } });
+const NEWER = { ...OLDER, lastSentAtMs: 3_000, lastApplied: { minCu: 2, maxCu: 4 } };
+
+it.each([
+  ['first', [NEWER, OLDER]],
+  ['last', [OLDER, NEWER]],
+])('after a loss the record with the last write stays, though its daemon writes it back %s', async (_, known) => {
+  const { stored, daemon, lose } = aGroup();
+  const watches = known.map(daemon);
+  for (const watch of watches) await watch.check();
+  lose();
+  for (const watch of watches) await watch.check();
+  expect(stored.get('ep')).toEqual(NEWER);
+});
+
+it('a record that was made after the loss keeps what was done since, and gets the baseline from before', async () => {
+  const { stored, daemon, lose } = aGroup();
+  const watch = daemon(OLDER);
+  await watch.check();
+  lose();
+  const baseline = { minCu: 9, maxCu: 9, suspendTimeoutSeconds: 60 };
+  stored.set('ep', { ...aRecord({ firstSeenAtMs: 4_000, lastSentAtMs: 5_000, baseline }) });
+  await watch.check();
+  expect(stored.get('ep')).toMatchObject({ firstSeenAtMs: 1_000, lastSentAtMs: 5_000, baseline: OLDER.baseline });
+});
