@@ -184,7 +184,8 @@ describe('receivers get once', () => {
     next.later(299_000);
     expect(await next.told()).toMatchObject([away]);
     next.later(1_000);
-    const back = { kind: 'outage', text: 'control API is available again; it was not since 2026-03-04T12:00:00Z' };
+    const since = '2026-03-04T12:05:00Z; it was not since 2026-03-04T12:00:00Z';
+    const back = { kind: 'outage', text: `control API is available again since ${since}` };
     expect(await next.told()).toMatchObject([away, back]);
     next.later(60_000);
     expect(await next.told()).toHaveLength(2);

@@ -15,6 +15,8 @@ export interface LastingState {
   foundAtMs: number;
   /** What it is, as it was found. */
   text: string;
+  /** Since when it is not the case, and when that was found. */
+  overSinceMs?: number;
   endedAtMs?: number;
 }
 
@@ -58,7 +60,8 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
     const { text, sinceMs } = seen.get(name) ?? { text: undefined, sinceMs: nowMs };
     const isOpen = last !== undefined && last.endedAtMs === undefined;
     if (nowMs - sinceMs < settledMs || isOpen === (text !== undefined)) return last;
-    return text === undefined ? last && { ...last, endedAtMs: nowMs } : { name, sinceMs, foundAtMs: nowMs, text };
+    if (text !== undefined) return { name, sinceMs, foundAtMs: nowMs, text };
+    return last && { ...last, overSinceMs: sinceMs, endedAtMs: nowMs };
   }
 
   return {
@@ -76,13 +79,8 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
       // What another leader has found is looked at from now on.
       for (const { name } of before)
         if (!seen.has(name)) seen.set(name, { text: present().get(name), sinceMs: clock.now() });
-      const after = [...seen.keys()].flatMap(
-        (name) =>
-          stateNow(
-            name,
-            before.find((one) => one.name === name),
-          ) ?? [],
-      );
+      const stateBefore = new Map(before.map((state) => [state.name, state]));
+      const after = [...seen.keys()].flatMap((name) => stateNow(name, stateBefore.get(name)) ?? []);
       // A daemon that leads no more has nothing to tell.
       const isNews = JSON.stringify(after) !== JSON.stringify(stored.value ?? []);
       if (isNews && !(await stored.replace(after))) return [];

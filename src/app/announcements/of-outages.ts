@@ -15,15 +15,16 @@ export function createOutageNotifications(deps: OutageNotificationDeps): StateNo
     ...{ collection: 'outages', version: 1 },
     settledMs: 5 * MINUTE_MS,
     present: () => deps.outages.current(),
-    notificationOf({ name, sinceMs, foundAtMs, text }, endedAtMs) {
+    notificationOf({ name, sinceMs, foundAtMs, overSinceMs, text: cause }, endedAtMs) {
       const id = `outage:${name}:${foundAtMs}`;
       const since = isoInstant(sinceMs);
       if (endedAtMs !== undefined) {
-        const text = `${name} is available again; it was not since ${since}`;
+        const over = overSinceMs === undefined ? '' : ` since ${isoInstant(overSinceMs)}`;
+        const text = `${name} is available again${over}; it was not since ${since}`;
         return { id: `${id}:ended`, kind: 'outage', atMs: endedAtMs, text };
       }
-      const found = `${name} has not been available since ${since}: ${text}`;
-      return { id, kind: 'outage', atMs: foundAtMs, text: found, command: 'ebb status' };
+      const text = `${name} has not been available since ${since}: ${cause}`;
+      return { id, kind: 'outage', atMs: foundAtMs, text, command: 'ebb status' };
     },
   });
 }
