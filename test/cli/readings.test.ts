@@ -43,6 +43,12 @@ interface Finding {
   saves: { cu_hours_month: { low: number; high: number } };
 }
 
+interface AwakeCause {
+  compute_id: string;
+  cause: string;
+  usd_month: { low: number; high: number };
+}
+
 /** A key that the control API refuses: each request of a command that has it is one that is answered 401. */
 const NO_KEY = 'napi_of_nobody';
 
@@ -214,14 +220,16 @@ function commandsUseOperations(kind: 'embedded' | 'redis'): void {
       ]);
     expect(roughly(findingsOf(live))).toEqual(roughly(onThePage));
 
-    const causes = async (...args: Parameters<typeof ebb>) =>
-      (JSON.parse((await ebb(...args)).stdout) as { compute_id: string; cause: string }[]).map(
-        ({ compute_id, cause }) => [compute_id, cause],
-      );
+    const causes = async (...args: Parameters<typeof ebb>) => {
+      const found = JSON.parse((await ebb(...args)).stdout) as AwakeCause[];
+      const cost = ({ usd_month: { low, high } }: AwakeCause) => low + high;
+      expect(found).toEqual(found.toSorted((a, b) => cost(b) - cost(a)));
+      return found.map(({ compute_id, cause }) => [compute_id, cause]).toSorted();
+    };
     const shared = await causes(['awake', '--json']);
-    const liveCauses = await causes(['awake', '--json', '--live'], own);
+    expect(shared.length).toBeGreaterThan(0);
     // Computes that cost nearly the same may change places from one reading to the next.
-    expect([shared.length > 0, shared.toSorted()]).toEqual([true, liveCauses.toSorted()]);
+    expect(shared).toEqual(await causes(['awake', '--json', '--live'], own));
 
     await ebb(['usage', 'export', '--out', 'shared']);
     await ebb(['usage', 'export', '--out', 'live', '--live'], own);
