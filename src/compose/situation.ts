@@ -127,7 +127,10 @@ export async function readForForecast(
   );
 }
 
-/** Reads the stored facts of these names, and nothing else, from a store that is opened once. Without them, a note says why, unless nothing is stored yet. */
+/**
+ * Reads the stored facts of these names, and nothing else, from a store that is opened once. Without them, a note says why, unless nothing
+ * is stored yet.
+ */
 export function readFacts<Name extends keyof typeof FLEET_FACTS>(
   settings: Settings,
   names: readonly Name[],

@@ -66,6 +66,10 @@ export const MOST_PER_PAGE = 1000;
 export const MOST_CHARACTERS = { owner: 80, reason: 300, query: 200 } as const;
 
 /** Ids of the control API and of ebb. Nothing else may enter a path, a key or a query. */
+/** Why a daemon may not know a policy set that is staged elsewhere. */
+export const NOT_STAGED_HERE =
+  'this daemon has staged no such policy set; if another has, try again in a minute (ebb status lists them)';
+
 export const ID = /^[a-z0-9][a-z0-9-]{0,99}$/;
 
 /** The longest wait for a daemon's answer, milliseconds; the restore of a large fleet is slow. */
@@ -228,7 +232,10 @@ export interface DaemonOperator extends Operator {
   readiness(): Promise<Readiness>;
   /** /metrics in the Prometheus text format. */
   metricsText(): Promise<{ contentType: string; body: string }>;
-  /** The teams of a compute (or of a hold's compute) by scope, of a staged set by its files, of a freeze by who set it. Undefined if not known yet. */
+  /**
+   * The teams of a compute (or of a hold's compute) by scope, of a staged set by its files, of a freeze by who set it. Undefined if not known
+   * yet.
+   */
   teamsOf(kind: 'compute' | 'set' | 'freeze', target: string): Promise<string[] | undefined>;
   /** Writes a refusal into the audit. Never rejects. */
   refused(refusal: Refusal, caller: Caller): Promise<void>;

@@ -51,7 +51,7 @@ async function untold({
     ...{ api: { accountStatus: () => [] }, fleet: { latestEvaluation: () => undefined } },
     ...{ slots: { limitBetween: () => 'free' }, outages: { ended: () => new Map() }, ...more },
   };
-  return untoldOf(deps as unknown as ToldBeforeDeps, { compute, record }, action, { cause, why });
+  return untoldOf(deps as unknown as ToldBeforeDeps, { compute, record }, action, { cause, whyOf: () => why });
 }
 
 it('a restart that nobody was told of names what made it due, if that is known', async () => {

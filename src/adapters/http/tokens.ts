@@ -5,7 +5,13 @@ import { BEARER_TOKEN_FORM, isBearerToken } from '../../common/bearer-token.ts';
 import { errorCode } from '../../common/errors.ts';
 import type { Result } from '../../common/result.ts';
 import { isShowable } from '../../common/safe-text.ts';
-import { type Caller, type DaemonOperator, MOST_CHARACTERS, type Refusal } from '../../ports/operator.ts';
+import {
+  type Caller,
+  type DaemonOperator,
+  MOST_CHARACTERS,
+  NOT_STAGED_HERE,
+  type Refusal,
+} from '../../ports/operator.ts';
 import { parseGrants, ROLES, type Role, type TokenHolder } from '../../ports/roles.ts';
 import type { Log } from '../../ports/telemetry.ts';
 
@@ -187,7 +193,7 @@ const TARGET_OF = { operate: 'compute', freeze: 'freeze', approve: 'set' } as co
 const NOT_YET = {
   operate: 'this daemon has not read all projects since its start; try again in a minute',
   freeze: 'try again in a minute',
-  approve: 'this daemon has staged no such policy set; if another has, try again in a minute (ebb status lists them)',
+  approve: NOT_STAGED_HERE,
 } as const;
 
 /** The caller for the audit, by the name of the token, else by the one that the request gives. */

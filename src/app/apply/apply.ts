@@ -221,8 +221,8 @@ async function storeIntent(
   const atMs = deps.clock.now();
   const dropped = action.disconnects ? connectionsAt(deps.samples.historyOf(compute.computeId), compute, atMs) : 0;
   const isKnownToDropNobody = dropped === 0 || action.urgent;
-  const why = isKnownToDropNobody ? undefined : setBehind(deps, evaluated);
-  const untold = isKnownToDropNobody ? {} : await untoldOf(deps, { compute, record }, action, { cause, why });
+  const whyOf = () => setBehind(deps, evaluated);
+  const untold = isKnownToDropNobody ? {} : await untoldOf(deps, { compute, record }, action, { cause, whyOf });
   const wanted =
     action.kind === 'restart' ? { restart: true as const } : { fields: action.fields, before: settingsOf(compute) };
   const intent = {

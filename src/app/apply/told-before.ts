@@ -1,6 +1,5 @@
 /** What people who asked for notifications don't know of a restart: that it comes, or that it comes later than announced. */
-
-import type { Compute } from '../../domain/compute/compute.ts';
+import { type Compute, groupOf } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { leadOf } from '../../domain/notifications/coming-change.ts';
 import type { Action } from '../../domain/plan/plan.ts';
@@ -32,28 +31,31 @@ export interface ToldBeforeDeps extends AuditDeps, OutageDeps {
 type Subject = Pick<EvaluatedCompute, 'compute' | 'record'>;
 
 /**
- * Returns the fields of a pending write that say so; none if people were told in time, or nobody wants to be told. `why` is what made the
+ * Returns the fields of a pending write that say so; none if people were told in time, or nobody wants to be told. `whyOf` returns what made the
  * restart due, where more than the cause is known.
  */
 export async function untoldOf(
   deps: ToldBeforeDeps,
   { compute, record }: Subject,
   action: Action,
-  { cause, why }: { cause: RestartCause | undefined; why?: string | undefined },
+  { cause, whyOf }: { cause: RestartCause | undefined; whyOf: () => string | undefined },
 ): Promise<Pick<Intent, 'unannounced' | 'unannouncedWhy' | 'late'>> {
   const { notify, policies } = deps.rules.current;
   if (cause === undefined || notify.receivers.length === 0) return {};
   const policy = policies.set.policies.find(({ name }) => name === action.policy);
   if (cause === 'boundary' && leadOf(policy, notify.beforeMs) === undefined) return {};
-  const group = action.fields.maxCu === undefined ? 'suspend_timeout' : 'size';
-  const changedAtMs = record.lastChanges?.[group]?.answeredAtMs ?? 0;
+  const changedAtMs = record.lastChanges?.[groupOf(action.fields)]?.answeredAtMs ?? 0;
   const nowMs = deps.clock.now();
   // Long after a slot, only its boundary is still what was announced.
   const oldestMs = cause === 'boundary' ? 0 : nowMs - HOUR_MS;
   const sinceMs = Math.max(record.lastDisruption?.atMs ?? 0, changedAtMs, oldestMs);
   const announced = await announcementOf(deps.store, { computeId: compute.computeId, sinceMs, nowMs });
-  if (!announced && why !== undefined) return { unannounced: 'other', unannouncedWhy: why };
-  if (!announced) return { unannounced: deps.caller ? 'person' : cause };
+  if (!announced) {
+    const why = whyOf();
+    return why === undefined
+      ? { unannounced: deps.caller ? 'person' : cause }
+      : { unannounced: 'other', unannouncedWhy: why };
+  }
   // A change that a person asks for is another one than the announced.
   if (cause === 'person') return {};
   return lateOf(deps, { compute, record }, { announced, policy: action.policy, nowMs });

@@ -1,8 +1,7 @@
 /**
- * Half an hour before windows with `ready: true` open, the leader fixes the waves in which their computes become ready: earlier if people
- * are to be told earlier, since what is announced must not move any more.
+ * Half an hour before the first wave of windows with `ready: true` at the latest, the leader fixes the waves in which their computes become
+ * ready: earlier if people are to be told earlier, since what is announced must not move any more.
  */
-
 import { limitsForChanges, openingsToFix, readyWaves } from '../../domain/evaluate/ready-waves.ts';
 import { longestLead } from '../../domain/notifications/coming-change.ts';
 import { LONGEST_WAVE_LEAD_MS, type ReadyWaves, waveInstants } from '../../domain/policy/waves.ts';

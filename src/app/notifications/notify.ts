@@ -45,7 +45,10 @@ export function outboxEntry(notification: Notification, receiver: string, status
   };
 }
 
-/** Messages of one subject wait for each other. Those about no compute are separated by kind and owner, so that a refused digest does not delay a freeze. */
+/**
+ * Messages of one subject wait for each other. Those about no compute are separated by kind and owner, so that a refused digest does not
+ * delay a freeze.
+ */
 function subjectOf({ computeId, kind, owner }: Notification): string {
   return computeId ?? (owner === undefined ? kind : `${kind} ${owner}`);
 }

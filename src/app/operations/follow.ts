@@ -85,9 +85,9 @@ export async function followStored(deps: TriggerDeps & Pick<FollowDeps, 'store'>
 
 /**
  * Checks the operations of a project once, and records those that have ended. Returns the time of the next check, milliseconds since the
- * epoch; undefined if no operation is left; the priority of a reading after it; and if any was open. Operations that were started before `beganAtMs` have probably ended while no daemon ran, and
- * restarts of other computes may wait for them: they get the priority of reads, which would otherwise be sent first. Those whose slot other
- * restarts are known to wait for get that of changes.
+ * epoch; undefined if no operation is left; the priority of a reading after it; and if any was open. Operations that were started before
+ * `beganAtMs` have probably ended while no daemon ran, and restarts of other computes may wait for them: they get the priority of reads,
+ * which would otherwise be sent first. Those whose slot other restarts are known to wait for get that of changes.
  */
 export async function followOperations(
   deps: FollowDeps,

@@ -9,6 +9,7 @@ import {
   type ApproveRequest,
   type Caller,
   MOST_PER_PAGE,
+  NOT_STAGED_HERE,
   type Operator,
   type OperatorResult,
   type Page,
@@ -191,9 +192,6 @@ function hashProblem(hash: string): string | undefined {
   return `${JSON.stringify(hash)} is too short: give at least ${HASH_DIGITS.least} digits of the hash of a policy set; ${see}`;
 }
 
-const NONE_STAGED =
-  'this daemon has staged no policy set: if another has just staged one, try again in a minute (ebb status lists them)';
-
 async function approve(parts: OperatorParts, request: ApproveRequest): Promise<OperatorResult<ApproveDocument>> {
   const { hash, owner, preview } = request;
   const problem = ownerProblem(owner) ?? hashProblem(hash);
@@ -202,7 +200,7 @@ async function approve(parts: OperatorParts, request: ApproveRequest): Promise<O
   if (staged && !staged.some((one) => one.hash.startsWith(hash))) {
     const hashes = staged.map((one) => one.hash).join(', ');
     const message = `no staged policy set begins with ${hash}; staged: ${hashes}`;
-    return fail('not_found', staged.length > 0 ? message : NONE_STAGED);
+    return fail('not_found', staged.length > 0 ? message : NOT_STAGED_HERE);
   }
   const count = await disconnectedBy(parts, hash);
   const value = { hash, ...(count !== undefined && { count }) };

@@ -13,8 +13,8 @@ export function isId(text: string): boolean {
 }
 
 /**
- * Finds a compute by its id, in the daemon's fleet or else in the store. `PROJECT/COMPUTE` is taken as it is. The id of a project, or its name
- * if a daemon is asked, stands for its only compute; if it has several, the error names them.
+ * Finds a compute by its id, in the daemon's fleet or else in the store. `PROJECT/COMPUTE` is taken as it is. The id of a project, or its
+ * name if a daemon is asked, stands for its only compute; if it has several, the error names them.
  */
 export async function findCompute(
   parts: OperatorParts,
@@ -38,12 +38,12 @@ export async function findCompute(
 
 /** A compute as it was last evaluated, or else as its project was read; undefined if the daemon knows neither. */
 export function computeIn(fleet: DaemonView['fleet'], id: string): Compute | undefined {
-  return fleet.latestEvaluation(id)?.compute ?? readComputes(fleet).find(({ computeId }) => computeId === id);
+  return fleet.latestEvaluation(id)?.compute ?? readComputes(fleet, ({ computeId }) => computeId === id)[0];
 }
 
 /** The computes of all projects that were read, also those that were not evaluated yet. */
-function readComputes(fleet: DaemonView['fleet']): Compute[] {
-  return [...fleet.cachedProjects()].flatMap(({ computes }) => computes);
+function readComputes(fleet: DaemonView['fleet'], isAsked: (compute: Compute) => boolean): Compute[] {
+  return [...fleet.cachedProjects()].flatMap(({ computes }) => computes.filter(isAsked));
 }
 
 /** As {@link findCompute}, for many computes: reads the store once at most. */
@@ -63,7 +63,7 @@ export function computeFinder(parts: OperatorParts): (written: string) => Promis
 async function computesOf({ daemon, store }: OperatorParts, project: string): Promise<ComputePlace[]> {
   const isNamed = ({ projectId, projectName }: Compute) => projectId === project || projectName === project;
   const evaluated = [...(daemon?.fleet.evaluatedComputes() ?? [])].map(({ compute }) => compute).filter(isNamed);
-  const named = evaluated.length > 0 || !daemon ? evaluated : readComputes(daemon.fleet).filter(isNamed);
+  const named = evaluated.length > 0 || !daemon ? evaluated : readComputes(daemon.fleet, isNamed);
   if (named.length > 0) return named.map(({ projectId, computeId }) => ({ projectId, computeId }));
   if (!isId(project)) return [];
   const records = await store.records(project);

@@ -6,9 +6,9 @@ import { budgetNamed, computeIn, findCompute } from './find-compute.ts';
 import type { DaemonView, OperatorParts } from './parts.ts';
 
 /**
- * The teams to which a target belongs; none if it has none. Undefined if this daemon doesn't know it yet: a compute while projects are not read,
- * or a set that is not staged here. `compute`: the teams whose scope has the compute, which is given by name or by a hold
- * of it; or the team of `budget:NAME`. `set`: the team whose files are staged, by hash. `freeze`: the team that set it.
+ * The teams to which a target belongs; none if it has none. Undefined if this daemon doesn't know it yet: a compute while projects are not
+ * read, or a set that is not staged here. `compute`: the teams whose scope has the compute, which is given by name or by a hold of it; or
+ * the team of `budget:NAME`. `set`: the team whose files are staged, by hash. `freeze`: the team that set it.
  */
 export async function teamsOf(
   parts: OperatorParts & { daemon: DaemonView },

@@ -2,7 +2,7 @@ import type { NamedClient, SessionFacts } from '../../domain/awake/clients.ts';
 import { type AwakeHistory, awakeHistory, historyFrom } from '../../domain/awake/intervals.ts';
 import type { OperationLog } from '../../domain/awake/operation-log.ts';
 import type { PeriodUse } from '../../domain/awake/usage-while-awake.ts';
-import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
+import { type Compute, type ComputeSettings, groupOf } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { ConnectionProfile } from '../../domain/connections/connection-profile.ts';
 import { floorsInEffect } from '../../domain/decide/stages/floors.ts';
@@ -80,7 +80,7 @@ function harmOf(
   const floors = floorsInEffect(policies, compute, record?.floors, Math.max(nowMs, finding.foundAtMs));
   const isKept = Object.keys(floors).length > 0;
   if (finding.remedy === 'notify' ? nowMs - finding.foundAtMs > HARM_COUNTS_MS : !isKept) return {};
-  const group = finding.from.maxCu === undefined ? 'suspend_timeout' : 'size';
+  const group = groupOf(finding.from);
   const name = floors[group]?.policy ?? setBy?.[group];
   const policy = policies.set.policies.find((one) => one.name === name);
   if (!policy) return {};

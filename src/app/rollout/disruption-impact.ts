@@ -49,7 +49,8 @@ export function needsApproval({ disconnected, computes }: DisruptionImpact): boo
 /**
  * Counts the computes that rules would disconnect now, in the whole fleet; projects that are not cached are read. Undefined if the fleet
  * can't be listed. Holds, freezes and manual changes are respected. Recent discovery, recent restarts and limits on restarts are ignored,
- * since they pass by themselves: a set that restarts computes may follow another that still does. The first flip of a future trial counts as if it were now. `isCounted` selects the computes.
+ * since they pass by themselves: a set that restarts computes may follow another that still does. The first flip of a future trial counts
+ * as if it were now. `isCounted` selects the computes.
  */
 export async function measureImpact(
   deps: MeasureImpactDeps,

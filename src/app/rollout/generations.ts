@@ -1,5 +1,4 @@
 /** Generations: the numbered identities of a group's decisions. A daemon compares the newest registered one with its own. */
-
 import { decisionHash } from '../../domain/evaluate/decision-version.ts';
 import { shortHash } from '../../domain/policy/policy.ts';
 import type { Rules } from '../../ports/rules.ts';

@@ -23,7 +23,10 @@ export interface ReplayRow extends ReplayedLowering {
   from: Partial<ComputeSettings>;
   to: Partial<ComputeSettings>;
   policies: readonly string[];
-  /** `unfinished`: it was changed again, or slept, before the guard could tell. `not_tried_again`: it would not have been made. `not_known`: the source has no samples of that time. */
+  /**
+   * `unfinished`: it was changed again, or slept, before the guard could tell. `not_tried_again`: it would not have been made. `not_known`:
+   * the source has no samples of that time.
+   */
   outcome: Outcome;
   heldBack: boolean;
   harm?: { badSinceMs: number | undefined; foundAtMs: number };

@@ -9,6 +9,11 @@ export function fieldsOf(
   return suspendTimeoutSeconds === undefined ? undefined : { suspendTimeoutSeconds };
 }
 
+/** The group of the fields that a change sets. */
+export function groupOf({ maxCu }: { maxCu?: number | undefined }): FieldGroup {
+  return maxCu === undefined ? 'suspend_timeout' : 'size';
+}
+
 /** The wanted fields of a group; undefined without a value. */
 export function wantedFields(
   group: FieldGroup,

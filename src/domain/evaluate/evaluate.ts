@@ -1,4 +1,5 @@
-import { afterOperation, type Compute, type FieldGroup } from '../compute/compute.ts';
+import { afterOperation, type Compute, type FieldGroup, groupOf } from '../compute/compute.ts';
+import type { Reason } from '../compute/reasons.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import { type ConnectionHistory, connectionsAt } from '../connections/connections.ts';
 import { lastBoundary, nextBoundary, searchBoundary } from '../decide/boundaries.ts';
@@ -206,17 +207,18 @@ export function restartCause(
   situation: Situation,
   { decision, plan: { actions, why } }: Pick<Evaluation, 'decision' | 'plan'>,
 ): RestartCause {
-  if (why.some(({ code }) => code === 'hold' || code === 'restore')) return 'person';
+  if (isAskedByPerson(why)) return 'person';
   if (why.some(({ code }) => code === 'restart_due')) return 'boundary';
   const input = decideInput(situation);
-  const group = actions[0]?.fields.maxCu === undefined ? 'suspend_timeout' : 'size';
+  const group = groupOf(actions[0]?.fields ?? {});
   const boundaryMs = lastBoundary(input, situation.nowMs, group);
   const isByBoundary = boundaryMs === wantedSince({ ...input, record: situation.record, decision }, group);
   return isByBoundary && Number.isFinite(boundaryMs) ? 'boundary' : 'other';
 }
 
-/** What policy sets want, people or connections have not asked for. */
-const ASKED_FOR = /^(hold|restore|headroom)/;
+function isAskedByPerson(why: readonly Reason[]): boolean {
+  return why.some(({ code }) => code === 'hold' || code === 'restore');
+}
 
 /**
  * True if the restarts that a plan makes became due because a policy set became current at this instant, at most an hour ago: no boundary has
@@ -228,8 +230,9 @@ export function isDueBySet(
   currentSinceMs: number,
 ): boolean {
   const { nowMs, record } = situation;
-  if (nowMs - currentSinceMs > HOUR_MS || why.some(({ code }) => ASKED_FOR.test(code))) return false;
-  const group = actions[0]?.fields.maxCu === undefined ? 'suspend_timeout' : 'size';
+  const isByConnections = why.some(({ code }) => code.startsWith('headroom'));
+  if (nowMs - currentSinceMs > HOUR_MS || isByConnections || isAskedByPerson(why)) return false;
+  const group = groupOf(actions[0]?.fields ?? {});
   const boundaryMs = lastBoundary(decideInput(situation), nowMs, group) ?? 0;
   return Math.max(boundaryMs, (record && lastChangeMs(record, group)) ?? 0) < currentSinceMs;
 }
