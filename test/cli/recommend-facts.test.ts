@@ -3,8 +3,9 @@ import { recommendFacts } from '../../src/cli/recommend/facts.ts';
 import { awakeHistory } from '../../src/domain/awake/intervals.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
 import { unloadedPart } from '../../src/domain/policy/team-parts.ts';
+import { DAY_MS } from '../../src/domain/time/units.ts';
 import { readSettings } from '../../src/settings/settings.ts';
-import { aCompute, compiled } from '../support/builders.ts';
+import { aCompute, aLimits, compiled } from '../support/builders.ts';
 
 const hold: Hold = {
   ...{ id: 'h', projectId: 'p', computeId: 'ep-held', owner: 'alex', reason: 'load test' },
@@ -59,6 +60,20 @@ it("what a team's policies that can't be read decide is not proposed, and its co
     [{}, 'unowned', undefined],
     [{ size: text, suspend_timeout: text }, 'dev', text],
   ]);
+});
+
+it('limits leave what people set within them', () => {
+  const read = readSettings({ env: { EBB_POLICIES: 'none' }, cwd: '/' });
+  if (!read.ok) throw new Error(read.problems.join());
+  const policies = compiled(aLimits({ size: { maxCu: 2 } }));
+  const past = [
+    { compute: aCompute({ createdAtMs: 0 }), readHistory: () => awakeHistory([], { fromMs: 0, toMs: DAY_MS }) },
+  ];
+  const [facts] = [...recommendFacts(read.settings, past, { policies })];
+  const wanted = (minCu: number, maxCu: number) =>
+    facts?.wanted?.({ minCu, maxCu, suspendTimeoutSeconds: 300 }).map((given) => [given.minCu, given.maxCu]);
+  expect(wanted(0.25, 2)).toEqual([[0.25, 2]]);
+  expect(wanted(1, 4)).toEqual([[1, 2]]);
 });
 
 it('when the timeout was last changed is known by the record, whoever changed it', () => {

@@ -53,14 +53,20 @@ export function* recommendFacts(past: readonly PastCompute[], context: Recommend
       ...(unreadDecider !== undefined && { unreadDecider }),
       decided: { ...(policies && setByPolicies(one.compute, policies)), ...held },
       ...(policies &&
-        Object.keys(held).length === 0 && { wanted: () => wantedBy(policies, one.compute, history.toMs) }),
+        Object.keys(held).length === 0 && {
+          wanted: (set) => wantedBy({ policies, compute: one.compute, fromMs: history.toMs }, set),
+        }),
     };
   }
 }
 
-/** The settings that policies give a compute in the week after an instant. */
-function wantedBy(policies: CompiledPolicies, compute: Compute, fromMs: number): readonly ComputeSettings[] {
-  const forecasts = forecastFleet({ policies, subjects: [{ compute }], fromMs, toMs: fromMs + WEEK_MS });
+/** The settings that policies give a compute in the week after an instant, if these are what a person has set. */
+function wantedBy(
+  { policies, compute, fromMs }: { policies: CompiledPolicies; compute: Compute; fromMs: number },
+  baseline: ComputeSettings,
+): readonly ComputeSettings[] {
+  const subjects = [{ compute: { ...compute, ...baseline }, baseline }];
+  const forecasts = forecastFleet({ policies, subjects, fromMs, toMs: fromMs + WEEK_MS });
   return forecasts.flatMap(({ segments }) => segments);
 }
 

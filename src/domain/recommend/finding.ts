@@ -41,8 +41,11 @@ export interface RecommendFacts extends AwakeFacts {
   decided?: { size?: string; suspend_timeout?: string };
   /** The decider that stands for policies that are staged or can't be read: they may set the field, or not. */
   unreadDecider?: string;
-  /** Looks up the settings that policies give it in the coming week. Costly: called only if a policy decides a proposed field. */
-  wanted?: () => readonly ComputeSettings[];
+  /**
+   * Looks up the settings that policies give it in the coming week, if a person sets these before. Costly: called only if a policy decides
+   * a proposed field.
+   */
+  wanted?: (set: ComputeSettings) => readonly ComputeSettings[];
   owner: string;
   /** When the timeout was last changed; absent: not that ebb knows. Milliseconds since the epoch. */
   timeoutSinceMs?: number;

@@ -7,6 +7,7 @@ import { type Estimate, mapEstimate, mapRange, type Range, ZERO } from '../estim
 import { HOUR_MS, WEEK_MS } from '../time/units.ts';
 import {
   causeOf,
+  type Fields,
   type Finding,
   type PolicyDraft,
   paidSaving,
@@ -178,9 +179,12 @@ const SIZE_CHECKS: readonly Check[] = [smallerMinimum, smallerMaximum];
 /** Findings that suggest deletion; the size of such computes does not matter. */
 const DELETION_KINDS = ['preview', 'unused'];
 
-/** Drops the policy draft if a policy or hold already decides the field: a policy does it already, or it must be changed there. */
+/**
+ * Drops the policy draft if a policy or hold already decides the field: a policy does it already, or it must be changed there. Policies that
+ * leave both the present and the proposed value decide nothing, such as limits that allow both.
+ */
 function withoutContradiction(found: Unpriced, facts: RecommendFacts): Unpriced {
-  const { decided = {}, wanted, unreadDecider } = facts;
+  const { compute, decided = {}, wanted, unreadDecider } = facts;
   // The policy of a guard's finding takes precedence over the one that decides now.
   if (found.finding === 'guard') return found;
   const decider =
@@ -188,12 +192,18 @@ function withoutContradiction(found: Unpriced, facts: RecommendFacts): Unpriced 
     (('min_cu' in found.proposed || 'max_cu' in found.proposed) && decided.size);
   if (!decider) return found;
   const { policy: _draft, ...rest } = found;
-  const coming = (wanted?.() ?? []).map((settings) => hasSettings(settings, withProposed(settings, found.proposed)));
-  // Policies may have other windows than the proposed ones, so a window never counts as done.
-  const isDone = found.finding !== 'window' && coming.length > 0 && !coming.includes(false);
-  if (isDone) return { ...rest, doneBy: decider };
+  const gives = (set: ComputeSettings, fields: Fields) => {
+    const coming = wanted?.(set) ?? [];
+    return coming.length > 0 && coming.every((settings) => hasSettings(settings, withProposed(settings, fields)));
+  };
+  const present = settingsOf(compute);
+  // Policies may have other windows than the proposed ones.
+  const isWindow = found.finding === 'window';
+  if (!isWindow && gives(present, found.proposed)) return { ...rest, doneBy: decider };
   if (decider === unreadDecider)
     return { ...rest, mayBeSetBy: decider, evidence: [...found.evidence, `${decider} may set this`] };
+  const isLeft = () => gives(present, found.now) && gives(withProposed(present, found.proposed), found.proposed);
+  if (!isWindow && isLeft()) return found;
   return { ...rest, setBy: decider, evidence: [...found.evidence, `${decider} decides this: change it there`] };
 }
 

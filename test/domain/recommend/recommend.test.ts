@@ -126,6 +126,13 @@ describe('what a policy decides', () => {
     expect(found).not.toHaveProperty('policy');
   });
 
+  it('is proposed as before where policies only limit what a person sets', () => {
+    const limit = { suspend_timeout: 'policy ceiling' };
+    const [found] = findingsOf(factsOf(300, { decided: limit, wanted: (set) => [set] }));
+    expect(found).toMatchObject({ proposed: { suspend_timeout_seconds: 60 }, policy: { name: 'sleep-after-1m' } });
+    expect(found).not.toHaveProperty('setBy');
+  });
+
   it.each([[[settings(60), settings(300)]], [[]]])('must be changed there where it does not', (coming) => {
     const [found] = findingsOf(factsOf(300, { decided, wanted: () => coming }));
     expect(found?.evidence).toContain('policy nights decides this: change it there');
