@@ -16,6 +16,7 @@ import { createStoreWatch, type StoreWatch, type StoreWatchDeps } from '../app/g
 import { createStoredTimes, type StoredTimes } from '../app/group/stored-times.ts';
 import { ROUND_MS } from '../app/guards/observed.ts';
 import { createGuardVerdicts, type GuardVerdicts } from '../app/guards/verdicts.ts';
+import type { KnownDigests } from '../app/notifications/sent-digests.ts';
 import { createOperationDurations, type OperationDurations } from '../app/operations/follow.ts';
 import { createSlots, type Slots } from '../app/operations/restart-slots.ts';
 import { type Overrides, readByStoreTime } from '../app/overrides.ts';
@@ -120,6 +121,7 @@ export interface DaemonParts extends ProcessParts, AdapterParts, Group {
   durations: OperationDurations;
   fleet: Fleet;
   guards: GuardVerdicts;
+  knownDigests: KnownDigests;
   samples: Samples;
   scheduledBoundaries: Set<number>;
   slots: Slots;
@@ -163,6 +165,7 @@ export async function openParts(
     durations: createOperationDurations(),
     fleet,
     guards: createGuardVerdicts(),
+    knownDigests: { current: new Map() },
     samples,
     scheduledBoundaries: new Set<number>(),
     slots: createSlots({ store, clock, fleet }),

@@ -75,7 +75,7 @@ function start({
     },
     sets: createPolicySets({ stages: false, accepted: undefined }),
     api: { accountStatus: () => [] },
-    outages: { current: () => new Map() },
+    ...{ outages: { current: () => new Map() }, knownDigests: { current: new Map() } },
     store: {
       ...memoryDocumentStore(),
       appendOutbox: async (entries: OutboxEntry[]) =>

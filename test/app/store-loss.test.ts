@@ -1,16 +1,21 @@
 import { expect, it } from 'vitest';
 import { createStoreWatch, type StoreWatchDeps } from '../../src/app/group/store-loss.ts';
+import { SENT_DIGESTS, type SentDigests } from '../../src/app/notifications/sent-digests.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import { aCompute, aRecord } from '../support/builders.ts';
+import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 /** A group whose store loses its data; each daemon remembers a record of the same compute. */
 function aGroup() {
   const stored = new Map<string, ComputeRecord>();
   const ids = { store: 'before' };
-  const daemon = (record: ComputeRecord) => {
+  const documents = memoryDocumentStore();
+  const daemon = (record: ComputeRecord, digests: SentDigests = new Map()) => {
     const deps = {
+      knownDigests: { current: digests },
       store: {
+        ...documents,
         storeId: async () => ids.store,
         records: async () => new Map(stored),
         putRecord: async (_: string, computeId: string, after: ComputeRecord) => void stored.set(computeId, after),
@@ -27,7 +32,7 @@ function aGroup() {
     stored.clear();
     ids.store = 'after';
   };
-  return { stored, daemon, lose };
+  return { stored, documents, daemon, lose };
 }
 
 const OLDER = aRecord({ firstSeenAtMs: 1_000, lastSentAtMs: 2_000, lastApplied: { minCu: 1, maxCu: 2 } });
@@ -38,7 +43,7 @@ it.each([
   ['last', [OLDER, NEWER]],
 ])('after a loss the record with the last write stays, though its daemon writes it back %s', async (_, known) => {
   const { stored, daemon, lose } = aGroup();
-  const watches = known.map(daemon);
+  const watches = known.map((record) => daemon(record));
   for (const watch of watches) await watch.check();
   lose();
   for (const watch of watches) await watch.check();
@@ -54,4 +59,28 @@ it('a record that was made after the loss keeps what was done since, and gets th
   stored.set('ep', { ...aRecord({ firstSeenAtMs: 4_000, lastSentAtMs: 5_000, baseline }) });
   await watch.check();
   expect(stored.get('ep')).toMatchObject({ firstSeenAtMs: 1_000, lastSentAtMs: 5_000, baseline: OLDER.baseline });
+});
+
+it('what was announced is stored again, unless another leader has announced it since or it is over', async () => {
+  const { documents, daemon, lose } = aGroup();
+  const [known, since] = [['ep-1'], ['ep-1', 'ep-2']].map((computeIds) => ({ computeIds, untilMs: 0 }));
+  if (!known || !since) throw new Error('two digests');
+  const watch = daemon(
+    OLDER,
+    new Map([
+      ['both', known],
+      ['own', known],
+      ['over', { ...known, untilMs: -1 }],
+    ]),
+  );
+  await watch.check();
+  lose();
+  await SENT_DIGESTS.put(documents, 'both', since);
+  await watch.check();
+  expect(await SENT_DIGESTS.all(documents)).toEqual(
+    new Map([
+      ['both', since],
+      ['own', known],
+    ]),
+  );
 });

@@ -52,7 +52,7 @@ function aLeader(
       },
     },
     api: { accountStatus: () => is.accounts },
-    outages: { current: () => is.outages },
+    ...{ outages: { current: () => is.outages }, knownDigests: { current: new Map() } },
     overrides: {
       get freezes() {
         return is.freezes;

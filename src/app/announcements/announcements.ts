@@ -35,7 +35,7 @@ import { isAtBoundary } from '../fleet/at-boundary.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { LeaderLease } from '../group/leader.ts';
 import { outboxEntries, outboxEntry } from '../notifications/notify.ts';
-import { digestKey, SENT_DIGESTS, type SentDigests } from '../notifications/sent-digests.ts';
+import { digestKey, type KnownDigests, SENT_DIGESTS, type SentDigests } from '../notifications/sent-digests.ts';
 import { type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
 import { hasReadyWaves } from '../stored-waves.ts';
 import type { OutageDeps } from '../telemetry/outages.ts';
@@ -60,13 +60,13 @@ export interface AnnounceDeps extends EvaluateDeps, SetsDeps, OutageDeps {
   fleet: Fleet;
   leaderLease: LeaderLease;
   runInBackground: RunInBackground;
+  knownDigests: KnownDigests;
 }
 
 export function startAnnouncements(deps: AnnounceDeps): Running {
-  const { clock, leaderLease, fleet } = deps;
+  const { clock, leaderLease, fleet, knownDigests } = deps;
   const queued = new Set<string>();
   const futureOf = createFutureCache(deps);
-  let sent: SentDigests = new Map();
   const freezes = createFreezeNotifications(deps);
   const lasting = [createPolicyFileNotifications(deps), createOutageNotifications(deps)];
 
@@ -75,10 +75,10 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
     for (const states of lasting) states.look();
     // Changes at a boundary come first.
     if (!leaderLease.isHeld() || receivers.length === 0 || isAtBoundary(fleet, clock.now())) return;
-    const hasNews = comingDigests(deps, futureOf, sent).length > 0;
+    const hasNews = comingDigests(deps, futureOf, knownDigests.current).length > 0;
     // Another daemon, or this one before its restart, may have queued them.
-    if (hasNews) sent = await readSentDigests(deps);
-    const coming = hasNews ? comingDigests(deps, futureOf, sent) : [];
+    if (hasNews) knownDigests.current = await readSentDigests(deps);
+    const coming = hasNews ? comingDigests(deps, futureOf, knownDigests.current) : [];
     const ofStates = await Promise.all(lasting.map((states) => states.read()));
     const ofFleet = [freezes(), ofStates.flat(), await fleetNotifications(deps)].flat();
     const entries = [...coming.map(({ entry }) => entry), ...outboxEntries(deps.rules.current.notify, ofFleet)];

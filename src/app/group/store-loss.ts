@@ -5,6 +5,7 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 import { oneAtATime } from '../background.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { type LeaseDeps, withProjectLease } from '../leases/locked-project.ts';
+import { type KnownDigests, SENT_DIGESTS } from '../notifications/sent-digests.ts';
 import type { Overrides } from '../overrides.ts';
 
 type Records = Map<string, ComputeRecord>;
@@ -20,6 +21,7 @@ export interface StoreWatchDeps extends LeaseDeps {
   telemetry: Telemetry;
   fleet: Fleet;
   overrides: Overrides;
+  knownDigests: KnownDigests;
   /** The highest generation that this daemon has seen; undefined if it has seen none. */
   newestGeneration(): Generation | undefined;
   /** Restores the queue's jobs: a store that lost its records has lost its jobs too. */
@@ -37,6 +39,7 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
       for (const [projectId, records] of recordsByProject(deps)) toRestore.set(projectId, records);
       await overrides.refresh(store, clock.now());
       await restoreGeneration(deps);
+      await restoreDigests(deps);
       telemetry.metrics.increment('ebb_store_lost_total', {});
       telemetry.log.warn(
         { event: 'ebb.store_empty', projects: toRestore.size },
@@ -67,6 +70,13 @@ function recordsByProject({ fleet }: StoreWatchDeps): Map<string, Records> {
 async function restoreGeneration({ newestGeneration, store }: StoreWatchDeps): Promise<void> {
   const newest = newestGeneration();
   if (newest !== undefined) await store.restoreGeneration(newest);
+}
+
+/** Otherwise the restarts that they have announced would be told as not announced. */
+async function restoreDigests({ knownDigests, store, clock }: StoreWatchDeps): Promise<void> {
+  const stored = await SENT_DIGESTS.all(store);
+  for (const [key, digest] of knownDigests.current)
+    if (!stored.has(key) && digest.untilMs >= clock.now()) await SENT_DIGESTS.put(store, key, digest);
 }
 
 /** Stores the known records of a project again. Returns false if another process has the project's lease. */

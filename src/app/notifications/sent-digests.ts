@@ -19,6 +19,11 @@ interface SentDigest {
 
 export type SentDigests = ReadonlyMap<string, SentDigest>;
 
+/** The digests that this daemon knows, as the leader; a store that has lost its data gets them back from it. */
+export interface KnownDigests {
+  current: SentDigests;
+}
+
 export const SENT_DIGESTS = sharedDocuments<SentDigest>('coming-changes', 1);
 
 /** The name of a document. */
