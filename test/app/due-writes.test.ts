@@ -27,6 +27,13 @@ test('a turn is given to those who came first: 16 are decided at once, 64 sent a
   await expect.poll(() => turns).toEqual(inOrder(65));
 });
 
+test('a write that ends without a request gives up its place among those that are decided', async () => {
+  const { turns, writes } = begin(createDueWrites(systemClock()), 20);
+  await expect.poll(() => turns.length).toBe(16);
+  for (const write of writes.slice(0, 4)) (await write).end();
+  await expect.poll(() => turns.length).toBe(20);
+});
+
 test('what follows a write goes on when the last that is due has ended, also one that sent nothing', async () => {
   const { writes } = begin(createDueWrites(systemClock()), 3);
   const [answered, sentNothing, last] = await Promise.all(writes);
