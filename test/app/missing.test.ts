@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { findProject } from '../../src/app/fleet/cached-projects.ts';
+import { findProject, readProjectList } from '../../src/app/fleet/cached-projects.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { requestReading, usableCachedProject } from '../../src/app/reconcile/missing.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
@@ -107,6 +107,63 @@ it('a project of which another daemon knows another name is listed again before 
   expect(usableCachedProject(deps, { records: new Map() }, 'p', undefined)).toBe(cached);
   await findProject({ ...deps, api } as never, 'p', { records });
   expect(lists).toBe(1);
+});
+
+/** A daemon whose list of projects is a while old, and shows another name once it is answered. */
+function aRenamedProject() {
+  const { time, read, deps } = aDaemon();
+  const { project } = read();
+  deps.fleet.list(project);
+  const records = new Map<string, ComputeRecord>([['ep-one', { ...aRecord(), projectName: 'shop' }]]);
+  let answer = () => {};
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const asked: (AbortSignal | undefined)[] = [];
+  const api = {
+    accountStatus: () => [],
+    async *listProjects({ signal }: { signal?: AbortSignal } = {}) {
+      asked.push(signal);
+      await answered;
+      if (!signal?.aborted) yield { ok: true as const, value: [{ ...project, name: 'shop' }] };
+    },
+  };
+  const telemetry = { metrics: { increment: () => {}, set: () => {} }, log: memoryLog() };
+  const all = { ...deps, api, telemetry, outages: { up: () => {}, down: () => {} } } as never;
+  const find = (signal?: AbortSignal) => findProject(all, 'p', { records, ...(signal && { signal }) });
+  time.ms += 20_000;
+  read();
+  const isUsable = () => usableCachedProject(deps, { records }, 'p', undefined) !== undefined;
+  return { find, answer, asked, isUsable, list: () => readProjectList(all, {}) };
+}
+
+it('while the list is read that shows a new name, nobody goes on with the old one, and nobody reads it again', async () => {
+  const { find, answer, asked, isUsable } = aRenamedProject();
+  const [first, second] = [find(), find()];
+  expect(isUsable()).toBe(false);
+  answer();
+  expect((await first)?.name).toBe('shop');
+  expect((await second)?.name).toBe('shop');
+  expect(asked).toHaveLength(1);
+});
+
+it('whoever waits for a list that another one is stopped from reading reads it', async () => {
+  const { find, answer, asked } = aRenamedProject();
+  const stop = new AbortController();
+  const [stopped, waiting] = [find(stop.signal), find()];
+  stop.abort();
+  answer();
+  await stopped;
+  expect((await waiting)?.name).toBe('shop');
+  expect(asked).toEqual([stop.signal, undefined]);
+});
+
+it('a list that is read for another purpose shows a new name, too', async () => {
+  const { find, answer, asked, list } = aRenamedProject();
+  answer();
+  await list();
+  expect((await find())?.name).toBe('shop');
+  expect(asked).toHaveLength(1);
 });
 
 it('a project is listed again once its name is a minute old, as it is where other daemons read the list', () => {

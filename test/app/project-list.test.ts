@@ -24,7 +24,9 @@ function aDaemon(verified: AccountFacts = {}) {
   };
   const list = async (changes: Partial<Project> = {}) => {
     const asked = { askedAtMs: time.ms, askedAtMonotonicMs: time.ms };
-    const due = await compareList(deps, { projects: [{ ...project, ...changes }], failures: new Map(), ...asked });
+    const listed = { ...project, ...changes };
+    fleet.list(listed);
+    const due = await compareList(deps, { projects: [listed], failures: new Map(), ...asked });
     return due.map(({ projectId }) => projectId);
   };
   /** ebb changes the compute, and the list that follows says this of the project. */

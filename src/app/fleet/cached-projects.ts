@@ -116,8 +116,8 @@ export interface ProjectList {
 }
 
 /**
- * Lists the projects of all accounts, or of one, as far as possible. A project that two accounts can see stays with its account even while
- * that can't be listed, since policies select by account.
+ * Lists the projects of all accounts, or of one, as far as possible, and keeps their entries. A project that two accounts can see stays with
+ * its account even while that can't be listed, since policies select by account.
  */
 export async function readProjectList(
   { api, fleet, clock }: { api: ControlApi; fleet: Fleet; clock: Clock },
@@ -125,7 +125,6 @@ export async function readProjectList(
 ): Promise<ProjectList> {
   const { account: onlyAccount } = options;
   const askedAt = { askedAtMs: clock.now(), askedAtMonotonicMs: clock.monotonicMs() };
-  if (onlyAccount === undefined) fleet.listAskedAtMonotonicMs = askedAt.askedAtMonotonicMs;
   const found: Project[] = [];
   const failures: ProjectList['failures'] = new Map();
   for await (const page of api.listProjects(options)) {
@@ -136,25 +135,47 @@ export async function readProjectList(
     const listedAccount = fleet.listed(projectId)?.account ?? account;
     return listedAccount === account || (onlyAccount === undefined && !failures.has(listedAccount));
   });
+  for (const project of projects) fleet.list(project);
+  // Before its answer, names are as old as before it was asked for.
+  if (onlyAccount === undefined && !options.signal?.aborted) fleet.listAskedAtMonotonicMs = askedAt.askedAtMonotonicMs;
   return { projects, failures, ...askedAt };
 }
 
+/** The lists that {@link findProject} reads now: whoever else needs one waits for it. */
+const runningLists = new WeakMap<Fleet, Promise<boolean>>();
+
 /**
  * Returns the listed project. Reads the list if the project is unknown, or if records have another name of it: another daemon of the group
- * may have found it, or its new name, first.
+ * may have found it, or its new name, first. The old name never counts while the list is being read.
  */
 export async function findProject(
   deps: FreshProjectDeps,
   projectId: string,
-  { records, ...options }: CallOptions & { records?: ReadonlyMap<string, ComputeRecord> },
+  options: CallOptions & KnownRecords,
 ): Promise<Project | undefined> {
-  const listed = deps.fleet.listed(projectId);
-  const isListFresh = deps.clock.monotonicMs() - deps.fleet.listAskedAtMonotonicMs < LIST_VALID_MS;
+  const { fleet, clock } = deps;
+  const { records, ...callOptions } = options;
+  const listed = fleet.listed(projectId);
+  const isListFresh = clock.monotonicMs() - fleet.listAskedAtMonotonicMs < LIST_VALID_MS;
   if (isListFresh || (listed && !isNameInDoubt(deps, listed, records))) return listed;
+  const running = runningLists.get(fleet);
+  if (running !== undefined) {
+    const isRead = await running.catch(() => false);
+    // If whoever asked for it was stopped, this one reads another list.
+    return isRead || options.signal?.aborted ? fleet.listed(projectId) : findProject(deps, projectId, options);
+  }
+  const reading = readAndReportList(deps, callOptions).finally(() => runningLists.delete(fleet));
+  runningLists.set(fleet, reading);
+  await reading;
+  return fleet.listed(projectId);
+}
+
+/** Returns false if it was stopped. */
+async function readAndReportList(deps: FreshProjectDeps, options: CallOptions): Promise<boolean> {
   const list = await readProjectList(deps, options);
-  if (!options.signal?.aborted) reportListing(deps, list);
-  for (const project of list.projects) deps.fleet.list(project);
-  return deps.fleet.listed(projectId);
+  if (options.signal?.aborted) return false;
+  reportListing(deps, list);
+  return true;
 }
 
 /**

@@ -58,7 +58,7 @@ export interface Fleet {
   brokenAbsentSinceMs: Map<string, number>;
   /** Since when projects are neither listed nor found (404), by project id, in monotonic time. */
   goneSinceMonotonicMs: Map<string, number>;
-  /** Start of the last list of all projects, in monotonic time; −Infinity before the first. */
+  /** When the last list of all projects that has ended was requested, in monotonic time; −Infinity before the first. */
   listAskedAtMonotonicMs: number;
   /** When the list that was last compared with the cached projects was requested, by account, in monotonic time. */
   listComparedAtMonotonicMs: Map<string, number>;

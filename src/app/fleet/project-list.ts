@@ -28,8 +28,8 @@ export interface TakeListDeps {
 }
 
 /**
- * Compares a list with the cached projects, and keeps it. In accounts whose list shows changes, it confirms the readings of unchanged
- * projects. Returns the projects to read: new ones, and those that somebody else changed after they were read.
+ * Compares a list with the cached projects. In accounts whose list shows changes, it confirms the readings of unchanged projects. Returns
+ * the projects to read: new ones, and those that somebody else changed after they were read.
  */
 export async function compareList(
   deps: TakeListDeps,
@@ -41,7 +41,6 @@ export async function compareList(
   const due: Project[] = [];
   for (const project of projects) {
     const cached = fleet.cachedProject(project.projectId);
-    fleet.list(project);
     if (!cached || (await isChanged(deps, cached, project, askedAtMonotonicMs))) due.push(project);
   }
   for (const account of new Set(projects.map((project) => project.account))) {

@@ -91,7 +91,6 @@ async function readMissing(deps: MeasureImpactDeps, signal: AbortSignal): Promis
   const isMissing = ({ projectId }: Project) => !fleet.cachedProject(projectId) || lacksBranches(deps, projectId);
   await pLimit(CONCURRENT_READS).map(projects.filter(isMissing).toReversed(), async (project) => {
     if (signal.aborted || !isMissing(project)) return;
-    fleet.list(project);
     await readProject(deps, project, { signal, records: await store.records(project.projectId) });
   });
   return !signal.aborted;
