@@ -8,7 +8,7 @@ import { beginAtBoundary, countAtBoundary, endAtBoundary } from '../fleet/at-bou
 import { findProject, LIST_VALID_MS, readInTurn, readProjectQuietly } from '../fleet/cached-projects.ts';
 import { FRESH_MS } from '../fleet/fleet.ts';
 import { createListWatch } from '../fleet/project-list.ts';
-import { MAX_CLOCK_SKEW_MS, type StoreClock } from '../group/clock-skew.ts';
+import { MAX_CLOCK_SKEW_MS } from '../group/clock-skew.ts';
 import {
   expectedPermits,
   getPermits,
@@ -48,9 +48,7 @@ interface PreparedProject {
   expectedPermits: MissingPermits | undefined;
 }
 
-export interface BoundaryReconcileDeps extends ReconcileDeps, ReportListingDeps {
-  storeClock: Pick<StoreClock, 'excessiveOffsetMs'>;
-}
+export interface BoundaryReconcileDeps extends ReconcileDeps, ReportListingDeps {}
 
 /**
  * Handles boundary jobs, each of one project. Reads the project early, confirms the reading by the list of projects shortly before the
