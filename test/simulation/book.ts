@@ -204,6 +204,11 @@ function findFiles(world: World, hash: string): SimFiles | 'unfinished' | undefi
   return found;
 }
 
+/** When a compute was created, also if it is gone; one that was there from the beginning, long before. */
+export function createdAtMs({ people }: World, computeId: string): number {
+  return people.changes.find((one) => one.computeId === computeId)?.atMs ?? 0;
+}
+
 /** A compute of the platform as it is now. */
 export function computeNow({ platform }: World, computeId: string): EmulatedCompute | undefined {
   return platform.platform.peek().computes.get(computeId);

@@ -207,8 +207,9 @@ function effectsOf(world: World, id: string): Effect[] {
 }
 
 function isLowering({ before, after }: Effect): boolean {
-  const { suspendTimeoutSeconds } = after;
-  return isSmaller(sizeOf(after), sizeOf(before)) || isShorter(suspendTimeoutSeconds, before.suspendTimeoutSeconds);
+  // 0 is the platform's default.
+  const [timeout, was] = [after.suspendTimeoutSeconds || 300, before.suspendTimeoutSeconds || 300];
+  return isSmaller(sizeOf(after), sizeOf(before)) || isShorter(timeout, was);
 }
 
 type Floor = SimHarm['floors'][number] & { remedy: SimGuard['remedy'] };
@@ -266,7 +267,17 @@ export function wantedWithFloors(
   // Undone without a restart, a size waits for sleep.
   const isClear = ({ field, remedy }: Floor) =>
     !isHeld && (field !== 'size' || remedy === 'undo_with_restart' || state === 'idle');
-  const want = floors.reduce((now, { values }) => above(world, computeId, now, values), found);
+  const raised = floors.reduce((now, { values }) => above(world, computeId, now, values), found);
+  // Where no policy sets a field any more, a compute that has at least its floor is left alone.
+  const isSame = {
+    size: String(raised.size) === String(sizeOf(compute)),
+    suspendSeconds: raised.suspendSeconds === (compute.suspendTimeoutSeconds || 300),
+  };
+  const want = {
+    ...raised,
+    ...(found.size === null && isSame.size && { size: null }),
+    ...(found.suspendSeconds === null && isSame.suspendSeconds && { suspendSeconds: null }),
+  };
   const unclear = allFloors(world, computeId)
     .map(({ field }) => field)
     .filter((field) => !floors.some((floor) => floor.field === field && isClear(floor)));

@@ -4,7 +4,7 @@ import type { Operator, OperatorResult } from '../../src/ports/operator.ts';
 import { SECOND_MS, wasReplaced } from './book.ts';
 import type { Doing } from './plan.ts';
 import type { SimValues } from './policies.ts';
-import { type AcknowledgedHold, projectId, type World } from './world.ts';
+import { type AcknowledgedHold, projectId, type SimFreezeOrder, type World } from './world.ts';
 
 type OnPlatform = Extract<
   Doing,
@@ -170,12 +170,22 @@ export async function command(
     const freeze = people.freezes.filter(({ endedAtMs }) => endedAtMs > nowMs)[doing.nth];
     if (!freeze) return;
     freeze.endedAtMs = nowMs;
-    const request = { id: freeze.id, owner };
-    const preview = await asked(world, [], 0, operator.unfreeze({ ...request, preview: true }));
-    await asked(world, [], 0, operator.unfreeze({ ...request, confirm: preview?.count ?? 0 }));
+    await unfreeze(world, operator, freeze);
     return;
   }
   await onCompute(world, { operator, isOnTime, owner }, doing);
+}
+
+/** What was refused is as if nobody had asked: the freeze may have come to concern more computes since the preview. */
+async function unfreeze(world: World, operator: Operator, freeze: SimFreezeOrder): Promise<void> {
+  const request = { id: freeze.id, owner: 'ann' };
+  const preview = await asked(world, [], 0, operator.unfreeze({ ...request, preview: true }));
+  const result = operator.unfreeze({ ...request, confirm: preview?.count ?? 0 });
+  await asked(world, [], 0, result);
+  const isRefused = await result.then(({ ok }) => !ok).catch(() => false);
+  if (!isRefused) return;
+  const stored = await world.store.current.freezes(world.time.now());
+  if (stored.some(({ id }) => id === freeze.id)) freeze.endedAtMs = Number.POSITIVE_INFINITY;
 }
 
 async function onCompute(

@@ -173,7 +173,7 @@ function checkDone(
     world.reach('due write checked');
     checkField(world, compute, { field, want, files });
     // What is frozen at its boundary is due later.
-    if (!valuesAt(boundaryMs).frozen.includes(field))
+    if (field === 'size' && !valuesAt(boundaryMs).frozen.includes(field))
       checkOnTime(world, compute, boundaryMs, edgesOf(files, projectName));
     checkNoted(world, computeId, { field, want, record });
     if (holdsNow(world, computeId).length === 0) checkSetBy(world, compute, { field, found, record, files });

@@ -57,7 +57,7 @@ function isLive({ life, parts }: SimDaemon): boolean {
 
 /** True if somebody asked that files are read at once: then they count as they are read, also later ones. */
 function wasReread({ people }: World, atMs: number): boolean {
-  return people.reloads.some(({ endedAtMs }) => endedAtMs > atMs);
+  return people.reloads.some(({ endedAtMs }) => endedAtMs >= atMs);
 }
 
 /** Called when the group has another set: files that may not be finished don't count yet. */

@@ -7,6 +7,7 @@ import {
   bookOf,
   changesOf,
   computeNow,
+  createdAtMs,
   type Effect,
   filesOfGroup,
   freezesNow,
@@ -140,7 +141,7 @@ function checkRenamed(world: World, { projectId, computeId, record, who }: Write
   const isNews = rename?.to.startsWith('web-') && !rename.from.startsWith('web-');
   if (!rename || !isNews || !isOfTeam(record) || !isQuietSince(world, computeId, rename.atMs)) return;
   // One that was made just before may have been seen under its new name only.
-  if ((computeNow(world, computeId)?.createdAtMs ?? 0) > rename.atMs - 2 * SEEN_MS) return;
+  if (createdAtMs(world, computeId) > rename.atMs - 2 * SEEN_MS) return;
   const nowMs = world.time.now();
   const hadBoundary = edgesOf(files, rename.to).some((ms) => ms > rename.atMs - SEEN_MS && ms < nowMs + 5 * SECOND_MS);
   world.reach('rename checked');
@@ -156,8 +157,7 @@ function checkValues(world: World, { projectId, computeId, record, order, who }:
     world.reach('values not checked: somebody got no answer');
     return;
   }
-  const ageMs = world.time.now() - (computeNow(world, computeId)?.createdAtMs ?? 0);
-  if (ageMs < YOUNG_MS) {
+  if (world.time.now() - createdAtMs(world, computeId) < YOUNG_MS) {
     world.reach('values not checked: the compute is young');
     return;
   }
