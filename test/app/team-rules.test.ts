@@ -227,6 +227,23 @@ describe('a team whose files are broken', () => {
     expect(policyProblems(deps)).toEqual([expect.stringContaining('"a-*" reaches beyond the projects a-1')]);
     expect(sizes()).toEqual({ a: undefined, b: 2, c: 2, d: 2, e: 2, f: 2 });
   });
+
+  it('is held to a smaller scope also where the store is away when that is read', async () => {
+    const { deps, write, reload, sizes } = await aDaemon();
+    await startWithRules(deps);
+    await reload();
+    const { raiseGeneration } = deps.store;
+    const away = () => Promise.reject(new Error('the store is away'));
+    Object.assign(deps.store, { raiseGeneration: away });
+    await write('ebb.yaml', SETTINGS.replace('["a-*"]', '["a-1"]'));
+    await expect(reload()).rejects.toThrow('the store is away');
+    await expect(takeDelayed(deps, signal)).rejects.toThrow('the store is away');
+    expect(sizes()).toMatchObject({ a: 2 });
+    Object.assign(deps.store, { raiseGeneration });
+    await takeDelayed(deps, signal);
+    expect(sizes()).toMatchObject({ a: undefined, b: 2 });
+    expect(policyProblems(deps)).toEqual([expect.stringContaining('"a-*" reaches beyond the projects a-1')]);
+  });
 });
 
 describe('files that are changed in place', () => {
