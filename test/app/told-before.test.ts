@@ -25,6 +25,12 @@ interface Given extends Partial<ToldBeforeDeps> {
   why?: string;
 }
 
+/** Outages of a daemon: the control API's current one, and one that has ended. */
+function outagesOf({ away, ended = [] }: { away?: string; ended?: [string, { message: string; atMs: number }][] }) {
+  const current = new Map(away === undefined ? [] : [['control API', away]]);
+  return { current: () => current, ended: () => new Map(ended) } as unknown as Outages;
+}
+
 async function untold({
   nowMs = EIGHT + 6 * MINUTE_MS,
   record = aRecord(),
@@ -49,7 +55,7 @@ async function untold({
   const deps = {
     ...{ rules, store, clock: { now: () => nowMs }, startedAtMs: 0 },
     ...{ api: { accountStatus: () => [] }, fleet: { latestEvaluation: () => undefined } },
-    ...{ slots: { limitBetween: () => 'free' }, outages: { ended: () => new Map() }, ...more },
+    ...{ slots: { limitBetween: () => 'free' }, outages: outagesOf({}), ...more },
   };
   return untoldOf(deps as unknown as ToldBeforeDeps, { compute, record }, action, { cause, whyOf: () => why });
 }
@@ -103,11 +109,13 @@ it('to a daemon that asked for no slot at that time, it is not late if others we
 it('what a limit has spread is late nevertheless if it had failed, or if something was away', async () => {
   const slots = { limitBetween: () => 'reached' as const };
   const failure = { count: 1, desired: {}, message: '503: busy', lastAtMs: EIGHT + MINUTE_MS };
-  const outages = { ended: () => new Map([['Redis', { message: 'gone', atMs: EIGHT + MINUTE_MS }]]) };
+  const outages = outagesOf({ ended: [['Redis', { message: 'gone', atMs: EIGHT + MINUTE_MS }]] });
   const why = async (given: Parameters<typeof untold>[0]) => (await untold({ slots, ...given })).late?.why;
   expect(await untold({ slots, startedAtMs: EIGHT + MINUTE_MS })).toEqual({});
   expect(await why({ record: aRecord({ failures: { size: failure } }) })).toBe('it had failed: 503: busy');
-  expect(await why({ outages: outages as unknown as Outages })).toMatch(/^Redis was not available until/);
+  expect(await why({ outages })).toMatch(/^Redis was not available until/);
+  // This daemon has had no answer yet: another one has read the project.
+  expect(await why({ outages: outagesOf({ away: '503' }) })).toBe('control API was not available: 503');
 });
 
 it('it says how many of the owner were not changed by then, where that is known', async () => {
@@ -123,6 +131,18 @@ it('it says how many of the owner were not changed by then, where that is known'
   expect(await left({ 'ep-1': waits, 'ep-2': restarted })).toBe(1);
   expect(await left({ 'ep-1': waits, 'ep-2': changed })).toBe(1);
   expect(await left({ 'ep-1': waits })).toBeUndefined();
+  // A limit holds the size back, so the timeout was changed alone.
+  const timeout = evaluated(aRecord({ lastChanges: { suspend_timeout: { answeredAtMs: EIGHT + 1_000 } } as never }));
+  expect(await left({ 'ep-1': waits, 'ep-2': timeout })).toBe(2);
+});
+
+it('restarts between the beginning of its slot and the announced instant are those of an earlier boundary', async () => {
+  const announcedAtMs = EIGHT + 12 * MINUTE_MS;
+  const told = { instants: { 'ep-1': announcedAtMs, 'ep-2': announcedAtMs }, toMs: announcedAtMs };
+  const record = aRecord({ lastDisruption: { atMs: EIGHT + 6 * MINUTE_MS, lowered: false } });
+  const fleet = { latestEvaluation: () => ({ compute, record }) } as unknown as ToldBeforeDeps['fleet'];
+  const given = { nowMs: announcedAtMs + 3 * MINUTE_MS, told, record, fleet };
+  expect(await untold(given)).toEqual({ late: { owner: 'team-web', announcedAtMs, restarts: 2, left: 2 } });
 });
 
 it('hours later only the boundary itself is what was announced', async () => {
@@ -133,8 +153,7 @@ it('hours later only the boundary itself is what was announced', async () => {
 });
 
 it('it says what was in the way since the announced instant, as far as it is known', async () => {
-  const ended = (atMs: number) =>
-    ({ ended: () => new Map([['control API', { message: '503', atMs }]]) }) as unknown as Outages;
+  const ended = (atMs: number) => outagesOf({ ended: [['control API', { message: '503', atMs }]] });
   const failure = { count: 1, desired: {}, message: '500: no', lastAtMs: EIGHT + MINUTE_MS };
   const why = async (given: Parameters<typeof untold>[0]) => (await untold(given)).late?.why;
   expect(await why({ startedAtMs: EIGHT + 5 * MINUTE_MS })).toBe('the daemon was started at 2026-03-02T08:05:00Z');

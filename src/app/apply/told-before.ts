@@ -12,7 +12,7 @@ import type { Store } from '../../ports/store.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { type Announced, announcementOf } from '../notifications/sent-digests.ts';
 import type { Slots } from '../operations/restart-slots.ts';
-import type { OutageDeps } from '../telemetry/outages.ts';
+import { CONTROL_API, type OutageDeps } from '../telemetry/outages.ts';
 import type { AuditDeps } from './audit.ts';
 
 /** A restart is told again if it comes later than this after the instant that was announced, in milliseconds. */
@@ -27,6 +27,9 @@ export interface ToldBeforeDeps extends AuditDeps, OutageDeps {
   /** When this daemon started, milliseconds since the epoch; absent for a command. */
   startedAtMs?: number;
 }
+
+/** What was announced with a restart, and for when. */
+type Begun = Announced & { atMs: number };
 
 type Subject = Pick<EvaluatedCompute, 'compute' | 'record'>;
 
@@ -73,20 +76,21 @@ function lateOf(
   const trouble = deps.caller ? undefined : troubleSince(deps, record, atMs);
   if (trouble === undefined && isSpread(deps, { ...announced, atMs }, { compute, policy })) return {};
   const why = deps.caller ? 'a person has applied it' : (trouble ?? startOrRate(deps, compute, atMs));
-  const counts = { restarts: ownIds.length, ...leftOf(deps, announced) };
+  const counts = { restarts: ownIds.length, ...leftOf(deps, { ...announced, atMs }) };
   return { late: { owner, announcedAtMs: atMs, ...counts, ...(why !== undefined && { why }) } };
 }
 
-/** How many of the owner's computes were not changed since the announced slot; empty where this daemon does not know all of them. */
-function leftOf({ fleet }: Pick<ToldBeforeDeps, 'fleet'>, { ownIds, slotMs }: Announced): Pick<LateChange, 'left'> {
+/**
+ * At most how many of the owner's computes are not restarted yet; empty where this daemon does not know all of them. A slot may have begun
+ * before an earlier change, so only the announced instant counts.
+ */
+function leftOf({ fleet }: Pick<ToldBeforeDeps, 'fleet'>, { ownIds, atMs }: Begun): Pick<LateChange, 'left'> {
   const known = ownIds.flatMap((computeId) => fleet.latestEvaluation(computeId)?.record ?? []);
   if (known.length < ownIds.length) return {};
-  const changedMs = ({ lastDisruption, lastChanges }: (typeof known)[number]) =>
-    Math.max(
-      lastDisruption?.atMs ?? 0,
-      ...Object.values(lastChanges ?? {}).map(({ answeredAtMs = 0 }) => answeredAtMs),
-    );
-  return { left: known.filter((record) => changedMs(record) < slotMs).length };
+  // While the size waits for a limit, the timeout is changed alone, which restarts nothing.
+  const changedMs = ({ lastDisruption, lastChanges }: ComputeRecord) =>
+    Math.max(lastDisruption?.atMs ?? 0, lastChanges?.size?.answeredAtMs ?? 0);
+  return { left: known.filter((record) => changedMs(record) < atMs).length };
 }
 
 /**
@@ -95,7 +99,7 @@ function leftOf({ fleet }: Pick<ToldBeforeDeps, 'fleet'>, { ownIds, slotMs }: An
  */
 function isSpread(
   { caller, fleet, slots }: ToldBeforeDeps,
-  { slotMs, restartIds, atMs }: Announced & { atMs: number },
+  { slotMs, restartIds, atMs }: Begun,
   { compute, policy }: { compute: Compute; policy: string },
 ): boolean {
   const inTimeMs = atMs + LATE_MS;
@@ -108,7 +112,10 @@ function isSpread(
   });
 }
 
-/** Returns what is known to have failed or been away since an instant, milliseconds since the epoch. */
+/**
+ * Returns what is known to have failed or been away since an instant, milliseconds since the epoch. An outage goes on until this daemon
+ * itself gets an answer, which may be the one to the write.
+ */
 function troubleSince(
   { outages }: ToldBeforeDeps,
   { failures = {} }: ComputeRecord,
@@ -116,6 +123,8 @@ function troubleSince(
 ): string | undefined {
   const [failed] = Object.values(failures).filter(({ lastAtMs }) => lastAtMs >= sinceMs);
   if (failed) return `it had failed: ${failed.message}`;
+  const away = outages.current().get(CONTROL_API);
+  if (away !== undefined) return `${CONTROL_API} was not available: ${away}`;
   const [outage] = [...outages.ended()].filter(([, { atMs }]) => atMs > sinceMs);
   return outage && `${outage[0]} was not available until ${isoInstant(outage[1].atMs)}: ${outage[1].message}`;
 }

@@ -25,7 +25,8 @@ export interface Outages {
   computesUnreadable(projectId: string, computes: readonly UnreadableCompute[]): void;
 }
 
-const CONTROL_API = 'control API';
+/** The name under which the control API counts as a dependency. */
+export const CONTROL_API = 'control API';
 
 export function createOutages({ log, metrics }: Telemetry, clock: Pick<Clock, 'now'>): Outages {
   const down = new Map<string, string>();
