@@ -184,11 +184,30 @@ describe('receivers get once', () => {
     next.later(299_000);
     expect(await next.told()).toMatchObject([away]);
     next.later(1_000);
-    const since = '2026-03-04T12:05:00Z; it was not since 2026-03-04T12:00:00Z';
-    const back = { kind: 'outage', text: `control API is available again since ${since}` };
+    // That one has not seen the end.
+    const back = { kind: 'outage', text: 'control API is available again; it was not since 2026-03-04T12:00:00Z' };
     expect(await next.told()).toMatchObject([away, back]);
     next.later(60_000);
     expect(await next.told()).toHaveLength(2);
+  });
+
+  it('since when it is available again of a daemon that has seen it, though it did not lead then', async () => {
+    const leader = aLeader();
+    const next = aLeader(RECEIVERS, leader.store);
+    next.is.leader = false;
+    for (const daemon of [leader, next]) {
+      daemon.is.outages = new Map([['control API', '503']]);
+      await daemon.told();
+      daemon.later(300_000);
+      await daemon.told();
+    }
+    next.is.outages = new Map();
+    next.later(60_000);
+    await next.told();
+    next.is.leader = true;
+    next.later(300_000);
+    const since = '2026-03-04T12:06:00Z; it was not since 2026-03-04T12:00:00Z';
+    expect(await next.told()).toMatchObject([{}, { text: `control API is available again since ${since}` }]);
   });
 
   it('of no outage that was over within minutes', async () => {

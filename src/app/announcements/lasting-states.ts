@@ -15,7 +15,7 @@ export interface LastingState {
   foundAtMs: number;
   /** What it is, as it was found. */
   text: string;
-  /** Since when it is not the case, and when that was found. */
+  /** Since when it is not the case, absent if the daemon that tells it has not seen the end; and when that was found. */
   overSinceMs?: number;
   endedAtMs?: number;
 }
@@ -52,16 +52,16 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
   const { store, clock } = deps;
   const { collection, version, settledMs, present, isGone = () => false, notificationOf } = options;
   const documents = sharedDocuments<readonly LastingState[]>(collection, version);
-  /** What is seen by name, undefined if it is not the case, and since when. */
-  const seen = new Map<string, { text: string | undefined; sinceMs: number }>();
+  /** What is seen by name, undefined if it is not the case, and since when; `ended` if this daemon has seen the end itself. */
+  const seen = new Map<string, { text: string | undefined; sinceMs: number; ended?: boolean }>();
 
   function stateNow(name: string, last: LastingState | undefined): LastingState | undefined {
     const nowMs = clock.now();
-    const { text, sinceMs } = seen.get(name) ?? { text: undefined, sinceMs: nowMs };
+    const { text, sinceMs, ended } = seen.get(name) ?? { text: undefined, sinceMs: nowMs };
     const isOpen = last !== undefined && last.endedAtMs === undefined;
     if (nowMs - sinceMs < settledMs || isOpen === (text !== undefined)) return last;
     if (text !== undefined) return { name, sinceMs, foundAtMs: nowMs, text };
-    return last && { ...last, overSinceMs: sinceMs, endedAtMs: nowMs };
+    return last && { ...last, ...(ended && { overSinceMs: sinceMs }), endedAtMs: nowMs };
   }
 
   return {
@@ -70,7 +70,8 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
       for (const name of new Set([...seen.keys(), ...now.keys()])) {
         const [text, before] = [now.get(name), seen.get(name)];
         const isSame = before !== undefined && (before.text === undefined) === (text === undefined);
-        seen.set(name, { text, sinceMs: isSame ? before.sinceMs : clock.now() });
+        if (isSame) seen.set(name, { ...before, text });
+        else seen.set(name, { text, sinceMs: clock.now(), ended: text === undefined });
       }
     },
     async read() {
