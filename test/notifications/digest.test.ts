@@ -3,19 +3,26 @@ import { digestOf, digestWeek } from '../../src/domain/notifications/digest.ts';
 import { isoInstant } from '../../src/domain/time/units.ts';
 import { at } from '../support/builders.ts';
 
+const weekAt = (now: string) => {
+  const week = digestWeek(at(now));
+  return week && [isoInstant(week.fromMs), isoInstant(week.toMs)];
+};
+
 describe('the week of a digest', () => {
   it.each([
-    ['2026-11-30T07:59:59Z', '2026-11-16T00:00:00Z', '2026-11-23T00:00:00Z'],
     ['2026-11-30T08:00:00Z', '2026-11-23T00:00:00Z', '2026-11-30T00:00:00Z'],
-    ['2026-12-07T07:59:59Z', '2026-11-23T00:00:00Z', '2026-11-30T00:00:00Z'],
+    ['2026-12-02T08:00:00Z', '2026-11-23T00:00:00Z', '2026-11-30T00:00:00Z'],
   ])('at %s is that from %s to %s', (now, from, to) => {
-    const { fromMs, toMs } = digestWeek(at(now));
-    expect([isoInstant(fromMs), isoInstant(toMs)]).toEqual([from, to]);
+    expect(weekAt(now)).toEqual([from, to]);
+  });
+
+  it.each(['2026-11-30T07:59:59Z', '2026-12-02T08:00:01Z', '2026-12-04T18:43:16Z'])('is over at %s', (now) => {
+    expect(weekAt(now)).toBeUndefined();
   });
 });
 
 describe('a digest', () => {
-  const week = digestWeek(at('2026-11-30T08:00:00Z'));
+  const week = { fromMs: at('2026-11-23T00:00:00Z'), toMs: at('2026-11-30T00:00:00Z') };
 
   it('tells what changed, what it cost, and what enforcing would have saved', () => {
     const known = {

@@ -413,6 +413,17 @@ describe('the digest of a week', () => {
     await next.rounds.close();
   });
 
+  it('comes no more two days later: a daemon that was first started then, or whose store has lost its data, sends none', async () => {
+    const rounds = startRounds(undefined, rules);
+    const { store, world } = rounds;
+    await store.appendHistory([{ ...entry, computeId: 'ep-a', atMs: START_MS, reasons: [changed] }]);
+    passTo(world, monday + 2 * DAY_MS + 8 * HOUR_MS + 1);
+    await firstRound(rounds);
+    expect(rounds.failures).toEqual([]);
+    expect(await store.outbox({ receiver: 'ops', state: 'waiting', limit: 9 })).toEqual([]);
+    await rounds.rounds.close();
+  });
+
   it('waits after a first start until all projects are read, an hour at most, and then says what is missing', async () => {
     const ofBranches = currentRules();
     const costs = { ...NO_COSTS, owners: [['*/*', 'team-web']] as const };

@@ -47,7 +47,7 @@ export function createWeeklyDigest({
   return async (spendingNow) => {
     const { notify, costs } = rules.current;
     const week = digestWeek(clock.now());
-    if (week.toMs <= doneMs || notify.receivers.length === 0) return;
+    if (!week || week.toMs <= doneMs || notify.receivers.length === 0) return;
     const spending = spendingNow();
     startedMs ??= clock.now();
     const unread = unreadProjects(spending.months);

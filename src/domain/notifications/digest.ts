@@ -2,11 +2,14 @@ import { DateTime } from 'luxon';
 import { formatUsd } from '../compute/cost.ts';
 import type { Range } from '../estimate.ts';
 import type { Span } from '../time/span.ts';
-import { isoInstant } from '../time/units.ts';
+import { DAY_MS, HOUR_MS, isoInstant } from '../time/units.ts';
 import type { Notification } from './notification.ts';
 
-/** Digests are sent on Monday at this hour (UTC), when the usage of the week has arrived. */
-const SENT_AFTER_HOURS = 8;
+/** Digests are sent this long after the end of the week (Monday 00:00 UTC), when its usage has arrived, in milliseconds. */
+const SENT_AFTER_MS = 8 * HOUR_MS;
+
+/** Later than this after they were due they are no news, in milliseconds: a store that has lost its data does not know what was sent. */
+const NEWS_MS = 2 * DAY_MS;
 
 /** The facts about an owner's week. */
 export interface WeekOfOwner {
@@ -31,10 +34,12 @@ export interface WeekOfOwner {
   wouldHaveSaved?: Range;
 }
 
-/** The last week (from Monday 00:00 UTC) whose digest is due. */
-export function digestWeek(nowMs: number): Span {
-  const monday = DateTime.fromMillis(nowMs, { zone: 'utc' }).minus({ hours: SENT_AFTER_HOURS }).startOf('week');
-  return { fromMs: monday.minus({ weeks: 1 }).toMillis(), toMs: monday.toMillis() };
+/** The week (from Monday 00:00 UTC) whose digest is due; undefined if that of the last one is no news any more. */
+export function digestWeek(nowMs: number): Span | undefined {
+  const monday = DateTime.fromMillis(nowMs - SENT_AFTER_MS, { zone: 'utc' }).startOf('week');
+  const toMs = monday.toMillis();
+  if (nowMs > toMs + SENT_AFTER_MS + NEWS_MS) return undefined;
+  return { fromMs: monday.minus({ weeks: 1 }).toMillis(), toMs };
 }
 
 export function digestOf({ owner, ...week }: WeekOfOwner, { fromMs, toMs }: Span): Notification {
