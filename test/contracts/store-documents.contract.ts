@@ -8,7 +8,14 @@ const { state: STATE } = advanceBudget(
   undefined,
   { policy: 'budget', account: 'default', terms: aBudget() },
   {
-    ...{ nowMs: 0, month: { fromMs: 0, toMs: 1, untilMs: 0 }, spent: 120, unknownHours: 0, knownUntilMs: 0 },
+    ...{
+      nowMs: 0,
+      month: { fromMs: 0, toMs: 1, untilMs: 0 },
+      spent: 120,
+      unknownHours: 0,
+      unknown: 0,
+      knownUntilMs: 0,
+    },
     days: new Map(),
   },
 );

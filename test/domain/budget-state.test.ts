@@ -21,7 +21,7 @@ function factsAt(nowMs: number, perDay: number, fields: Partial<BudgetFacts> = {
   const days = new Map(Array.from({ length: 56 }, (_, ago) => [todayMs - (ago + 1) * DAY_MS, perDay]));
   const month = { fromMs: FROM, toMs: TO, untilMs };
   const spent = ((untilMs - FROM) / DAY_MS) * perDay;
-  return { nowMs, month, spent, unknownHours: 0, knownUntilMs: untilMs, days, ...fields };
+  return { nowMs, month, spent, unknownHours: 0, unknown: 0, knownUntilMs: untilMs, days, ...fields };
 }
 
 const advance = (before: BudgetState | undefined, facts: BudgetFacts, terms: BudgetTerms = aBudget()) =>
@@ -87,13 +87,13 @@ describe('steps by what is projected', () => {
       { knownUntilMs: day(11) - 13 * HOUR_MS },
       { days: new Map() },
       { spent: undefined },
-      { unknownHours: 1 },
+      { unknownHours: 1, unknown: 0.02 },
     ] satisfies Partial<BudgetFacts>[]) {
       expect(active(advance(begun, factsAt(day(11), 0.5, fields)).state, day(11))).toEqual(['0.9 projected']);
     }
     expect(told(advance(undefined, factsAt(day(10), 4, { knownUntilMs: day(9) })))).toEqual([]);
     // The unknown half of the days would be enough, if it were like the other.
-    const half = factsAt(day(10), 3.2, { spent: 0, unknownHours: 9 * 24 });
+    const half = factsAt(day(10), 3.2, { spent: 0, unknownHours: 9 * 24, unknown: 9 * 3.2 });
     expect(told(advance(undefined, half))).toEqual([]);
     // Once the data come, the day is decided after all.
     const late = advance(undefined, factsAt(day(10, '06:00'), 4, { knownUntilMs: day(9) }));

@@ -209,7 +209,7 @@ function monthFrom(
     truth: sum(used.slice(first, first + monthDays)),
     projectedOn(day) {
       const { known, ...of } = seenOn(day);
-      const shown = shownProjection(projectMonth(known, { ...of, unknownHours: 0 }));
+      const shown = shownProjection(projectMonth(known, { ...of, unknown: 0 }));
       return typeof shown === 'object' ? shown : undefined;
     },
     before: sum(used.slice(shift, first)),

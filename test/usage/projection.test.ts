@@ -29,7 +29,7 @@ function spentIn(used: (dayMs: number) => number): number {
 describe('the projection of a month', () => {
   it('adds the mean of each weekday that is left to what is known', () => {
     const spent = spentIn(usual);
-    const projected = projectMonth(days(28, usual), { month: MONTH, spent, unknownHours: 0 });
+    const projected = projectMonth(days(28, usual), { month: MONTH, spent, unknown: 0 });
     let whole = 0;
     for (let day = 0; day < 30; day += 1) whole += usual(FROM_MS + day * DAY_MS);
     expect(projected?.mid).toBeCloseTo(whole, 2);
@@ -43,7 +43,7 @@ describe('the projection of a month', () => {
     const random = seededRandom(7);
     for (let run = 0; run < 20; run += 1) {
       const used = days(7, (dayMs) => usual(dayMs) * (0.8 + 0.4 * random()));
-      const { low, high } = projectMonth(used, { month: MONTH, spent: 120, unknownHours: 0 }) ?? { low: 0, high: 0 };
+      const { low, high } = projectMonth(used, { month: MONTH, spent: 120, unknown: 0 }) ?? { low: 0, high: 0 };
       const left = (low + high) / 2 - 120;
       expect((high - low) / left).toBeGreaterThan(0.05);
       expect((high - low) / left).toBeLessThan(2);
@@ -55,7 +55,7 @@ describe('the projection of a month', () => {
     const erratic = new Map(
       [400, 0, 0, 3, 0, 900, 1, 0, 2, 1500].map((value, ago) => [FROM_MS - (ago + 1) * DAY_MS, value]),
     );
-    const projected = projectMonth(erratic, { month: early, spent: 0, unknownHours: 0 });
+    const projected = projectMonth(erratic, { month: early, spent: 0, unknown: 0 });
     expect((projected?.high ?? 0) / (projected?.low ?? 1)).toBeGreaterThan(4);
     expect(shownProjection(projected)).toBe('too_wide');
     expect(shownProjection(undefined)).toBe('too_few_days');
@@ -63,21 +63,28 @@ describe('the projection of a month', () => {
     expect(shownProjection(near)).toBe(near);
   });
 
-  it('counts unknown hours of the month at the mean, and is never below what is known', () => {
-    const known = days(28, usual);
-    const without = projectMonth(known, { month: MONTH, spent: 100, unknownHours: 0 });
-    const withUnknown = projectMonth(known, { month: MONTH, spent: 100, unknownHours: 48 });
-    expect((withUnknown?.mid ?? 0) - (without?.mid ?? 0)).toBeCloseTo((2 * (20 * 10 + 8 * 2)) / 28, 6);
+  it('counts what unknown hours may have used, from nothing to twice that, and is never below what is known', () => {
+    const projected = (unknown: number) => {
+      const found = projectMonth(days(28, usual), { month: MONTH, spent: 100, unknown });
+      if (!found) throw new Error('not projected');
+      return found;
+    };
+    const [without, withUnknown] = [projected(0), projected(30)];
+    expect(withUnknown.mid - without.mid).toBeCloseTo(30, 6);
+    expect([withUnknown.low, withUnknown.high - 60]).toEqual([
+      expect.closeTo(without.low, 2),
+      expect.closeTo(without.high, 2),
+    ]);
     const random = seededRandom(1);
     const noisy = projectMonth(
       days(28, () => (random() < 0.1 ? 50 : 0)),
-      { month: MONTH, spent: 500, unknownHours: 0 },
+      { month: MONTH, spent: 500, unknown: 0 },
     );
     expect(noisy?.low).toBeGreaterThanOrEqual(500);
   });
 
   it('is unknown with less than a week of known days', () => {
-    expect(projectMonth(days(6, usual), { month: MONTH, spent: 1, unknownHours: 0 })).toBeUndefined();
+    expect(projectMonth(days(6, usual), { month: MONTH, spent: 1, unknown: 0 })).toBeUndefined();
   });
 
   /** `npm run bench -- projection` has each kind, day and history by itself, and says which of them are within 75 to 85 %. */

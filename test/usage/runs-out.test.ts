@@ -36,7 +36,7 @@ describe('when what a plan includes is used', () => {
         Array.from({ length: 56 }, (_, ago) => [month.untilMs - (ago + 1) * DAY_MS, ago < calmDays ? calm : busy]),
       );
       const spent = [...known].reduce((total, [dayMs, used]) => total + (dayMs >= FROM_MS ? used : 0), 0);
-      const { low, mid, high } = projectMonth(known, { month, spent, unknownHours: 0 }) ?? { low: 0, mid: 0, high: 0 };
+      const { low, mid, high } = projectMonth(known, { month, spent, unknown: 0 }) ?? { low: 0, mid: 0, high: 0 };
       expect([low <= mid, mid <= high, spent < mid]).toEqual([true, true, true]);
       for (const part of [0.1, 0.3, 0.6, 0.9, 0.99]) {
         const range = runsOut(known, { month, spent, limit: spent + part * (mid - spent) });

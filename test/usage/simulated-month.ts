@@ -39,7 +39,7 @@ export function simulateMonth(of: { units: readonly [number, number]; weeks: num
       const known = new Map(days.slice(0, today).map((value, index) => [dayMs(index), value]));
       const month = { fromMs: FROM_MS, toMs: FROM_MS + MONTH_DAYS * DAY_MS, untilMs: dayMs(today) + 4 * HOUR_MS };
       const spent = sum(before, today) + (4 / 24) * (days[today] ?? 0);
-      const projected = projectMonth(known, { month, spent, unknownHours: 0 });
+      const projected = projectMonth(known, { month, spent, unknown: 0 });
       if (!projected) throw new Error('nothing is projected');
       return projected;
     },

@@ -118,7 +118,7 @@ function projectReport(
   const computes = past.map(({ readHistory, ...rest }) => ({ ...rest, history: readHistory() }));
   const days = dailyUse(computes, { ...month, cuHours: period.cuHours });
   const spent = period.cuHours;
-  const projected = projectMonth(days, { month, spent, unknownHours: 0 });
+  const projected = projectMonth(days, { month, spent, unknown: 0 });
   const included = period.plan === 'free' ? FREE_CU_HOURS : undefined;
   const price = period.plan && period.plan !== 'free' ? prices[period.plan] : undefined;
   const out = included === undefined ? undefined : runsOut(days, { month, spent, limit: included });

@@ -1,6 +1,7 @@
 /** The leader decides the steps of budgets from stored usage, stores them for all daemons, and reports events. */
 
 import type { ComputeIdentity } from '../../domain/compute/compute.ts';
+import { groupBy } from '../../domain/grouping.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { BudgetPolicy } from '../../domain/policy/kinds/budget.ts';
 import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
@@ -16,11 +17,12 @@ import {
 } from '../../domain/spend/state.ts';
 import { stepText } from '../../domain/spend/terms.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
-import { type BillLine, dailyLines } from '../../domain/usage/bill.ts';
+import { type BillLine, billOf, dailyLines } from '../../domain/usage/bill.ts';
 import { billingMonth } from '../../domain/usage/month.ts';
 import { PAST_DAYS } from '../../domain/usage/projection.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
-import { unitName } from '../../domain/usage/usage.ts';
+import { expectedInUnknown } from '../../domain/usage/unknown.ts';
+import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { CostRules } from '../../ports/rules.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -219,12 +221,12 @@ async function factsOf(input: BudgetsInput, budget: BudgetPolicy, account: strin
     const month = billingMonth(nowMs, about.plans, nowMs);
     const bill = {
       series: (await kept.read(units)).map(seriesOf),
-      byProject: false,
-      lineOf: () => '',
+      byProject: true,
+      lineOf: ({ projectId }: UsageUnit) => projectId,
       priceAt: pricesOf(about, costs, account),
     };
     // The organizations of an account share one amount, and the billing month of the first one.
-    facts ??= { nowMs, month, spent: 0, unknownHours: 0, knownUntilMs: 0, days: new Map() };
+    facts ??= { nowMs, month, spent: 0, unknownHours: 0, unknown: 0, knownUntilMs: 0, days: new Map() };
     const amountOf = ({ cuSeconds, usd }: BillLine) => (budget.month.unit === 'usd' ? usd : cuSeconds / 3600);
     facts = addMonth(facts, bill, amountOf);
   }
@@ -235,27 +237,42 @@ type Bill = Omit<Parameters<typeof dailyLines>[0], 'fromMs' | 'toMs'>;
 
 function addMonth(facts: BudgetFacts, bill: Bill, amountOf: (line: BillLine) => number | undefined): BudgetFacts {
   const { month } = facts;
-  let { spent, unknownHours } = facts;
-  for (const { line } of dailyLines({ ...bill, fromMs: month.fromMs, toMs: month.untilMs })) {
-    const amount = amountOf(line);
-    spent = spent === undefined || amount === undefined ? undefined : spent + amount;
-    unknownHours += line.unknownHours;
-  }
+  const thisMonth = billOf({ ...bill, fromMs: month.fromMs, toMs: month.untilMs });
   const days = new Map(facts.days);
   const todayMs = month.untilMs - (month.untilMs % DAY_MS);
   const past = { fromMs: Math.max(todayMs - PAST_DAYS * DAY_MS, firstKnownMs(bill.series)), toMs: todayMs };
-  const unknown = new Set<number>();
-  for (const { dayMs, line } of dailyLines({ ...bill, ...past })) {
+  const pastLines = [...dailyLines({ ...bill, ...past })];
+  const unknownDays = new Set<number>();
+  for (const { dayMs, line } of pastLines) {
     const amount = amountOf(line);
-    if (amount === undefined || line.unknownHours > 0) unknown.add(dayMs);
+    if (amount === undefined || line.unknownHours > 0) unknownDays.add(dayMs);
     else days.set(dayMs, (days.get(dayMs) ?? 0) + amount);
   }
   // Days without use have no line. Days before the first use are unknown.
-  for (let dayMs = Math.min(...days.keys(), ...unknown); dayMs < past.toMs; dayMs += DAY_MS) {
+  for (let dayMs = Math.min(...days.keys(), ...unknownDays); dayMs < past.toMs; dayMs += DAY_MS) {
     days.set(dayMs, days.get(dayMs) ?? 0);
   }
-  for (const dayMs of unknown) days.delete(dayMs);
-  return { ...facts, spent, unknownHours, knownUntilMs: Math.max(facts.knownUntilMs, lastKnownMs(bill.series)), days };
+  for (const dayMs of unknownDays) days.delete(dayMs);
+  const pastOf = groupBy(
+    pastLines.map(({ line }) => line),
+    ({ name }) => name,
+  );
+  const unknown = thisMonth.lines.flatMap(({ name, unknownHours }) =>
+    expectedInUnknown(unknownHours, { ...past, lines: pastOf.get(name) ?? [] }),
+  );
+  return {
+    ...facts,
+    spent: plus(facts.spent, amountOf(thisMonth.total)),
+    unknownHours: facts.unknownHours + thisMonth.total.unknownHours,
+    unknown: unknown.map(amountOf).reduce(plus, facts.unknown),
+    knownUntilMs: Math.max(facts.knownUntilMs, lastKnownMs(bill.series)),
+    days,
+  };
+}
+
+/** Undefined if a part is. */
+function plus(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? undefined : one + other;
 }
 
 /** Names of the units that a budget counts: branches if it selects by them, else whole projects. */

@@ -4,6 +4,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import { groupBy } from '../../domain/grouping.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { NOT_READ } from '../../domain/policy/owners.ts';
+import { sum } from '../../domain/sum.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import { addLine, type BillLine, billOf, dailyLines } from '../../domain/usage/bill.ts';
 import { type BillingMonth, billingMonth, priceAt } from '../../domain/usage/month.ts';
@@ -11,12 +12,14 @@ import {
   ANOMALY_PAST_DAYS,
   anomalyOf,
   type NotProjected,
+  PAST_DAYS,
   type Projection,
   projectMonth,
   type SpendAnomaly,
   shownProjection,
 } from '../../domain/usage/projection.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
+import { expectedInUnknown } from '../../domain/usage/unknown.ts';
 import type { UsageSeries, UsageUnit } from '../../domain/usage/usage.ts';
 import type { CostRules } from '../../ports/rules.ts';
 import { type Counterfactual, counterfactualOf } from './counterfactual.ts';
@@ -82,6 +85,7 @@ export async function monthCosts(options: {
   const bill = { byProject: false, lineOf: ownerOf, priceAt: pricesOf(about, costs, account) };
   const lines: MonthCosts['lines'] = [];
   const past = new Map<string, Days>();
+  const unknown: Unknown = { days: new Map(), expected: new Map() };
   let knownUntilMs = 0;
   for (const units of projectsOf(await kept.units())) {
     const series = (await kept.read(units)).map(seriesOf);
@@ -89,16 +93,23 @@ export async function monthCosts(options: {
     for (const [projectId, own] of groupBy(series, (one) => one.projectId)) {
       const { lines: found } = billOf({ ...bill, series: own, fromMs: month.fromMs, toMs: month.untilMs });
       lines.push(...found.map((line) => ({ ...line, projectId })));
-      for (const { dayMs, line } of dailyLines({ ...bill, series: own, ...pastOf(own, month.untilMs) })) {
-        const days = past.get(line.name) ?? new Map();
-        past.set(line.name, days);
-        addLine(daysLine(days, dayMs), line);
-      }
+      const span = pastOf(own, month.untilMs);
+      const daily = [...dailyLines({ ...bill, series: own, ...span })];
+      for (const { dayMs, line } of daily) addLine(daysLine(ofName(past, line.name), dayMs), line);
+      addUnknown(unknown, sum(found.map(({ unknownHours }) => unknownHours)), { ...span, daily });
     }
   }
   const counterfactual =
     observed && (await counterfactualOf({ ...observed, kept, ownerOf, untilMs: month.untilMs, priceAt: bill.priceAt }));
-  const costsOf = { account, organization, month, knownUntilMs, lines, days: past, ...ownersIn(lines, past, month) };
+  const costsOf = {
+    account,
+    organization,
+    month,
+    knownUntilMs,
+    lines,
+    days: past,
+    ...ownersIn(lines, { past, unknown }, month),
+  };
   return { ...costsOf, ...(counterfactual && { counterfactual }) };
 }
 
@@ -128,13 +139,45 @@ export function addUnderName(sums: Map<string, BillLine>, line: BillLine): void 
   else sums.set(line.name, { ...line });
 }
 
+function noUse(): BillLine {
+  return { name: '', cuSeconds: 0, usd: 0, unknownHours: 0 };
+}
+
 /** By start of the day. */
 type Days = Map<number, BillLine>;
 
 function daysLine(days: Days, dayMs: number): BillLine {
-  const line = days.get(dayMs) ?? { name: '', cuSeconds: 0, usd: 0, unknownHours: 0 };
+  const line = days.get(dayMs) ?? noUse();
   days.set(dayMs, line);
   return line;
+}
+
+function ofName<K, V>(maps: Map<string, Map<K, V>>, name: string): Map<K, V> {
+  const map = maps.get(name) ?? new Map();
+  maps.set(name, map);
+  return map;
+}
+
+/** What is not known of the lines: a project's unknown hours may be those of any of its branches, whatever line has the hours. */
+interface Unknown {
+  /** The start of the past days with unknown hours, by line. */
+  days: Map<string, Map<number, true>>;
+  /** What unknown hours of the month are expected to have used, by line. */
+  expected: Map<string, BillLine>;
+}
+
+/** Adds a project's unknown hours: so many in this month, and those of its past days. */
+function addUnknown(
+  { days, expected }: Unknown,
+  hours: number,
+  { daily, ...span }: { fromMs: number; toMs: number; daily: readonly { dayMs: number; line: BillLine }[] },
+): void {
+  const names = new Set(daily.map(({ line }) => line.name));
+  const unknownDays = daily.filter(({ line }) => line.unknownHours > 0);
+  for (const name of names) for (const { dayMs } of unknownDays) ofName(days, name).set(dayMs, true);
+  const recent = { ...span, fromMs: Math.max(span.fromMs, span.toMs - PAST_DAYS * DAY_MS) };
+  const lines = daily.filter(({ dayMs }) => dayMs >= recent.fromMs).map(({ line }) => line);
+  for (const line of expectedInUnknown(hours, { ...recent, lines })) addUnderName(expected, line);
 }
 
 /** The past days on which the project existed. */
@@ -151,30 +194,36 @@ function pastOf(series: readonly UsageSeries[], untilMs: number): { fromMs: numb
 
 function ownersIn(
   lines: MonthCosts['lines'],
-  past: ReadonlyMap<string, Days>,
+  { past, unknown }: { past: ReadonlyMap<string, Days>; unknown: Unknown },
   month: BillingMonth,
 ): Pick<MonthCosts, 'owners' | 'total'> {
   const owners = new Map<string, BillLine>();
-  const total: BillLine = { name: '', cuSeconds: 0, usd: 0, unknownHours: 0 };
+  const total = noUse();
   for (const { projectId: _, ...line } of lines) {
     addLine(total, line);
     addUnderName(owners, line);
   }
   const all: Days = new Map();
   for (const days of past.values()) for (const [dayMs, line] of days) addLine(daysLine(all, dayMs), line);
+  const expectedInAll = noUse();
+  for (const line of unknown.expected.values()) addLine(expectedInAll, line);
   const yesterdayMs = month.untilMs - (month.untilMs % DAY_MS) - DAY_MS;
   const sorted = [...owners.values()].sort((a, b) => b.cuSeconds - a.cuSeconds);
   return {
-    total: projectedUsdOf(total, withQuietDays(all, all), month),
+    total: projectedUsdOf(total, { days: withQuietDays(all, all), expected: expectedInAll, month }),
     owners: sorted.map((line): OwnerCosts => {
       const own = past.get(line.name) ?? new Map();
       const days = withQuietDays(own, all);
-      const { cuSeconds: spent, unknownHours } = line;
-      const shown = shownProjection(projectMonth(knownDays(days, 'cuSeconds'), { month, spent, unknownHours }));
+      for (const dayMs of unknown.days.get(line.name)?.keys() ?? []) days.delete(dayMs);
+      const expected = unknown.expected.get(line.name) ?? noUse();
+      const projected = projectMonth(knownDays(days, 'cuSeconds'), {
+        ...{ month, spent: line.cuSeconds, unknown: expected.cuSeconds },
+      });
+      const shown = shownProjection(projected);
       const anomaly = anomalyOf(knownDays(own, 'cuSeconds'), { yesterdayMs, least: LEAST_ANOMALY_CU_SECONDS });
       return {
         ...line,
-        ...projectedUsdOf(line, days, month),
+        ...projectedUsdOf(line, { days, expected, month }),
         ...(typeof shown === 'object' && { projectedCuSeconds: shown }),
         // Of whoever happens not to be read yet nothing is usual.
         ...(anomaly && line.name !== NOT_READ && { anomaly }),
@@ -183,9 +232,12 @@ function ownersIn(
   };
 }
 
-function projectedUsdOf({ usd: spent, unknownHours }: BillLine, days: Days, month: BillingMonth): ProjectedUsd {
-  if (spent === undefined) return {};
-  const shown = shownProjection(projectMonth(knownDays(days, 'usd'), { month, spent, unknownHours }));
+function projectedUsdOf(
+  { usd: spent }: BillLine,
+  { days, expected, month }: { days: Days; expected: BillLine; month: BillingMonth },
+): ProjectedUsd {
+  if (spent === undefined || expected.usd === undefined) return {};
+  const shown = shownProjection(projectMonth(knownDays(days, 'usd'), { month, spent, unknown: expected.usd }));
   return typeof shown === 'object' ? { projectedUsd: shown } : { notProjected: shown };
 }
 

@@ -43,6 +43,8 @@ export interface BudgetFacts {
   /** The spending so far; undefined if a price is unknown. */
   spent: number | undefined;
   unknownHours: number;
+  /** What the unknown hours are expected to have used; undefined if a price is unknown. */
+  unknown: number | undefined;
   knownUntilMs: number;
   /** Complete days, including the weeks before the month. */
   days: KnownDays;
@@ -211,7 +213,7 @@ export function nextDecisionMs({ zone }: Pick<BudgetTerms, 'zone'>, monthFromMs:
 }
 
 interface Projections {
-  /** The projection with average usage in unknown hours. */
+  /** The projection with the usage that is expected in unknown hours. */
   expected: Projection;
   /** The projection without usage in unknown hours, so that missing data begin no step. */
   minimal: Projection;
@@ -219,15 +221,15 @@ interface Projections {
 
 /** Projects the month. Days on which a step limited computes are left out: their usage is not typical. */
 function projectionsOf(
-  { days, month, spent, unknownHours }: BudgetFacts,
+  { days, month, spent, unknown }: BudgetFacts,
   spans: readonly StepSpan[],
 ): Projections | undefined {
-  if (spent === undefined) return undefined;
+  if (spent === undefined || unknown === undefined) return undefined;
   const isUnlimited = (dayMs: number) =>
     spans.every(({ fromMs, untilMs }) => dayMs + DAY_MS <= fromMs || untilMs + STEP_END_SPREAD_MS <= dayMs);
   const unlimitedDays = new Map([...days].filter(([dayMs]) => isUnlimited(dayMs)));
-  const expected = projectMonth(unlimitedDays, { month, spent, unknownHours });
-  const minimal = unknownHours === 0 ? expected : projectMonth(unlimitedDays, { month, spent, unknownHours: 0 });
+  const expected = projectMonth(unlimitedDays, { month, spent, unknown });
+  const minimal = unknown === 0 ? expected : projectMonth(unlimitedDays, { month, spent, unknown: 0 });
   return expected && minimal && { expected, minimal };
 }
 

@@ -24,13 +24,16 @@ type ProjectedAt = (deviations: number) => number;
 
 interface ProjectedMonth {
   month: BillingMonth;
+  /** What known hours of the month used, in the unit of the days. */
   spent: number;
-  unknownHours: number;
+  /** What its unknown hours are expected to have used, in the unit of the days. */
+  unknown: number;
 }
 
 /**
- * Projects a month's total with an 80 % interval: the known days, plus a prediction of the others from the last eight weeks; see {@link
- * predictSum}. Undefined with less than a week of known days. Used for owners, totals and budgets alike.
+ * Projects a month's total with an 80 % interval: the known hours, what unknown ones are expected to have used, and a prediction of the rest
+ * from the last eight weeks; see {@link predictSum}. Since unknown hours may have used nothing, the ends count them with nothing and twice.
+ * Undefined with less than a week of known days. Used for owners, totals and budgets alike.
  */
 export function projectMonth(days: KnownDays, month: ProjectedMonth): Projection | undefined {
   const at = projectedAt(days, month);
@@ -38,7 +41,7 @@ export function projectMonth(days: KnownDays, month: ProjectedMonth): Projection
 }
 
 /** {@link projectMonth} for any quantile. 0 is the mean. */
-export function projectedAt(days: KnownDays, { month, spent, unknownHours }: ProjectedMonth): ProjectedAt | undefined {
+export function projectedAt(days: KnownDays, { month, spent, unknown }: ProjectedMonth): ProjectedAt | undefined {
   const { untilMs, toMs } = month;
   const todayMs = untilMs - (untilMs % DAY_MS);
   const past = [...days]
@@ -46,7 +49,6 @@ export function projectedAt(days: KnownDays, { month, spent, unknownHours }: Pro
     .sort(([a], [b]) => a - b)
     .map(([dayMs, value]) => ({ ...dayAt(dayMs), value }));
   if (past.length < MIN_DAYS) return undefined;
-  const known = spent + (unknownHours / 24) * meanOf(past.map(({ value }) => value));
   const ahead = Array.from({ length: Math.ceil((toMs - todayMs) / DAY_MS) }, (_, index) => {
     const dayMs = todayMs + index * DAY_MS;
     return { ...dayAt(dayMs), part: (Math.min(dayMs + DAY_MS, toMs) - Math.max(dayMs, untilMs)) / DAY_MS };
@@ -54,6 +56,7 @@ export function projectedAt(days: KnownDays, { month, spent, unknownHours }: Pro
   const rest = predictSum(past, ahead);
   const mean = Math.max(0, rest.mean);
   return (deviations) => {
+    const known = spent + unknown * Math.max(0, 1 + deviations / NORMAL_QUANTILE_90);
     if (deviations === 0 || mean === 0) return Math.max(spent, known + mean);
     const off = rest.quantile(normal(deviations)) / mean - 1;
     const least = MIN_MARGIN * (deviations / NORMAL_QUANTILE_90);

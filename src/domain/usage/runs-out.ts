@@ -35,7 +35,7 @@ export function runsOut(
   const { untilMs, toMs } = month;
   const ends = dayEnds(untilMs, toMs);
   const until = memoised((day) =>
-    projectedAt(days, { month: { ...month, toMs: ends[day] ?? toMs }, spent, unknownHours: 0 }),
+    projectedAt(days, { month: { ...month, toMs: ends[day] ?? toMs }, spent, unknown: 0 }),
   );
   const whole = until(ends.length - 1);
   if (!whole || whole(SURELY) < limit) return undefined;

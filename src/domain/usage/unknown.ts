@@ -1,0 +1,26 @@
+/** What projects are expected to have used in hours without known usage. */
+import { sum } from '../sum.ts';
+import type { Span } from '../time/span.ts';
+import { HOUR_MS } from '../time/units.ts';
+import type { BillLine } from './bill.ts';
+
+/** What a project used in a span that ends today, by day and line. */
+export interface PastOfProject extends Span {
+  lines: readonly BillLine[];
+}
+
+/**
+ * What a project is expected to have used in so many unknown hours: as much an hour as in its known ones, by line; lines may repeat. By
+ * project, since unknown hours are those of projects, and often of the few that are always awake. Empty without known hours.
+ */
+export function expectedInUnknown(unknownHours: number, { fromMs, toMs, lines }: PastOfProject): BillLine[] {
+  const knownHours = (toMs - fromMs) / HOUR_MS - sum(lines.map((line) => line.unknownHours));
+  if (unknownHours === 0 || !(knownHours > 0)) return [];
+  const times = unknownHours / knownHours;
+  return lines.map(({ name, cuSeconds, usd }) => ({
+    name,
+    cuSeconds: cuSeconds * times,
+    usd: usd === undefined ? undefined : usd * times,
+    unknownHours: 0,
+  }));
+}
