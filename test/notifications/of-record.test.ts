@@ -121,4 +121,23 @@ describe('what people are told when a record changes', () => {
     expect(degraded[0]?.text).toContain('500: out of luck');
     expect(told(three, { ...three, lastDecidedAtMs: 9 })).toEqual([]);
   });
+
+  it.each([
+    [{ suspendTimeoutSeconds: 60 }, "the timeout of ep-1 can't be set to 1m"],
+    [{ minCu: 1, maxCu: 2 }, "the size of ep-1 can't be set to 1-2 CU"],
+    [{ minCu: 1, maxCu: 2, suspendTimeoutSeconds: 60 }, "the size and timeout of ep-1 can't be set to 1-2 CU and 1m"],
+    [{}, "ep-1 can't be restarted"],
+  ])('names what keeps failing: %o', (desired, what) => {
+    const failure = { desired, message: '412: not permitted', atMs: 5_000, permanent: false };
+    // A single failure of another group is no news.
+    const other = { ...failure, desired: 'maxCu' in desired ? {} : { minCu: 8, maxCu: 8 } };
+    const failing = [2, 3].map((count) =>
+      Array.from({ length: count }).reduce<ComputeRecord>(
+        (record) => withFailure(record, failure),
+        withFailure(aRecord(), other),
+      ),
+    ) as [ComputeRecord, ComputeRecord];
+    const text = `${what} (3 failures, last: 412: not permitted); it is tried again in an hour`;
+    expect(told(...failing)).toMatchObject([{ kind: 'degraded', text }]);
+  });
 });

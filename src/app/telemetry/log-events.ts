@@ -1,6 +1,7 @@
 import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
 import { formatChange } from '../../domain/compute/compute-units.ts';
 import { type Action, gatesOf, reasonsOf } from '../../domain/plan/plan.ts';
+import { describeFailing } from '../../domain/records/failures.ts';
 import { unknownOutcome } from '../../domain/records/history.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { ComputeEvent, ReportEvent } from '../../ports/compute-events.ts';
@@ -102,7 +103,7 @@ const RECORDERS: Recorders = {
   degraded({ log }, { compute, desired, failures, message }) {
     log.error(
       { event: 'ebb.degraded', project: compute.projectId, compute: compute.computeId, desired, failures },
-      `${compute.computeId} can't be changed (${message}); it is tried again in an hour, or when something else is wanted`,
+      `${describeFailing(compute.computeId, desired)} (${message}); it is tried again in an hour, or when something else is wanted`,
     );
   },
 };

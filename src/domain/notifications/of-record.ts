@@ -5,7 +5,7 @@ import type { EvaluatedCompute } from '../evaluate/evaluate.ts';
 import { groupBy } from '../grouping.ts';
 import { describeManualChange } from '../plan/manual-changes.ts';
 import type { ComputeRecord, GuardFinding, Intent, RestartCause } from '../records/compute-record.ts';
-import { isDegraded, worstFailures } from '../records/failures.ts';
+import { describeFailing, isDegraded, worstFailures } from '../records/failures.ts';
 import { isLower } from '../records/lowerings.ts';
 import { isoInstant } from '../time/units.ts';
 import { inQuotes } from './coming-change.ts';
@@ -122,8 +122,8 @@ function tookEffect({ fields, atMs }: Intent, compute: Compute): boolean {
 function newlyDegraded({ compute: { computeId }, before, after }: RecordChange): RecordNotification[] {
   const worst = worstFailures(after);
   if (!worst || !isDegraded(worst) || worst.count === worstFailures(before)?.count) return [];
-  const { count, lastAtMs: atMs, message } = worst;
-  const text = `${computeId} can't be changed (${count} failures, last: ${message}); it is tried again in an hour`;
+  const { count, lastAtMs: atMs, message, desired } = worst;
+  const text = `${describeFailing(computeId, desired)} (${count} failures, last: ${message}); it is tried again in an hour`;
   return [{ id: `degraded:${computeId}:${atMs}`, kind: 'degraded', atMs, text, command: `ebb explain ${computeId}` }];
 }
 

@@ -7,6 +7,7 @@ import {
   fieldsOf,
   hasSettings,
 } from '../compute/compute.ts';
+import { formatSize, formatSuspendTimeout } from '../compute/compute-units.ts';
 import { MINUTE_MS } from '../time/units.ts';
 import type { ChangeGroup, ComputeRecord, Failures, Intent, LostWrite } from './compute-record.ts';
 import { laggingGroups, withLag, withLastChange } from './lag.ts';
@@ -42,9 +43,25 @@ export function isDegraded(failures: Failures | undefined): boolean {
   return failures !== undefined && failures.count >= FAILURES_UNTIL_DEGRADED;
 }
 
-/** The most frequent failure of a compute. */
+/** The most frequent failure of a compute, with the desired settings of all groups that failed together. */
 export function worstFailures({ failures = {} }: Pick<ComputeRecord, 'failures'>): Failures | undefined {
-  return Object.values(failures).toSorted((a, b) => b.count - a.count)[0];
+  const all = Object.values(failures);
+  const [worst] = all.toSorted((a, b) => b.count - a.count);
+  if (!worst) return undefined;
+  const together = all.filter(({ count, lastAtMs }) => count === worst.count && lastAtMs === worst.lastAtMs);
+  return { ...worst, desired: Object.assign({}, ...together.map(({ desired }) => desired)) };
+}
+
+/** Text such as `the timeout of ep-1 can't be set to 1m`, about the desired settings of a failed change; empty ones are a restart's. */
+export function describeFailing(computeId: string, desired: Partial<ComputeSettings>): string {
+  const { minCu, maxCu, suspendTimeoutSeconds: seconds } = desired;
+  const failing = [
+    ...(minCu === undefined || maxCu === undefined ? [] : [['size', `${formatSize({ minCu, maxCu })} CU`]]),
+    ...(seconds === undefined ? [] : [['timeout', formatSuspendTimeout(seconds)]]),
+  ];
+  if (failing.length === 0) return `${computeId} can't be restarted`;
+  const [names, values] = [0, 1].map((index) => failing.map((one) => one[index]).join(' and '));
+  return `the ${names} of ${computeId} can't be set to ${values}`;
 }
 
 /**
