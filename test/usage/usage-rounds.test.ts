@@ -413,6 +413,21 @@ describe('the digest of a week', () => {
     await next.rounds.close();
   });
 
+  it('says of how many hours of its projects an owner lacks the usage', async () => {
+    const rounds = startRounds(undefined, rules);
+    const startedAtMs = monday - 6 * HOUR_MS;
+    // It must have used more than is shown.
+    const awake = { ...{ state: 'active' as const, startedAtMs, updatedAtMs: startedAtMs }, minCu: 16, maxCu: 16 };
+    rounds.computes.set('one', [aCompute({ ...awake, projectId: 'one', projectName: 'one', branchId: 'br-one-main' })]);
+    passTo(rounds.world, monday + 8 * HOUR_MS);
+    await firstRound(rounds);
+    const bodies = (await rounds.store.outbox({ receiver: 'ops', state: 'waiting', limit: 9 })).map(({ body }) => body);
+    expect(bodies[0]).toContain('team-web: ');
+    expect(bodies[0]).toContain(', without 6 hours of unknown usage; ');
+    expect(bodies[1]).not.toContain('unknown usage');
+    await rounds.rounds.close();
+  });
+
   it('comes no more two days later: a daemon that was first started then, or whose store has lost its data, sends none', async () => {
     const rounds = startRounds(undefined, rules);
     const { store, world } = rounds;

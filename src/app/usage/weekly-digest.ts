@@ -1,4 +1,5 @@
 /** The leader sends the receivers of each owner a weekly digest: changes, costs and savings. */
+import { groupBy } from '../../domain/grouping.ts';
 import { digestOf, digestWeek, type WeekOfOwner } from '../../domain/notifications/digest.ts';
 import { NOT_READ } from '../../domain/policy/owners.ts';
 import { NOTHING, plus } from '../../domain/recommend/saving.ts';
@@ -7,7 +8,7 @@ import type { Span } from '../../domain/time/span.ts';
 import { HOUR_MS } from '../../domain/time/units.ts';
 import { type BillLine, billOf, UNATTRIBUTED } from '../../domain/usage/bill.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
-import type { UsageUnit } from '../../domain/usage/usage.ts';
+import type { UsageSeries, UsageUnit } from '../../domain/usage/usage.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { CostRules } from '../../ports/rules.ts';
 import type { Store } from '../../ports/store.ts';
@@ -126,6 +127,15 @@ async function addUsage(
   const bill = { lineOf: ownerOf, byProject: false, priceAt: pricesOf(about, costs, organization.account) };
   for (const units of projectsOf(await kept.units())) {
     const series = (await kept.read(units)).map(seriesOf);
-    for (const line of billOf({ ...bill, series, ...week }).lines) addUnderName(used, line);
+    for (const own of groupBy(series, ({ projectId }) => projectId).values())
+      for (const line of billOf({ ...bill, series: own, ...week }).lines)
+        for (const shown of withUnknownHours(line, own, ownerOf)) addUnderName(used, shown);
   }
+}
+
+/** Returns a line of a project. Unknown hours that are attributed to nobody count for each owner of a branch: it may lack them. */
+function withUnknownHours(line: BillLine, own: readonly UsageSeries[], ownerOf: Spending['ownerOf']): BillLine[] {
+  if (line.name !== UNATTRIBUTED || line.unknownHours === 0) return [line];
+  const owners = new Set(own.filter(({ branchId }) => branchId !== null).map(ownerOf));
+  return [line, ...[...owners].map((name) => ({ name, cuSeconds: 0, usd: 0, unknownHours: line.unknownHours }))];
 }
