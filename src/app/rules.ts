@@ -3,13 +3,13 @@ import type { Rules } from '../ports/rules.ts';
 
 export interface CompiledRules extends Omit<Rules, 'policies'> {
   policies: CompiledPolicies;
+  /** When they became current; absent for those of the start. Milliseconds since the epoch. */
+  currentSinceMs?: number;
 }
 
 /** Holds the current rules. A reload replaces them in one assignment; code that needs the same rules throughout copies `current`. */
 export interface CurrentRules {
   current: CompiledRules;
-  /** When they became current after the start, milliseconds since the epoch. */
-  currentSinceMs?: number;
 }
 
 /** Compiles rules. Takes over the leader's decisions, such as active steps of budgets, from the preceding rules. */

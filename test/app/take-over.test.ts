@@ -1,6 +1,9 @@
 /** Who writes once the daemons with the newest policies, settings or engine are gone. */
 import { describe, expect, it } from 'vitest';
-import { stagedSets } from '../../src/app/rollout/write-permission.ts';
+import { policyProblems, stagedSets } from '../../src/app/rollout/write-permission.ts';
+import { policySet } from '../../src/domain/policy/policy-set.ts';
+import { unloadedPart, withParts } from '../../src/domain/policy/team-parts.ts';
+import type { Rules } from '../../src/ports/rules.ts';
 import { aGroup, rulesAt } from './group-daemon.ts';
 
 const SMALL = rulesAt({ minCu: 0.25, maxCu: 2 });
@@ -109,6 +112,61 @@ describe('a daemon of 0.1.0 beside new ones', () => {
     await group.start('new', { rules: SMALL });
     expect(await group.pass(4)).toEqual(['new']);
     expect(old.mayWrite()).toBe(true);
+  });
+});
+
+describe('a daemon that starts without the policies of a team', () => {
+  const DATA = { name: 'data', projects: ['web-*'] };
+  const ofTeam = (rules: Rules) => {
+    const policies = rules.policies.policies.map((policy) => ({ ...policy, name: 'data/hours', team: 'data' }));
+    return { ...rules, policies: policySet(policies, new Map()), teams: [DATA] };
+  };
+  const UNREAD = { ...SMALL, policies: unloadedPart(DATA), teams: [DATA] };
+
+  it.each([
+    ['which are staged', ofTeam(LARGE), true, 1],
+    ['whose files are broken', UNREAD, false, 1],
+    ['whose files are broken, of a newer release', UNREAD, false, 2],
+  ])(
+    '%s, leaves the group to one that has them, and takes over once that is gone',
+    async (_, rules, stages, decisionVersion) => {
+      const group = aGroup();
+      const before = await group.start('before', { rules: ofTeam(SMALL), stages });
+      await group.pass(4);
+      const fresh = await group.start('fresh', { rules, stages, decisionVersion });
+      expect(await group.pass(120)).toEqual(['before']);
+      expect(policyProblems(fresh.deps)).toEqual([
+        expect.stringMatching(
+          /^another daemon has the policies of data \(.*\), which are not loaded here: this one writes/,
+        ),
+      ]);
+      await before.stop();
+      expect(await group.pass(29)).toEqual([]);
+      expect(await group.pass(31)).toEqual(['fresh']);
+    },
+  );
+
+  it('decides for the group once what is staged is approved', async () => {
+    const group = aGroup();
+    await group.start('before', { rules: ofTeam(SMALL), stages: true });
+    await group.pass(4);
+    const fresh = await group.start('fresh', { rules: ofTeam(LARGE), stages: true });
+    await group.pass(60);
+    const [staged] = stagedSets(fresh.deps);
+    const approvedAtMs = group.clock.now();
+    await group.store.approve({ hash: staged?.hash ?? '', who: 'ann', atMs: approvedAtMs });
+    await group.pass(4);
+    expect(fresh.deps.rules.current.currentSinceMs).toBeGreaterThan(approvedAtMs);
+    expect(await group.pass(60)).toEqual(['fresh']);
+  });
+
+  it('changes what it has loaded of others while it is alone', async () => {
+    const group = aGroup();
+    const only = await group.start('only', { rules: UNREAD });
+    await group.pass(4);
+    only.write({ ...UNREAD, policies: withParts(UNREAD.policies, new Map([['', SMALL.policies]])) });
+    await group.pass(4);
+    expect(await group.pass(60)).toEqual(['only']);
   });
 });
 

@@ -1,5 +1,6 @@
 import { afterEach, expect, it } from 'vitest';
 import type { MessageDocument, Receiver } from '../../src/domain/notifications/notification.ts';
+import { compilePolicies } from '../../src/domain/policy/compiled-policies.ts';
 import { at } from '../support/builders.ts';
 import { type SimulatedDaemon, startSimulatedDaemon } from '../support/simulated/daemon.ts';
 
@@ -98,4 +99,24 @@ it('each owner whose restarts come late is told, though a limit then spreads the
   await clock.runTo(MORNING + 60 * MINUTE_MS);
   const late = messages.filter(({ text }) => /comes? late/.test(text));
   expect(late.map(({ owner }) => owner).toSorted()).toEqual(owners.map(([, owner]) => owner));
+});
+
+it('restarts that another policy set makes due name the set, and since when it is current', async () => {
+  const { clock, rules, messages, reconcile } = await startedEarly();
+  await clock.runTo(MORNING + 30 * MINUTE_MS);
+  const { current } = rules;
+  const { set } = current.policies;
+  const policies = set.policies.map((policy) =>
+    policy.kind === 'schedule'
+      ? { ...policy, windows: policy.windows.map((window) => ({ ...window, size: { minCu: 4, maxCu: 4 } })) }
+      : policy,
+  );
+  const hash = '0123456789abcdef';
+  rules.current = { ...current, policies: compilePolicies({ ...set, hash, policies }), currentSinceMs: clock.now() };
+  for (const name of COMPUTES) await reconcile(name);
+  await clock.runTo(MORNING + 40 * MINUTE_MS);
+  const dropped = messages.flatMap(({ kind, text }) => (kind === 'connections_dropped' ? [text] : []));
+  expect(dropped).toHaveLength(COMPUTES.length);
+  for (const text of dropped)
+    expect(text).toMatch(/not announced: policy set 0123456789ab became current at 2026-03-02T08:30:00Z$/);
 });

@@ -21,7 +21,7 @@ import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts'
 import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
-import { NO_TEAM } from '../../domain/policy/team-parts.ts';
+import { NO_TEAM, unloadedTeams } from '../../domain/policy/team-parts.ts';
 import { LONGEST_WAVE_LEAD_MS } from '../../domain/policy/waves.ts';
 import { type BudgetState, describeBudget } from '../../domain/spend/state.ts';
 import { type StepThreshold, sameStep, stepText } from '../../domain/spend/terms.ts';
@@ -237,11 +237,13 @@ async function fleetNotifications(deps: AnnounceDeps): Promise<Notification[]> {
 }
 
 function stagedNotifications(deps: AnnounceDeps): Notification[] {
+  const unloaded = unloadedTeams(deps.rules.current.policies.set);
   return stagedSets(deps).map(({ team, hash, message, impact: { byPolicy = {}, examples = [] } }) => {
     const counts = Object.entries(byPolicy).map(([policy, count]) => `${policy} restarts ${count}`);
     const what = counts.length > 0 ? ` (${counts.join(', ')}; such as ${examples.join(', ')})` : '';
     return {
-      id: `staged:${hash}`,
+      // A restart may have lost the policies that were in effect meanwhile: that is news.
+      id: `staged:${hash}${unloaded.includes(team) ? ':not_loaded' : ''}`,
       kind: 'staged',
       atMs: deps.clock.now(),
       text: `${message}${what}`,

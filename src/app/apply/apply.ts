@@ -181,10 +181,10 @@ function situationThen(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute): Sit
 
 /** Names the policy set of this daemon if a restart became due with it. */
 function setBehind(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute): string | undefined {
-  const { current, currentSinceMs } = deps.rules;
+  const { policies, currentSinceMs } = deps.rules.current;
   if (deps.caller || currentSinceMs === undefined) return undefined;
   if (!isDueBySet(situationThen(deps, evaluatedCompute), evaluatedCompute, currentSinceMs)) return undefined;
-  return `policy set ${shortHash(current.policies.set.hash)} became current at ${isoInstant(currentSinceMs)}`;
+  return `policy set ${shortHash(policies.set.hash)} became current at ${isoInstant(currentSinceMs)}`;
 }
 
 function originOf({ rules }: ApplyDeps): WriteOrigin {

@@ -1,7 +1,7 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import { type Policy, shortHash } from '../../domain/policy/policy.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
-import { NO_TEAM, teamPart, unloadedPart, withParts } from '../../domain/policy/team-parts.ts';
+import { isUnloaded, NO_TEAM, teamPart, unloadedPart, withParts } from '../../domain/policy/team-parts.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { Metrics } from '../../ports/telemetry.ts';
@@ -36,7 +36,7 @@ export async function startWithRules(deps: ActivateDeps): Promise<void> {
   const { policies, teams } = rules;
   for (const { name } of teams) stateOf(sets, name);
   if (!(await isUnfinished(deps, rules)) && (await isAllowed(deps, [rules]))) {
-    await registerGeneration(deps, identityOf(sets, rules));
+    await registerRules(deps, rules);
     return;
   }
   sets.candidate = { rules: { ...rules, policies: teamPart(policies, NO_TEAM) } };
@@ -168,16 +168,25 @@ function isPrefixOf(given: string, hash: string): boolean {
 async function makeCurrent(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>): Promise<void> {
   const { sets, mode } = deps;
   const rules = withRulesOf(deps, parts);
-  if (mode === 'enforce') await registerGeneration(deps, identityOf(sets, rules));
+  if (mode === 'enforce') await registerRules(deps, rules);
   for (const team of parts.keys()) stateOf(sets, team).candidate = undefined;
   swapRules(deps, rules);
+}
+
+/** A set without the policies of a team replaces none of a daemon that may still have them: that daemon writes for the group. */
+async function registerRules(deps: ActivateDeps, rules: Rules): Promise<void> {
+  const { sets } = deps;
+  await registerGeneration(
+    deps,
+    identityOf(sets, rules),
+    isUnloaded(rules.policies) ? (sets.generation ?? 0) : undefined,
+  );
 }
 
 /** Replaces the rules in one assignment, so that each decision uses either the old or the new rules throughout. */
 export function swapRules(deps: ActivateDeps, rules: Rules): void {
   const { log, metrics } = deps.telemetry;
-  deps.rules.current = compileRules(rules, deps.rules.current);
-  deps.rules.currentSinceMs = deps.clock.now();
+  deps.rules.current = { ...compileRules(rules, deps.rules.current), currentSinceMs: deps.clock.now() };
   deps.sets.needsReevaluation = true;
   exportPolicies(metrics, rules.policies.policies);
   const { policies, hash } = rules.policies;
@@ -190,7 +199,7 @@ export function swapRules(deps: ActivateDeps, rules: Rules): void {
 }
 
 export function currentRules({ rules }: ActivateDeps): Rules {
-  const { policies, ...others } = rules.current;
+  const { policies, currentSinceMs: _, ...others } = rules.current;
   return { policies: policies.set, ...others };
 }
 

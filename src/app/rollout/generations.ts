@@ -1,6 +1,7 @@
 /** Generations: the numbered identities of a group's decisions. A daemon compares the newest registered one with its own. */
 import { decisionHash } from '../../domain/evaluate/decision-version.ts';
 import { shortHash } from '../../domain/policy/policy.ts';
+import { isUnloaded, unloadedTeams } from '../../domain/policy/team-parts.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { DecisionIdentity, Generation, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -63,12 +64,13 @@ export async function registerGeneration(deps: GenerationsDeps, own: Identity, o
 
 /** Checks if another daemon of the group has registered other rules meanwhile. Logs each change. */
 export async function compareGenerations(deps: CompareGenerationsDeps): Promise<void> {
-  const { sets } = deps;
+  const { sets, rules } = deps;
   if (sets.generation === undefined) return;
   const latest = await latestGeneration(deps);
   if (latest === undefined) return;
   const own = currentIdentity(deps);
-  if (mustRegisterAgain(latest, own, sets)) await registerGeneration(deps, own, latest.number);
+  const mayReplace = !isUnloaded(rules.current.policies.set);
+  if (mayReplace && mustRegisterAgain(latest, own, sets)) await registerGeneration(deps, own, latest.number);
   else noteGeneration(deps, latest, own);
 }
 
@@ -107,7 +109,7 @@ function mustRegisterAgain(latest: Generation, own: Identity, { newer }: Generat
   return latest.decisionHash === undefined && latest.setHash === own.setHash && newer?.setHash !== own.setHash;
 }
 
-function noteGeneration({ sets, telemetry: { log } }: GenerationsDeps, latest: Generation, own: Identity): void {
+function noteGeneration({ sets, rules, telemetry: { log } }: GenerationsDeps, latest: Generation, own: Identity): void {
   const before = sets.newer;
   if (latest.number >= (sets.newest?.number ?? 0)) sets.newest = latest;
   sets.generation ??= 0;
@@ -121,15 +123,19 @@ function noteGeneration({ sets, telemetry: { log } }: GenerationsDeps, latest: G
   sets.newer = latest;
   if (latest.number === before?.number) return;
   const { setHash: hash, number: generation, decisionVersion } = latest;
-  log.warn({ event: 'ebb.superseded', hash, generation, decisionVersion }, describeNewer(sets, latest));
+  log.warn({ event: 'ebb.superseded', hash, generation, decisionVersion }, describeNewer({ sets, rules }, latest));
 }
 
 export function describeNewer(
-  { decisionVersion: own }: Pick<GenerationState, 'decisionVersion'>,
+  { sets, rules }: { sets: Pick<GenerationState, 'decisionVersion'>; rules: CurrentRules },
   { setHash, decisionVersion = 0 }: Generation,
 ): string {
+  const own = sets.decisionVersion;
+  const unloaded = unloadedTeams(rules.current.policies.set);
   const set = `policy set ${shortHash(setHash)}`;
   if (decisionVersion > own)
     return `a daemon of a newer release decides for the group (${set}, decision version ${decisionVersion}, here ${own}): this one writes nothing while one of that release runs`;
+  if (unloaded.length > 0)
+    return `another daemon has the policies of ${unloaded.join(', ')} (${set}), which are not loaded here: this one writes nothing while that one runs`;
   return `another daemon has loaded newer policies or settings (${set}): this one writes nothing until it has loaded them too`;
 }

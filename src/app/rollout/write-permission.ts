@@ -120,7 +120,7 @@ export async function checkWritePermission(deps: WritePermissionDeps): Promise<W
   if (offsetMs !== undefined) return refuse('clock_off', `this machine's clock is ${describeOffset(offsetMs)}`);
   if (sets.generation === undefined) return refuse('staged', stagedSets(deps)[0]?.message ?? IMPACT_NOT_COUNTED);
   await compareGenerations(deps);
-  return sets.newer ? refuse('superseded', describeNewer(sets, sets.newer)) : { ok: true };
+  return sets.newer ? refuse('superseded', describeNewer(deps, sets.newer)) : { ok: true };
 }
 
 const IMPACT_NOT_COUNTED = 'counting how many computes the policy set would disconnect at once';
@@ -169,22 +169,22 @@ export function describeSets({ sets, rules, mode }: SetsDeps & { mode: Mode }): 
   const notes = [`${policies.set.policies.length} current, set ${shortHash(policies.set.hash)}`];
   notes.push(...stagedSets({ sets, rules }).map(({ message }) => message));
   if (!sets.candidate?.impact && mode === 'enforce' && sets.generation === undefined) notes.push(IMPACT_NOT_COUNTED);
-  const newer = describedNewer(sets);
+  const newer = describedNewer({ sets, rules });
   if (newer !== undefined) notes.push(newer);
   notes.push(...partStates(sets).flatMap(([team, { problems }]) => problems.slice(0, 1).map(describeBroken(team))));
   return notes.join('; ');
 }
 
 /** Reasons, besides staging, why the newest policies are not current: one line each. */
-export function policyProblems({ sets }: Pick<SetsDeps, 'sets'>): string[] {
-  const newer = describedNewer(sets);
+export function policyProblems({ sets, rules }: SetsDeps): string[] {
+  const newer = describedNewer({ sets, rules });
   const delayed = sets.delayed ? [describeDelay(sets.delayed.vanished)] : [];
   const broken = partStates(sets).flatMap(([team, { problems }]) => problems.map(describeBroken(team)));
   return [newer ?? [], delayed, broken].flat();
 }
 
-function describedNewer(sets: PolicySets): string | undefined {
-  return sets.newer && describeNewer(sets, sets.newer);
+function describedNewer({ sets, rules }: SetsDeps): string | undefined {
+  return sets.newer && describeNewer({ sets, rules }, sets.newer);
 }
 
 function describeBroken(team: string): (problem: string) => string {

@@ -3,7 +3,7 @@ import type { Estimate, Range } from '../../domain/estimate.ts';
 import { type Difference, differencesOf } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
-import { isNotLoaded } from '../../domain/policy/team-parts.ts';
+import { unloadedTeams } from '../../domain/policy/team-parts.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import type { Finding } from '../../domain/recommend/finding.ts';
 import type { Span } from '../../domain/time/span.ts';
@@ -87,9 +87,7 @@ export function compare(
 
 /** Where a policy stands in the files does not matter. Policies of a team that can't be read on one side are left out. */
 function comparePolicies(before: PolicySet, after: PolicySet): PolicyNames {
-  const unread = new Set(
-    [before, after].flatMap((set) => set.policies.flatMap((one) => (isNotLoaded(one) ? (one.team ?? []) : []))),
-  );
+  const unread = new Set([before, after].flatMap(unloadedTeams));
   const isRead = ({ team }: Policy) => team === undefined || !unread.has(team);
   const old = meanings(before.policies.filter(isRead));
   const now = meanings(after.policies.filter(isRead));

@@ -43,8 +43,13 @@ export function unloadedPart({ name, projects }: TeamScope): PolicySet {
   return policySet([{ ...base, ...freeze, select: allWithinScope(projects) }], new Map(), name);
 }
 
-export function isUnloaded({ policies }: PolicySet): boolean {
-  return policies.some(isNotLoaded);
+export function isUnloaded(set: PolicySet): boolean {
+  return unloadedTeams(set).length > 0;
+}
+
+/** The teams that have an {@link unloadedPart} in the set. */
+export function unloadedTeams({ policies }: PolicySet): string[] {
+  return policies.flatMap((policy) => (isNotLoaded(policy) ? (policy.team ?? []) : []));
 }
 
 /** True if the policy's team has an {@link unloadedPart} in the set, so that the policy may still exist. */
