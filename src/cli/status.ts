@@ -211,7 +211,7 @@ const MOST_OWNERS = 10;
 
 const WHY_UNKNOWN = {
   too_few_days: ': it is projected from a week of known days on',
-  too_wide: ': its days vary too much',
+  too_wide: ': its days vary too much, or too many hours are unknown',
   unsaid: '',
 };
 

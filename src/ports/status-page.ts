@@ -61,10 +61,11 @@ export const FleetDocument = z
     pages: z.number(),
     /** Matching computes that a policy changes within an hour, and the first such change. */
     next_hour: z.object({ computes: z.number(), first: instant.nullable() }),
-    /** The next change by policy of each matching compute within a day, by hour (UTC) and owner, the most first. */
+    /** The next change by policy of each matching compute within a day, by hour (UTC) and owner, the most first; from `first` to `last`. */
     upcoming: z.array(
       z.object({
         first: instant,
+        last: instant,
         computes: z.number(),
         owners: z.array(z.object({ owner: text, computes: z.number() })),
       }),

@@ -73,7 +73,14 @@ describe('a page of the fleet', () => {
       { owner: 'team-web', computes: 2 },
       { owner: 'team-dev', computes: 1 },
     ];
-    expect(upcomingOf(fleet, NOON)).toEqual([{ first: '2026-03-02T18:00:00Z', computes: 3, owners }]);
+    const six = '2026-03-02T18:00:00Z';
+    expect(upcomingOf(fleet, NOON)).toEqual([{ first: six, last: six, computes: 3, owners }]);
+    const later = fleet.map((one, index) => ({
+      ...one,
+      evaluatedCompute: { ...one.evaluatedCompute, nextChangeMs: SIX + (10 + 15 * index) * 60_000 },
+    }));
+    const span = { first: '2026-03-02T18:10:00Z', last: '2026-03-02T18:40:00Z' };
+    expect(upcomingOf(later, NOON)).toEqual([{ ...span, computes: 3, owners }]);
     expect(upcomingOf(fleet, SIX - 25 * 3_600_000)).toEqual([]);
   });
 });

@@ -74,7 +74,7 @@ describe('the next change', () => {
     const one = { evaluatedCompute: { ...evaluated({ freezes: [aPersonsFreeze()] }), compute, record: aRecord() } };
     const fleet = [{ ...one, status: 'frozen' as const, owner: 'team-api' }];
     const owners = [{ owner: 'team-api', computes: 1 }];
-    expect(upcomingOf(fleet, NOON)).toEqual([{ first: LATER, computes: 1, owners }]);
+    expect(upcomingOf(fleet, NOON)).toEqual([{ first: LATER, last: LATER, computes: 1, owners }]);
     expect(withinAnHour(fleet, at(EVENING) - 60_000)).toEqual({ computes: 0, first: null });
   });
 });

@@ -117,7 +117,11 @@ describe('texts of the page', () => {
       },
     };
     const detail = { first_day: '2026-11-01', owners: [], projects: [], projects_left_out: 0 };
-    const upcoming = [{ first: '2026-11-22T20:00:00Z', computes: 9, owners: [{ owner: '<team>', computes: 9 }] }];
+    const nine = { computes: 9, owners: [{ owner: '<team>', computes: 9 }] };
+    const upcoming = [
+      { first: '2026-11-22T20:00:00Z', last: '2026-11-22T20:00:30Z', ...nine },
+      { first: '2026-11-22T21:10:00Z', last: '2026-11-22T21:40:00Z', ...nine },
+    ];
     const page = Overview({
       status: { ...QUIET, mode: 'observe', costs } as unknown as StatusDocument,
       fleet: { ...emptyFleet(NOW), upcoming, projects: { listed: 300, read: 31 } },
@@ -129,6 +133,7 @@ describe('texts of the page', () => {
     expect(textOf(page)).toMatch(/\$30\.00 to \$40\.00 would have been saved.*Rests on 7 computes with 410 measured/);
     expect(textOf(page)).toMatch(/of shorter timeouts the low end is promised/);
     expect(textOf(page)).toMatch(/20:00 in 1 h &lt;team&gt; 9/);
+    expect(textOf(page)).toMatch(/21:10–21:40 in 2 h 10 min &lt;team&gt; 9/);
     expect(String(page)).toMatch(/<path class="fan" d="M[\d. L]+Z"/);
     expect(String(page)).toContain('href="/?sort=next&amp;owner=%3Cteam%3E"');
   });

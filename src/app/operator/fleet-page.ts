@@ -255,6 +255,10 @@ function earliest(instants: readonly number[]): number {
   return instants.reduce((one, other) => Math.min(one, other));
 }
 
+function latest(instants: readonly number[]): number {
+  return instants.reduce((one, other) => Math.max(one, other));
+}
+
 /** The next changes of computes within a day, counted by hour and owner. */
 export function upcomingOf(computes: readonly ComputeWithStatus[], nowMs: number): FleetDocument['upcoming'] {
   const next = computes.flatMap(({ owner, evaluatedCompute: { nextChangeMs } }) =>
@@ -265,6 +269,7 @@ export function upcomingOf(computes: readonly ComputeWithStatus[], nowMs: number
     .sort(([a], [b]) => a - b)
     .map(([, changes]) => ({
       first: isoInstant(earliest(changes.map(({ nextChangeMs }) => nextChangeMs))),
+      last: isoInstant(latest(changes.map(({ nextChangeMs }) => nextChangeMs))),
       computes: changes.length,
       owners: [...countBy(changes, ({ owner }) => owner)]
         .map(([owner, count]) => ({ owner, computes: count }))

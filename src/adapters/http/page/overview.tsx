@@ -174,9 +174,9 @@ function Next({ fleet: { upcoming, known, at } }: { fleet: FleetDocument }) {
   return (
     <>
       <ul class="upcoming">
-        {upcoming.slice(0, HOURS_SHOWN).map(({ first, computes, owners }) => (
+        {upcoming.slice(0, HOURS_SHOWN).map(({ first, last, computes, owners }) => (
           <li>
-            <Instant iso={first} now={at} />{' '}
+            <Instant iso={first} until={last} now={at} />{' '}
             <span>
               {owners.slice(0, OWNERS_SHOWN).map(({ owner, computes: count }, index) => (
                 <>

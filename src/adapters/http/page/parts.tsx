@@ -8,19 +8,31 @@ import type { CostsDocument } from '../../../ports/cost-documents.ts';
 import type { FreezeDocument, HoldDocument, OperationDocument, SettingsDocument } from '../../../ports/documents.ts';
 import { TURNS } from '../api/answer.ts';
 
-/** An instant and its distance from now. */
-export function Instant({ iso, now }: { iso: string; now: string }) {
+/** An instant, or a span up to `until` within an hour, and its distance from now. */
+export function Instant({ iso, until = iso, now }: { iso: string; until?: string; now: string }) {
   return (
     <>
       <time datetime={iso}>{instantWords(iso, now)}</time>
+      {minuteOf(until) !== minuteOf(iso) && (
+        <>
+          –
+          <time datetime={until} data-clock="">
+            {until.slice(11, 16)}
+          </time>
+        </>
+      )}
       <span class="dim"> {distanceWords(iso, now)}</span>
     </>
   );
 }
 
+function minuteOf(iso: string): string {
+  return iso.slice(0, 16);
+}
+
 /** An instant to the minute, in UTC until the script converts it to local time. */
 export function Minute({ iso }: { iso: string }) {
-  return <time datetime={iso}>{iso.slice(0, 16).replace('T', ' ')} UTC</time>;
+  return <time datetime={iso}>{minuteOf(iso).replace('T', ' ')} UTC</time>;
 }
 
 const INSTANT = /(\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;

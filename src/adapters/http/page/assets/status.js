@@ -49,7 +49,9 @@ function inLocalTime(root) {
     const isNear = at > today && at - today < 6 * DAY_MS;
     const weekday = at.toLocaleDateString('en', { weekday: 'short' });
     const date = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
-    time.textContent = isToday || seconds ? local : `${isNear ? weekday : date} ${local}`;
+    // The end of a span has the day of its beginning.
+    const isClock = isToday || seconds || 'clock' in time.dataset;
+    time.textContent = isClock ? local : `${isNear ? weekday : date} ${local}`;
     time.title = time.dateTime;
   }
   const zone = root.getElementById('zone');
