@@ -112,7 +112,7 @@ export async function startDaemon(
     reloading,
     { close: () => following },
     ...deps.background.map((start) => start()),
-    clock.every(rhythm.resyncMs, () => deps.runInBackground('store_check', () => storeWatch.check())),
+    clock.every(rhythm.rulesMs, () => deps.runInBackground('store_check', () => storeWatch.check())),
     clock.every(ATTEMPT_EVERY_MS, () => deps.runInBackground('leader_lease', () => leaderLease.attend())),
   ];
   return {

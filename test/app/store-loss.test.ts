@@ -10,6 +10,7 @@ import { memoryLog } from '../support/memory-log.ts';
 function aGroup() {
   const stored = new Map<string, ComputeRecord>();
   const ids = { store: 'before' };
+  const time = { ms: 0 };
   const documents = memoryDocumentStore();
   const daemon = (record: ComputeRecord, digests: SentDigests = new Map()) => {
     const deps = {
@@ -22,7 +23,10 @@ function aGroup() {
         acquireLease: async () => ({}),
         releaseLease: async () => {},
       },
-      ...{ clock: { now: () => 0 }, telemetry: { log: memoryLog(), metrics: { increment() {} } } },
+      ...{
+        clock: { now: () => 0, monotonicMs: () => time.ms },
+        telemetry: { log: memoryLog(), metrics: { increment() {} } },
+      },
       fleet: { evaluatedComputes: () => [{ compute: aCompute({ computeId: 'ep' }), record }] },
       ...{ overrides: { refresh: async () => {} }, newestGeneration: () => undefined, ensureTriggers: async () => {} },
     };
@@ -32,7 +36,7 @@ function aGroup() {
     stored.clear();
     ids.store = 'after';
   };
-  return { stored, documents, daemon, lose };
+  return { stored, documents, daemon, lose, time };
 }
 
 const OLDER = aRecord({ firstSeenAtMs: 1_000, lastSentAtMs: 2_000, lastApplied: { minCu: 1, maxCu: 2 } });
@@ -83,4 +87,19 @@ it('what was announced is stored again, unless another leader has announced it s
       ['own', known],
     ]),
   );
+});
+
+it('after a loss nothing is decided until other daemons have written back what they know', async () => {
+  const { daemon, lose, time } = aGroup();
+  const watch = daemon(OLDER);
+  await watch.check();
+  expect(watch.waitMs()).toBe(0);
+  lose();
+  await watch.check();
+  expect(watch.waitMs()).toBe(15_000);
+  time.ms += 14_000;
+  await watch.check();
+  expect(watch.waitMs()).toBe(1_000);
+  time.ms += 1_000;
+  expect(watch.waitMs()).toBe(0);
 });

@@ -1,6 +1,7 @@
 /** What the leader tells of the whole fleet: a staged set, a freeze, a key that is refused, a day that cost more than usual. */
 import { describe, expect, it } from 'vitest';
 import { type AnnounceDeps, startAnnouncements } from '../../src/app/announcements/announcements.ts';
+import { SENT_DIGESTS } from '../../src/app/notifications/sent-digests.ts';
 import { createPolicySets, type PartState } from '../../src/app/rollout/write-permission.ts';
 import { keepSummary } from '../../src/app/usage/cost-summary.ts';
 import type { Receiver } from '../../src/domain/notifications/notification.ts';
@@ -42,8 +43,9 @@ function aLeader(
     ...{ leader: true, freezes: [] as Freeze[], holds: [] as Hold[], accounts: [] as AccountStatus[] },
     outages: new Map<string, string>(),
   };
+  const knownDigests: AnnounceDeps['knownDigests'] = { current: new Map() };
   startAnnouncements({
-    ...{ rules, sets, store },
+    ...{ rules, sets, store, knownDigests },
     clock: {
       now: () => nowMs,
       every: (_: number, search: () => Promise<void>) => {
@@ -52,7 +54,7 @@ function aLeader(
       },
     },
     api: { accountStatus: () => is.accounts },
-    ...{ outages: { current: () => is.outages }, knownDigests: { current: new Map() } },
+    outages: { current: () => is.outages },
     overrides: {
       get freezes() {
         return is.freezes;
@@ -66,7 +68,7 @@ function aLeader(
     runInBackground: async (_task: string, work: () => Promise<void>) => work(),
   } as unknown as AnnounceDeps);
   return {
-    ...{ is, sets, store, rules },
+    ...{ is, sets, store, rules, knownDigests },
     /** What waits for a receiver after another round. */
     async told(name = 'platform') {
       await round();
@@ -319,4 +321,21 @@ it('who does not lead tells nothing, and without receivers nothing is queued', a
   const alone = aLeader([]);
   alone.is.freezes = [FREEZE];
   expect(await alone.told()).toEqual([]);
+});
+
+it('a daemon that does not lead knows within a minute what was announced, and keeps what a store loses', async () => {
+  const other = aLeader();
+  other.is.leader = false;
+  const digest = { computeIds: ['ep-a'], untilMs: NOON + DAY_MS };
+  await SENT_DIGESTS.put(other.store, 'coming', digest);
+  await other.told();
+  const known = new Map([['coming', digest]]);
+  expect(other.knownDigests.current).toEqual(known);
+  await SENT_DIGESTS.delete(other.store, ['coming']);
+  other.later(60_000);
+  await other.told();
+  expect(other.knownDigests.current).toEqual(known);
+  other.later(DAY_MS);
+  await other.told();
+  expect(other.knownDigests.current).toEqual(new Map());
 });

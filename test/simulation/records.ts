@@ -31,7 +31,8 @@ export function checkTold(world: World, who: string, computeId: string, record: 
   const nowMs = world.time.now();
   const isChanged = changesOf(world, computeId).length > 0;
   const isUnclear = bookOf(world).unclear.has(computeId) || hadFault(world, 'api_not_applied', 'api_late');
-  const isOld = hadFault(world, 'api_stale');
+  // Where clocks differ, a reading from just before another daemon's change may count as one after it: it is read again.
+  const isOld = hadFault(world, 'api_stale', 'clock_off');
   const isHidden = hadFault(world, 'api_hides_project', 'api_duplicates', 'api_stale') || !compute;
   const isOwn = (one: { computeId: string }) => one.computeId === computeId;
   const happened: Partial<Record<keyof ComputeRecord, boolean>> = {

@@ -48,6 +48,9 @@ import { createPolicyFileNotifications } from './of-policy-files.ts';
 /** Interval between rounds, in real milliseconds. */
 const ROUND_MS = 5_000;
 
+/** Interval between readings of the digests by daemons that don't lead, in milliseconds. */
+const LEARN_EVERY_MS = 60_000;
+
 /** A record of what a digest has announced is kept for this long after its slot, in milliseconds: retries, limits and outages delay changes. */
 const KEPT_MS = 6 * HOUR_MS;
 
@@ -66,6 +69,7 @@ export interface AnnounceDeps extends EvaluateDeps, SetsDeps, OutageDeps {
 export function startAnnouncements(deps: AnnounceDeps): Running {
   const { clock, leaderLease, fleet, knownDigests } = deps;
   const queued = new Set<string>();
+  let learntAtMs = Number.NEGATIVE_INFINITY;
   const futureOf = createFutureCache(deps);
   const freezes = createFreezeNotifications(deps);
   const lasting = [createPolicyFileNotifications(deps), createOutageNotifications(deps)];
@@ -74,10 +78,14 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
     const { receivers } = deps.rules.current.notify;
     for (const states of lasting) states.look();
     // Changes at a boundary come first.
-    if (!leaderLease.isHeld() || receivers.length === 0 || isAtBoundary(fleet, clock.now())) return;
+    if (receivers.length === 0 || isAtBoundary(fleet, clock.now())) return;
+    if (!leaderLease.isHeld()) {
+      await learnDigests();
+      return;
+    }
     const hasNews = comingDigests(deps, futureOf, knownDigests.current).length > 0;
     // Another daemon, or this one before its restart, may have queued them.
-    if (hasNews) knownDigests.current = await readSentDigests(deps);
+    if (hasNews) await readSentDigests(deps);
     const coming = hasNews ? comingDigests(deps, futureOf, knownDigests.current) : [];
     const ofStates = await Promise.all(lasting.map((states) => states.read()));
     const ofFleet = [freezes(), ofStates.flat(), await fleetNotifications(deps)].flat();
@@ -86,6 +94,13 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
     if (fresh.length > 0) await deps.store.appendOutbox(fresh);
     for (const { key, digest } of coming) await SENT_DIGESTS.put(deps.store, key, digest);
     remember(fresh);
+  }
+
+  /** Any daemon of the group may have to write them back. */
+  async function learnDigests(): Promise<void> {
+    if (clock.now() - learntAtMs < LEARN_EVERY_MS) return;
+    learntAtMs = clock.now();
+    await readSentDigests(deps);
   }
 
   function remember(entries: readonly OutboxEntry[]): void {
@@ -126,13 +141,13 @@ function onceEach<Result>(compute: (instantMs: number) => Result): (instantMs: n
   };
 }
 
-/** Reads the digests that have not expired, and deletes the others. */
-async function readSentDigests({ store, clock }: AnnounceDeps): Promise<SentDigests> {
-  const digests = await SENT_DIGESTS.all(store);
-  const ended = [...digests].filter(([, { untilMs }]) => untilMs < clock.now()).map(([key]) => key);
-  if (ended.length > 0) await SENT_DIGESTS.delete(store, ended);
-  for (const key of ended) digests.delete(key);
-  return digests;
+/** Reads the digests that have not expired, and deletes the others. What the store may just have lost stays known. */
+async function readSentDigests({ store, clock, leaderLease, knownDigests }: AnnounceDeps): Promise<void> {
+  const stored = await SENT_DIGESTS.all(store);
+  const isOver = ({ untilMs }: { untilMs: number }) => untilMs < clock.now();
+  const ended = [...stored].filter(([, digest]) => isOver(digest)).map(([key]) => key);
+  if (ended.length > 0 && leaderLease.isHeld()) await SENT_DIGESTS.delete(store, ended);
+  knownDigests.current = new Map([...knownDigests.current, ...stored].filter(([, digest]) => !isOver(digest)));
 }
 
 /**

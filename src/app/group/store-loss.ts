@@ -14,7 +14,12 @@ type Records = Map<string, ComputeRecord>;
 export interface StoreWatch {
   /** Throws if the store can't be asked. */
   check(): Promise<void>;
+  /** How long nothing must be decided yet, in milliseconds: other daemons may still write back what they have done. */
+  waitMs(): number;
 }
+
+/** Daemons ask every 2 s if the store was lost, and write back what they know in some seconds. Milliseconds. */
+const WRITE_BACK_MS = 15_000;
 
 export interface StoreWatchDeps extends LeaseDeps {
   clock: Clock;
@@ -31,11 +36,13 @@ export interface StoreWatchDeps extends LeaseDeps {
 export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
   const { store, clock, telemetry, overrides } = deps;
   let storeId: string | undefined;
+  let lostAtMonotonicMs = Number.NEGATIVE_INFINITY;
   const toRestore = new Map<string, Records>();
 
   async function check(): Promise<void> {
     const id = await store.storeId();
     if (storeId !== undefined && id !== storeId) {
+      lostAtMonotonicMs = clock.monotonicMs();
       for (const [projectId, records] of recordsByProject(deps)) toRestore.set(projectId, records);
       await overrides.refresh(store, clock.now());
       await restoreGeneration(deps);
@@ -54,7 +61,10 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
     if (isAnother) await deps.ensureTriggers();
   }
 
-  return { check: oneAtATime(check).run };
+  return {
+    check: oneAtATime(check).run,
+    waitMs: () => Math.max(0, lostAtMonotonicMs + WRITE_BACK_MS - clock.monotonicMs()),
+  };
 }
 
 /** Copies this daemon's records, before evaluations with the empty store replace them. */

@@ -31,11 +31,12 @@ import { evaluateProject } from '../evaluate-project/evaluate.ts';
 import { type FreshProjectDeps, findProject, readInTurn } from '../fleet/cached-projects.ts';
 import { type CachedProject, FRESH_MS } from '../fleet/fleet.ts';
 import type { SharedReadings } from '../fleet/stored-readings.ts';
-import { MAX_CLOCK_SKEW_MS, type StoreClock } from '../group/clock-skew.ts';
+import { MAX_CLOCK_SKEW_MS } from '../group/clock-skew.ts';
 import { type LockDeps, type LockedProject, lockProject, READ_RETRY_MS } from '../leases/locked-project.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 import type { Overrides, OverridesSnapshot } from '../overrides.ts';
 import { requestFollowing, requestReconcile, type ScheduleDeps, scheduleBoundaries, wakeAt } from '../triggers.ts';
+import { type MayDecideDeps, mayDecide } from './may-decide.ts';
 import {
   expectedPermits,
   getPermits,
@@ -62,12 +63,11 @@ const LEASE_RETRY_MS = 500;
 /** Delay before a project is evaluated again that another job or daemon has changed at the same boundary, in milliseconds. */
 const AFTER_OTHERS_MS = 30_000;
 
-export interface ReconcileDeps extends LockDeps, FreshProjectDeps, ApplyDeps, RecordsDeps, ScheduleDeps {
+export interface ReconcileDeps extends LockDeps, FreshProjectDeps, ApplyDeps, RecordsDeps, ScheduleDeps, MayDecideDeps {
   clock: Clock;
   store: Store;
   overrides: Overrides;
   slots: Slots;
-  storeClock: Pick<StoreClock, 'excessiveOffsetMs'>;
   /** Absent: no other daemon has the store. */
   sharedReadings?: Pick<SharedReadings, 'take'>;
 }
@@ -272,11 +272,7 @@ async function decideAndApply(
 ): Promise<Missing | 'outdated' | undefined> {
   const { projectId } = cachedProject.project;
   await step('reading holds and freezes', () => deps.overrides.refresh(deps.store, deps.clock.now()));
-  // If the clock was set since the job began, a change without an answer could count as lost while it may still take effect.
-  if ((await deps.storeClock.excessiveOffsetMs()) !== undefined) {
-    await requestReconcile(deps, projectId);
-    return undefined;
-  }
+  if (!(await mayDecide(deps, projectId))) return undefined;
   const { current } = deps.rules;
   const overrides = deps.overrides.snapshot();
   // A daemon that has not registered its policy set as a generation may not write by it.

@@ -1,0 +1,25 @@
+/** What must hold on this daemon, besides the project's reading, before it concludes anything about a project. */
+
+import type { Clock } from '../../ports/clock.ts';
+import type { StoreClock } from '../group/clock-skew.ts';
+import type { StoreWatch } from '../group/store-loss.ts';
+import { requestReconcile, type TriggerDeps, wakeAt } from '../triggers.ts';
+
+export interface MayDecideDeps extends TriggerDeps {
+  clock: Pick<Clock, 'now'>;
+  storeClock: Pick<StoreClock, 'excessiveOffsetMs'>;
+  storeWatch: Pick<StoreWatch, 'waitMs'>;
+}
+
+/** Returns false, after it has requested another reconcile, if nothing may be decided now. */
+export async function mayDecide(deps: MayDecideDeps, projectId: string): Promise<boolean> {
+  // If the clock was set since the job began, a change without an answer could count as lost while it may still take effect.
+  if ((await deps.storeClock.excessiveOffsetMs()) !== undefined) {
+    await requestReconcile(deps, projectId);
+    return false;
+  }
+  // What another daemon has not written back yet would look like a change by a person.
+  const waitMs = deps.storeWatch.waitMs();
+  if (waitMs > 0) await wakeAt(deps, projectId, deps.clock.now() + waitMs);
+  return waitMs === 0;
+}
