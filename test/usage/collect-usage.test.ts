@@ -68,6 +68,18 @@ describe('collecting usage', () => {
     expect(before).toBeLessThan(72 * 2 + 4 * 4);
   });
 
+  it.each([
+    ['hour', START_MS + 2 * DAY_MS + 7 * HOUR_MS],
+    ['day', START_MS + 2 * DAY_MS],
+    ['month', Date.parse('2026-12-01T00:00:00Z')],
+  ])('is given what it asks for also where the next %s begins meanwhile', async (_, beginsMs) => {
+    const { world, api, kept } = start();
+    passTo(world, beginsMs + 1_000);
+    const nowMs = beginsMs - 1_000;
+    const read = await collectUsage({ api, kept, organization: ORGANIZATION, nowMs });
+    expect(read).toEqual({ ok: true, value: { isRead: true, corrected: 0 } });
+  });
+
   it('never calls an hour of a stall known, and knows it afterwards', async () => {
     const stall = { fromMs: START_MS + 20 * HOUR_MS + 1_200_000, toMs: START_MS + 26 * HOUR_MS + 1_200_000 };
     const started = start({ stalls: [stall] });

@@ -2,6 +2,7 @@ import type { UsageAnswer } from '../../src/domain/usage/known.ts';
 import { type UsageUnit, unitName } from '../../src/domain/usage/usage.ts';
 import { bucketStart, type Granularity, periodsOf, type Unit } from '../../src/emulator/consumption/history.ts';
 import type { Consumption, Fleet, Load } from '../../src/emulator/fleet.ts';
+import { LOOKBACK_MS } from '../../src/emulator/routes/consumption.ts';
 import { createWorld } from '../../src/emulator/world/create-world.ts';
 import type { WorldState } from '../../src/emulator/world/entities.ts';
 import { execute } from '../../src/emulator/world/execute.ts';
@@ -73,6 +74,8 @@ export function usageApi(world: WorldState): Pick<ControlApi, 'usage'> & { calls
     calls: 0,
     async usage({ level, granularity, fromMs, toMs }: UsageQuery): Promise<ApiResult<UsagePages>> {
       api.calls += 1;
+      if (fromMs < bucketStart(world.nowMs, granularity) - LOOKBACK_MS[granularity])
+        return { ok: false, error: { code: 'invalid', route: 'usage', message: '406: too long ago' } };
       const isListed = (deletedAtMs?: number) => deletedAtMs === undefined || world.consumption.deleted === 'listed';
       const units = [...world.ledgers.values()].flatMap((ledger): Unit[] =>
         level === 'projects'

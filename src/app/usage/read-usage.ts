@@ -27,8 +27,11 @@ export interface UsageRange {
   months: number;
 }
 
-/** The retention of usage in the control API. */
-export const EVERYTHING: UsageRange = { hours: 168, days: 60, months: 12 };
+/**
+ * What the control API has: 168 hours, 60 days, a year. It refuses to go back further (406), and a request may be sent only when the next
+ * hour, day or month has begun: so one less of each.
+ */
+export const EVERYTHING: UsageRange = { hours: 167, days: 59, months: 11 };
 
 export interface AskedUsage {
   /** The series of projects and, if they can be read, branches. */

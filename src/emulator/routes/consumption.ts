@@ -20,7 +20,12 @@ import { type AuthorisedRequest, type Route, readLimit } from './route.ts';
 
 const DAY_MS = 86_400_000;
 
-const LOOKBACK_MS: Record<Granularity, number> = { hourly: 7 * DAY_MS, daily: 60 * DAY_MS, monthly: 366 * DAY_MS };
+/** How far back each granularity goes from the present bucket, in milliseconds. */
+export const LOOKBACK_MS: Record<Granularity, number> = {
+  hourly: 7 * DAY_MS,
+  daily: 60 * DAY_MS,
+  monthly: 366 * DAY_MS,
+};
 
 const instant = z.iso.datetime({ offset: true }).transform(Date.parse);
 const list = z.string().transform((text) => text.split(',').filter((part) => part !== ''));
