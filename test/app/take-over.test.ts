@@ -135,6 +135,7 @@ describe('a daemon that starts without the policies of a team', () => {
       await group.pass(4);
       const fresh = await group.start('fresh', { rules, stages, decisionVersion });
       expect(await group.pass(120)).toEqual(['before']);
+      expect(fresh.said('ebb.superseded').map(({ message }) => message)).toEqual(policyProblems(fresh.deps));
       expect(policyProblems(fresh.deps)).toEqual([
         expect.stringMatching(
           /^another daemon has the policies of data \(.*\), which are not loaded here: this one writes/,

@@ -176,11 +176,11 @@ async function makeCurrent(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>
 /** A set without the policies of a team replaces none of a daemon that may still have them: that daemon writes for the group. */
 async function registerRules(deps: ActivateDeps, rules: Rules): Promise<void> {
   const { sets } = deps;
-  await registerGeneration(
-    deps,
-    identityOf(sets, rules),
-    isUnloaded(rules.policies) ? (sets.generation ?? 0) : undefined,
-  );
+  const identity = identityOf(sets, rules);
+  if (!isUnloaded(rules.policies)) return registerGeneration(deps, identity);
+  // What is said of it names the teams that these rules lack.
+  const current = compileRules(rules, deps.rules.current);
+  return registerGeneration({ ...deps, rules: { current } }, identity, sets.generation ?? 0);
 }
 
 /** Replaces the rules in one assignment, so that each decision uses either the old or the new rules throughout. */
