@@ -1,5 +1,4 @@
 /** What must hold on this daemon, besides the project's reading, before it concludes anything about a project. */
-
 import type { Clock } from '../../ports/clock.ts';
 import type { StoreClock } from '../group/clock-skew.ts';
 import type { StoreWatch } from '../group/store-loss.ts';

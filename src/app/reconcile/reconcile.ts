@@ -208,6 +208,8 @@ async function lockAndReconcile(
   projectId: string,
   options: PassOptions,
 ): Promise<Missing | undefined> {
+  // Before it is locked and read for nothing.
+  if (!(await mayDecide(deps, projectId))) return undefined;
   const locked = await step('locking it', () => lockProject(deps, projectId));
   if (!locked) {
     await wakeAt(deps, projectId, deps.clock.now() + LEASE_RETRY_MS);
@@ -272,6 +274,7 @@ async function decideAndApply(
 ): Promise<Missing | 'outdated' | undefined> {
   const { projectId } = cachedProject.project;
   await step('reading holds and freezes', () => deps.overrides.refresh(deps.store, deps.clock.now()));
+  // Again, since the clock may have been set since.
   if (!(await mayDecide(deps, projectId))) return undefined;
   const { current } = deps.rules;
   const overrides = deps.overrides.snapshot();
