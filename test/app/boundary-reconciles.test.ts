@@ -3,7 +3,16 @@ import { type BoundaryReconcileDeps, createBoundaryReconciles } from '../../src/
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { createReconcile, reconcile } from '../../src/app/reconcile/reconcile.ts';
 import { createOutages } from '../../src/app/telemetry/outages.ts';
-import { aCompute, aHold, aRecord, aSchedule, currentRules, FREE_SLOTS, REAL } from '../support/builders.ts';
+import {
+  aCompute,
+  aHold,
+  aRecord,
+  aSchedule,
+  currentRules,
+  FREE_SLOTS,
+  MAY_DECIDE,
+  REAL,
+} from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 const EIGHT = Date.parse('2026-11-23T08:00:00Z');
@@ -65,7 +74,7 @@ async function asked({
     ...{ api, clock, fleet, telemetry, outages: createOutages(telemetry, clock), rules: currentRules(aSchedule()) },
     ...{ mode: 'enforce', overrides: { holds: [], freezes: [] }, holder: 'me' },
     ...{ samples: { historyOf: () => [] }, slots: FREE_SLOTS },
-    storeClock: { excessiveOffsetMs: async () => undefined },
+    ...MAY_DECIDE,
     // Nothing is locked, so it ends where it would begin to write.
     store: {
       ...{ records: async () => records, brokenRecords: async () => new Map() },
@@ -123,6 +132,7 @@ it.each([
     ...{ clock, fleet, telemetry: { log: memoryLog() }, rules: currentRules(aSchedule()), mode: 'enforce' },
     ...{ samples: { historyOf: () => [] }, slots: FREE_SLOTS },
     overrides: { refresh: async () => {}, snapshot: () => ({ holds, freezes: [] }) },
+    ...MAY_DECIDE,
     store: { records: async () => new Map([[computeId, aRecord()]]), acquireLease: async () => undefined },
     queue: { add: async () => calls.push('begun') },
   } as unknown as BoundaryReconcileDeps;
@@ -155,6 +165,7 @@ it.each([
     const calls: string[] = [];
     const deps = {
       ...{ clock, fleet, telemetry: { log: memoryLog() }, rules: currentRules(aSchedule()) },
+      ...MAY_DECIDE,
       store: { records: async () => records, acquireLease: async () => ({}), releaseLease: async () => {} },
       queue: { add: async () => calls.push('later') },
       api: {

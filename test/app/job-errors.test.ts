@@ -5,7 +5,7 @@ import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { createReconcile, type ReconcileDeps } from '../../src/app/reconcile/reconcile.ts';
 import { describeChain } from '../../src/common/errors.ts';
 import type { JobHandler, QueueName } from '../../src/ports/job-queue.ts';
-import { currentRules } from '../support/builders.ts';
+import { currentRules, MAY_DECIDE } from '../support/builders.ts';
 
 const NOW = Date.parse('2026-11-23T08:00:00Z');
 
@@ -21,7 +21,7 @@ async function lineOf(handlerOf: (deps: object) => JobHandler, data: { projectId
   const handle = handlerOf({
     ...{ clock, fleet: createFleet({ clock } as never), rules: currentRules(), overrides: { holds: [], freezes: [] } },
     store: { projectIds: async () => ['p-one'], records: refuse, acquireLease: refuse, overrides: refuse },
-    ...{ queue: { add: refuse }, api: {}, storeClock: { excessiveOffsetMs: async () => undefined } },
+    ...{ queue: { add: refuse }, api: {}, ...MAY_DECIDE },
   });
   const job = { queue: 'boundaries' as QueueName, id: 'j', data };
   return handle(job, new AbortController().signal).then(String, describeChain);

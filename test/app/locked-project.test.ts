@@ -7,7 +7,7 @@ import { type ReconcileDeps, reconcile } from '../../src/app/reconcile/reconcile
 import { knownRecord } from '../../src/app/reconcile/records.ts';
 import { describeChain } from '../../src/common/errors.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
-import { aCompute, aRecord } from '../support/builders.ts';
+import { aCompute, aRecord, MAY_DECIDE } from '../support/builders.ts';
 
 const NOW_MS = 10_000;
 const sentAt = (lastSentAtMs: number): ComputeRecord => ({ ...aRecord(), lastSentAtMs });
@@ -55,7 +55,7 @@ it('goes by the store where its own last change is in the future: its clock was 
 it('gives its turn among the writes that are due back where a lock throws', async () => {
   const dueWrites = createDueWrites(systemClock());
   const down = async () => Promise.reject(new Error('the store is down'));
-  const deps = { clock: { monotonicMs: () => 0 }, store: { acquireLease: down }, holder: 'me' };
+  const deps = { ...MAY_DECIDE, clock: { monotonicMs: () => 0 }, store: { acquireLease: down }, holder: 'me' };
   const { signal } = new AbortController();
   const permits = { updateCompute: { giveBack: () => {} } };
   for (let index = 0; index < 65; index += 1) {
@@ -78,7 +78,7 @@ it('says why its work failed, not that the lease could not be given back after t
   await expect(withProjectLease({ store, holder: 'me' }, 'p', failing)).rejects.toThrow('the work failed');
   const passing = async () => 1;
   await expect(withProjectLease({ store, holder: 'me' }, 'p', passing)).rejects.toThrow('the store is down');
-  const deps = { clock, store, holder: 'me' } as unknown as ReconcileDeps;
+  const deps = { ...MAY_DECIDE, clock, store, holder: 'me' } as unknown as ReconcileDeps;
   const reconciling = reconcile(deps, 'p', { signal: new AbortController().signal, boundaryMs: 0 });
   await expect(reconciling.catch(describeChain)).resolves.toBe('locking it: its records are broken');
 });

@@ -3,6 +3,7 @@ import { type BoundaryDeps, createBoundaries } from '../../src/app/boundaries/bo
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { createReconcile, type ReconcileDeps } from '../../src/app/reconcile/reconcile.ts';
 import type { JobData } from '../../src/ports/job-queue.ts';
+import { MAY_DECIDE } from '../support/builders.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 
 const INSTANT_MS = 1_790_000_000_000;
@@ -19,7 +20,13 @@ it('a project whose wake came to a daemon that is ahead is looked at when its ti
   const clock = createSteppedClock(INSTANT_MS - 3_900, () => false);
   const lockedAtMs: number[] = [];
   const store = { acquireLease: async () => void lockedAtMs.push(clock.now()) };
-  const reconcile = createReconcile({ queue, clock, store, fleet: createFleet({ clock }) } as unknown as ReconcileDeps);
+  const reconcile = createReconcile({
+    ...MAY_DECIDE,
+    queue,
+    clock,
+    store,
+    fleet: createFleet({ clock }),
+  } as unknown as ReconcileDeps);
   const done = reconcile({ queue: 'reconcile', id: 'p-1', data: asked[0] ?? {} }, NEVER);
   await clock.runTo(INSTANT_MS + 1_000);
   await done;

@@ -219,6 +219,12 @@ export function planFor(situation: Partial<Situation> & Pick<Situation, 'policie
   return told(evaluate({ record: undefined, mode: 'enforce', projectBusy: false, ...situation }).plan);
 }
 
+/** A clock that agrees with the store's, which was not lost: projects may be decided. */
+export const MAY_DECIDE = {
+  storeClock: { excessiveOffsetMs: async () => undefined },
+  storeWatch: { waitMs: () => 0 },
+};
+
 /** Restart slots that nothing limits. */
 export const FREE_SLOTS = {
   isAtOnceReached: () => false,
