@@ -14,7 +14,7 @@ import { jsonText, writeNotes, writeOut } from './output.ts';
 import { plainTable } from './terminal.ts';
 
 /** A larger difference to the account's own figure, as a share, is worth checking. */
-const MOST_DIFFERENCE = 0.01;
+const MAX_DIFFERENCE = 0.01;
 const DIFFERS_CODE = 2;
 
 const EXAMPLES = `
@@ -53,7 +53,7 @@ async function cost(flags: CostFlags): Promise<void> {
   const report = reportCost(read, { monthMs: monthOf(flags.month, nowMs), by: flags.by, nowMs });
   const asTable = flags.csv ? costCsv : costText;
   writeOut(flags.json ? costJson(report) : asTable(report));
-  if (Math.abs(report.difference ?? 0) > MOST_DIFFERENCE) process.exitCode ??= DIFFERS_CODE;
+  if (Math.abs(report.difference ?? 0) > MAX_DIFFERENCE) process.exitCode ??= DIFFERS_CODE;
 }
 
 function monthOf(text: string | undefined, nowMs: number): number {

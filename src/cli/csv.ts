@@ -9,7 +9,7 @@ import { printable } from '../common/safe-text.ts';
 import { UserError } from './fail.ts';
 import { shortened } from './output.ts';
 
-const MOST_LINE_BYTES = 10_000;
+const MAX_LINE_BYTES = 10_000;
 
 export interface CsvRow {
   fields: readonly string[];
@@ -59,7 +59,7 @@ function forEachRecord(text: string, file: string, to: number, each: (row: CsvRo
       skip_empty_lines: true,
       relax_column_count: true,
       record_delimiter: ['\r\n', '\n', '\r'],
-      max_record_size: MOST_LINE_BYTES,
+      max_record_size: MAX_LINE_BYTES,
       to,
       on_record(fields, { lines }) {
         each({ fields, line: lines });

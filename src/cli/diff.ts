@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { DiffFlags } from './diff/run-diff.ts';
 import { withFilterFlags } from './filter.ts';
-import { FLAGS, MOST_PAST_DAYS, pastDays, withFormat } from './flags.ts';
+import { FLAGS, MAX_PAST_DAYS, pastDays, withFormat } from './flags.ts';
 
 const EXAMPLES = `
 Examples:
@@ -26,7 +26,7 @@ export function diffCommand(): Command {
     .option('--operations <file>', 'operations.csv of `ebb usage export`, for what timeouts save; needs --fleet')
     .option(
       '--past-days <n>',
-      `how far the findings of --json look back, as --days of ebb recommend, 2 to ${MOST_PAST_DAYS} days`,
+      `how far the findings of --json look back, as --days of ebb recommend, 2 to ${MAX_PAST_DAYS} days`,
       pastDays(2),
       28,
     )

@@ -166,14 +166,14 @@ function parseTrace(text: string, file: string, computes: ReadonlySet<string>): 
 }
 
 /** The most servers of `--postgres`: each compute is a process group with its own memory. */
-const MOST_SERVERS = 50;
+const MAX_SERVERS = 50;
 
 function postgresOf({ postgres }: EmulatorFlags, fleet: Fleet): PostgresBinaries | undefined {
   if (postgres === undefined) return undefined;
   const computes = sum(fleet.projects.map((project) => project.computes.length));
-  if (computes > MOST_SERVERS) {
+  if (computes > MAX_SERVERS) {
     throw new UserError(
-      `--postgres starts a server for each compute: ${computes} are too many, at most ${MOST_SERVERS}`,
+      `--postgres starts a server for each compute: ${computes} are too many, at most ${MAX_SERVERS}`,
     );
   }
   const binaries = findPostgres(postgres === true ? undefined : postgres);

@@ -76,12 +76,12 @@ export interface PastFlags extends CommonFlags {
 }
 
 /** Operations are kept for about half a year. */
-export const MOST_PAST_DAYS = 180;
+export const MAX_PAST_DAYS = 180;
 
 export function withPastFlags(command: Command): Command {
   return command
     .option(...FLAGS.live)
-    .option('--days <n>', `how far to look back, 2 to ${MOST_PAST_DAYS} days`, pastDays(2), 28)
+    .option('--days <n>', `how far to look back, 2 to ${MAX_PAST_DAYS} days`, pastDays(2), 28)
     .option('--operations <file>', 'operations.csv instead of the API; needs --fleet, and no key')
     .option('--usage <file>', 'usage.csv: CU-seconds by hours')
     .option('--fleet <file>', 'a snapshot, YAML or JSON, for --operations')
@@ -93,7 +93,7 @@ export function withPastFlags(command: Command): Command {
 export function pastDays(least: number): (text: string) => number {
   return (text) => {
     const days = Number(text);
-    if (/^\d{1,3}$/.test(text) && days >= least && days <= MOST_PAST_DAYS) return days;
-    throw new InvalidArgumentError(`write whole days from ${least} to ${MOST_PAST_DAYS}`);
+    if (/^\d{1,3}$/.test(text) && days >= least && days <= MAX_PAST_DAYS) return days;
+    throw new InvalidArgumentError(`write whole days from ${least} to ${MAX_PAST_DAYS}`);
   };
 }

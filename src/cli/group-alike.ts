@@ -1,5 +1,5 @@
 /** The most computes of a group that are named; the rest are counted. */
-const MOST_NAMES = 8;
+const MAX_NAMES = 8;
 
 export interface AlikeGroup<T, Shared> {
   /** At least one, in their order. */
@@ -24,6 +24,6 @@ export function groupAlike<T, Shared>(all: readonly T[], sharedOf: (one: T) => S
 /** The name of one, or `12 computes: a, b, c, d, e, f, g, h, and 4 more`. */
 export function namesOf(names: readonly string[]): string {
   if (names.length === 1) return `${names[0]}`;
-  const more = names.length > MOST_NAMES ? `, and ${names.length - MOST_NAMES} more` : '';
-  return `${names.length} computes: ${names.slice(0, MOST_NAMES).join(', ')}${more}`;
+  const more = names.length > MAX_NAMES ? `, and ${names.length - MAX_NAMES} more` : '';
+  return `${names.length} computes: ${names.slice(0, MAX_NAMES).join(', ')}${more}`;
 }

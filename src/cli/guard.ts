@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { GuardAnswer } from '../app/guards/ask.ts';
 import type { Compute } from '../domain/compute/compute.ts';
 import type { GuardPolicy } from '../domain/policy/kinds/guard.ts';
-import { type CommonFlags, FLAGS, MOST_PAST_DAYS, pastDays, withSourceFlags } from './flags.ts';
+import { type CommonFlags, FLAGS, MAX_PAST_DAYS, pastDays, withSourceFlags } from './flags.ts';
 import type { ReplayFlags } from './guard/run-replay.ts';
 import { numberOf } from './guard/verdict-json.ts';
 import { jsonText, writeNotes, writeOut } from './output.ts';
@@ -40,7 +40,7 @@ export function guardCommand(): Command {
     .description('show what a guard would have done about past lowerings')
     .option(...FLAGS.live)
     .argument('<GUARD>', 'the policy of kind guard')
-    .option('--days <n>', `how far to look back, 1 to ${MOST_PAST_DAYS} days`, pastDays(1), 28)
+    .option('--days <n>', `how far to look back, 1 to ${MAX_PAST_DAYS} days`, pastDays(1), 28)
     .option('--url <url>', 'ask the daemon there for the audit, with the token in EBB_TOKEN')
     .option('--operations <file>', 'operations.csv instead of the API; needs --fleet')
     .option('--fleet <file>', 'a snapshot, YAML or JSON, for --operations')

@@ -7,7 +7,7 @@ import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
 import { unloadedTeamOf } from '../domain/policy/team-parts.ts';
 
 /** Only the first problem is repeated; all are printed where the files are read. */
-const MOST_CHARACTERS = 240;
+const MAX_CHARACTERS = 240;
 
 /** For commands that calculate with the computes of a broken team: the part of such a team freezes them. */
 export const AS_UNCHANGED = 'counted as unchanged';
@@ -59,7 +59,7 @@ export function notPlannedNotes(
 
 /** `its policies can't be read (FILE:LINE:COLUMN: MESSAGE)`. */
 export function unreadText(problem: string): string {
-  const shown = problem.length > MOST_CHARACTERS ? `${problem.slice(0, MOST_CHARACTERS)}…` : problem;
+  const shown = problem.length > MAX_CHARACTERS ? `${problem.slice(0, MAX_CHARACTERS)}…` : problem;
   return `its policies can't be read (${shown})`;
 }
 

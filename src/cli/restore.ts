@@ -42,7 +42,7 @@ interface RestoreFlags extends ConfirmFlags {
 }
 
 /** With more computes than this, those with the same outcome share a row; `--json` lists each. */
-const MOST_ROWS = 40;
+const MAX_ROWS = 40;
 
 /** The most computes in one request. */
 const AT_ONCE = 500;
@@ -94,7 +94,7 @@ function showForeseen(all: readonly Restored[], isWholeFleet: boolean): void {
     printLines(['nothing to bring back']);
     return;
   }
-  printTable(['compute', 'baseline', ''], shown.length > MOST_ROWS ? groupedRows(shown) : shown.map(rowOf));
+  printTable(['compute', 'baseline', ''], shown.length > MAX_ROWS ? groupedRows(shown) : shown.map(rowOf));
   const countOf = (outcome: Restored['outcome']) => all.filter((one) => one.outcome === outcome).length;
   const partly = all.filter(({ policies_decide = [] }) => policies_decide.length > 0).length;
   const parts = [

@@ -207,7 +207,7 @@ function budgetLines(budgets: Status['budgets'], at: string): string[] {
   });
 }
 
-const MOST_OWNERS = 10;
+const MAX_OWNERS = 10;
 
 const WHY_UNKNOWN = {
   too_few_days: ': it is projected from a week of known days on',
@@ -219,8 +219,8 @@ const WHY_UNKNOWN = {
 export function costLines(costs: Status['costs']): string[] {
   if (costs === null) return [];
   const { owners, total, from, known_until: until, unread_projects: unread = 0 } = costs;
-  const shown = owners.slice(0, MOST_OWNERS).map((one) => `  ${printable(one.owner)}: ${costText(one)}`);
-  const more = owners.length > MOST_OWNERS ? [`  and ${owners.length - MOST_OWNERS} more: ebb cost`] : [];
+  const shown = owners.slice(0, MAX_OWNERS).map((one) => `  ${printable(one.owner)}: ${costText(one)}`);
+  const more = owners.length > MAX_OWNERS ? [`  and ${owners.length - MAX_OWNERS} more: ebb cost`] : [];
   const anomalies = owners.flatMap(({ owner, anomaly }) =>
     anomaly
       ? [

@@ -84,7 +84,7 @@ function legendEntry({ name, text, height = 10 }: LegendEntry, x: number, y: num
 const DAY_HOURS = 24;
 /** The steps of the time axis. */
 const STEP_HOURS = [1, 2, 3, 6, 12, DAY_HOURS, 48, 168, 336, 720, 2160, 8760];
-const MOST_TICKS = 14;
+const MAX_TICKS = 14;
 
 interface Tick {
   ms: number;
@@ -94,7 +94,7 @@ interface Tick {
 
 /** Lines of the axis: at most 14, or a few more where clocks change. */
 export function timeTicks(span: Span, zone: string): Tick[] {
-  const hours = STEP_HOURS.find((one) => (span.toMs - span.fromMs) / HOUR_MS / one <= MOST_TICKS) ?? 8760;
+  const hours = STEP_HOURS.find((one) => (span.toMs - span.fromMs) / HOUR_MS / one <= MAX_TICKS) ?? 8760;
   const days = daysOf(span, { zone, hoursPerCell: Math.min(hours, DAY_HOURS) });
   const every = Math.max(1, hours / DAY_HOURS);
   const shown = days

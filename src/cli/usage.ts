@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { orFail } from './fail.ts';
-import { FLAGS, MOST_PAST_DAYS, type PastFlags, pastDays } from './flags.ts';
+import { FLAGS, MAX_PAST_DAYS, type PastFlags, pastDays } from './flags.ts';
 import { writeErrLine, writeNotes, writeWhole } from './output.ts';
 
 interface ExportFlags extends PastFlags {
@@ -24,7 +24,7 @@ export function usageCommand(): Command {
     .option(...FLAGS.live)
     .description('write usage.csv and operations.csv into a folder')
     .requiredOption('--out <dir>', 'the folder; it is made if it is not there')
-    .option('--days <n>', `how far operations go back, 1 to ${MOST_PAST_DAYS} days`, pastDays(1), 28)
+    .option('--days <n>', `how far operations go back, 1 to ${MAX_PAST_DAYS} days`, pastDays(1), 28)
     .option(...FLAGS.config)
     .option(...FLAGS.apiUrl)
     .option(...FLAGS.queueUrl)

@@ -20,7 +20,7 @@ import { readSecret } from './sources-and-receivers.ts';
 
 const ASKED_FILE = 'asked-postgres.json';
 /** A run asks at most this many computes, all at once, since each takes minutes. */
-export const MOST_ASKED = 20;
+export const MAX_ASKED = 20;
 const SAMPLES = 90;
 const MIN_EVERY_MS = 100;
 
@@ -83,7 +83,7 @@ export async function askComputes(options: AskComputesOptions): Promise<Result<A
     return asked.set(computeId, result.value);
   };
   try {
-    await pLimit(MOST_ASKED).map(computes, askOne);
+    await pLimit(MAX_ASKED).map(computes, askOne);
     const isKept = fresh.size === 0 || (await keep(withFresh(await file.read(), fresh, clock.now())));
     const notes = isKept ? [] : [`${settings.stateDir} can't be written: the answers are not kept for the day`];
     return { ok: true, value: { asked, problems, notes } };

@@ -94,7 +94,7 @@ function reachable(url: string): string {
 /** Shell completion must be fast. */
 const ANSWER_MS = 1_000;
 /** One page of a daemon's answer. */
-const MOST_IDS = 1_000;
+const MAX_IDS = 1_000;
 
 /** The ids of computes that the daemon on this machine knows, for shell completion. Sends a token only to an announced daemon. */
 export async function knownComputes({ queue, listen }: Settings): Promise<string[] | undefined> {
@@ -102,6 +102,6 @@ export async function knownComputes({ queue, listen }: Settings): Promise<string
   const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;
   const { url, token } = announced ?? { url: `http://${host}:${listen.port}`, token: undefined };
   const client = await clientOf({ url, token, answerMs: ANSWER_MS });
-  const page = await client.computes({ limit: MOST_IDS });
+  const page = await client.computes({ limit: MAX_IDS });
   return page.ok ? page.value.items.map(({ compute_id }) => compute_id) : undefined;
 }

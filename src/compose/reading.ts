@@ -87,7 +87,7 @@ export interface Reading extends FleetSource {
 }
 
 /** Larger than any fleet file, in bytes: another file must not fill the memory. */
-const MOST_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
  * Opens a fleet for a command that only reads: a fleet file, recent readings of daemons, or the control API, for which `NEON_API_KEY` suffices.
@@ -355,8 +355,7 @@ async function openFile(file: string, nowMs: number): Promise<Result<Reading>> {
 
 async function readText(file: string): Promise<Result<string>> {
   try {
-    if ((await stat(file)).size > MOST_BYTES)
-      return { ok: false, problem: `fleet file ${file}: is larger than 64 MiB` };
+    if ((await stat(file)).size > MAX_BYTES) return { ok: false, problem: `fleet file ${file}: is larger than 64 MiB` };
     return { ok: true, value: await readFile(file, 'utf8') };
   } catch (error) {
     const code = errorCode(error);

@@ -31,7 +31,7 @@ interface CountersOptions extends SecretOptions {
 }
 
 /** A larger file holds no secret. */
-const MOST_SECRET_BYTES = 16 * 1024;
+const MAX_SECRET_BYTES = 16 * 1024;
 
 /** Opens the counters of the connection sources in policies and settings. */
 export function openCounters(options: CountersOptions): ConnectionCounters {
@@ -105,7 +105,7 @@ export async function readSecret(place: SecretPlace, file: string, { settings, h
     throw new Error(`the file ${place.path} cannot be read (${error.code})`);
   });
   const value = text.trim();
-  if (value === '' || value.length > MOST_SECRET_BYTES) throw new Error(`the file ${place.path} holds no secret`);
+  if (value === '' || value.length > MAX_SECRET_BYTES) throw new Error(`the file ${place.path} holds no secret`);
   for (const one of passwordsIn(value)) hide(one);
   return value;
 }

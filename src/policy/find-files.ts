@@ -86,7 +86,7 @@ export async function matching(pattern: string, cwd: string, { folders = false }
 }
 
 /** The limit of the Linux kernel for one path. */
-const MOST_LINKS = 40;
+const MAX_LINKS = 40;
 
 interface RealPath {
   /** The path without links; undefined if it can't be resolved. */
@@ -112,7 +112,7 @@ export function realPathResolver(): ResolveRealPath {
     for (let segment = segments.shift(); segment !== undefined; segment = segments.shift()) {
       const next = join(place, segment);
       const target = await targetOf(next);
-      if (target === null || links.length > MOST_LINKS) return { real: undefined, links };
+      if (target === null || links.length > MAX_LINKS) return { real: undefined, links };
       if (target === undefined) {
         place = next;
         continue;

@@ -6,9 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** Two changes within this time may have the same file times. */
 const FILE_TIME_RESOLUTION_MS = 3_000;
 
-/** Files are read once they have not changed for this long, but at the latest after {@link MOST_WAITS} of these times. */
+/** Files are read once they have not changed for this long, but at the latest after {@link MAX_WAITS} of these times. */
 const UNCHANGED_MS = 200;
-const MOST_WAITS = 10;
+const MAX_WAITS = 10;
 
 /** The state of files at a reading. */
 interface Stamp {
@@ -70,7 +70,7 @@ export function watchFiles({ files }: { files: () => Promise<readonly string[]> 
 
   async function unchanged(): Promise<Stamp> {
     let stamp = await stampNow();
-    for (let waits = 0; waits < MOST_WAITS; waits += 1) {
+    for (let waits = 0; waits < MAX_WAITS; waits += 1) {
       await delay(UNCHANGED_MS);
       const before = stamp.text;
       stamp = await stampNow();

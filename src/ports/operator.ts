@@ -33,7 +33,7 @@ export type OperatorResult<T> = { ok: true; value: T } | { ok: false; error: Ope
 export interface PageQuery {
   /** The `next` of the page before. */
   after?: string | undefined;
-  /** 1..{@link MOST_PER_PAGE}. */
+  /** 1..{@link MAX_PER_PAGE}. */
   limit: number;
 }
 
@@ -47,7 +47,7 @@ export interface StatusQuery extends Partial<FleetFilter> {
   select?: Selector<'request'> | undefined;
 }
 
-/** `limit` is 1..{@link MOST_PER_PAGE}. */
+/** `limit` is 1..{@link MAX_PER_PAGE}. */
 export interface DecisionsQuery {
   compute?: string | undefined;
   /** Only of matching computes, among the newest thousand decisions. Only a daemon can answer it. */
@@ -60,10 +60,10 @@ export interface UsageQuery extends PageQuery {
   account: string;
 }
 
-export const MOST_PER_PAGE = 1000;
+export const MAX_PER_PAGE = 1000;
 
 /** Limits of texts in requests. */
-export const MOST_CHARACTERS = { owner: 80, reason: 300, query: 200 } as const;
+export const MAX_CHARACTERS = { owner: 80, reason: 300, query: 200 } as const;
 
 /** Ids of the control API and of ebb. Nothing else may enter a path, a key or a query. */
 /** Why a daemon may not know a policy set that is staged elsewhere. */

@@ -23,12 +23,12 @@ export const pricesSchema = z.strictObject(
 
 const PROFILE_FORMS = 'must be specification, vendor-2026, or {max_connections: {1: 450, …}, reserved: 0}';
 const ROWS = 'must be a table of sizes in CU and their connections: {1: 450, 2: 901}';
-const MOST_CONNECTIONS = 1_000_000;
+const MAX_CONNECTIONS = 1_000_000;
 
 const count = z
   .int({ error: 'must be a whole number of connections' })
   .min(0, { error: 'must not be negative' })
-  .max(MOST_CONNECTIONS, { error: `must be ${MOST_CONNECTIONS} at most` });
+  .max(MAX_CONNECTIONS, { error: `must be ${MAX_CONNECTIONS} at most` });
 
 const byCu = z
   .record(z.string(), count, { error: ROWS })

@@ -74,7 +74,7 @@ const hostName = text()
   })
   .transform((name) => name.toLowerCase());
 
-const MOST_REQUESTS = 'must be a whole number from 60 to 1000000';
+const MAX_REQUESTS = 'must be a whole number from 60 to 1000000';
 
 const STATUS_URL = 'must be a URL such as https://ebb.example, without user, password and query';
 
@@ -93,9 +93,9 @@ export const settingsSchema = z.strictObject({
   api_url: read(parseApiUrl).prefault('https://console.neon.tech/api/v2'),
   allow_plain_http: yesOrNo().default(false),
   api_requests_per_minute: z
-    .int({ error: MOST_REQUESTS })
-    .min(60, { error: MOST_REQUESTS })
-    .max(1_000_000, { error: MOST_REQUESTS })
+    .int({ error: MAX_REQUESTS })
+    .min(60, { error: MAX_REQUESTS })
+    .max(1_000_000, { error: MAX_REQUESTS })
     .default(700),
   api_reserve: z
     .string({ error: RESERVE })

@@ -6,7 +6,7 @@ import { usageFleet } from '../usage/support.ts';
 import { onTrial } from './fleet-files.ts';
 
 /** Of these routes all programs of an account share 50 requests a minute, and ebb uses half. */
-const MOST_A_MINUTE = 25;
+const MAX_PER_MINUTE = 25;
 
 describe('commands about usage and costs', () => {
   let platform: Platform;
@@ -53,7 +53,7 @@ describe('commands about usage and costs', () => {
     const { status, text } = await ebb(...args);
     expect([0, 2], text).toContain(status);
     expect(await platform.writes()).toEqual([]);
-    expect((await usageRequests()) - before).toBeLessThanOrEqual(MOST_A_MINUTE);
+    expect((await usageRequests()) - before).toBeLessThanOrEqual(MAX_PER_MINUTE);
     const answer = await fetch(`${platform.origin}/_emulator/state`);
     const { computes } = (await answer.json()) as { computes: { state: string; active_seconds: number }[] };
     expect(computes.map(({ state, active_seconds }) => [state, active_seconds])).toEqual(

@@ -162,7 +162,7 @@ function stepsSpent(given: readonly Policy[]) {
 
 describe('a firing of a cron expression', () => {
   it('is found in a few looks, also where clocks change', () => {
-    const MOST_LOOKS = 4;
+    const MAX_LOOKS = 4;
     let looks = 0;
     const firings = (cron: string): Firings => ({
       ...{ cron, zone: 'Europe/Berlin' },
@@ -178,7 +178,7 @@ describe('a firing of a cron expression', () => {
           for (const change of changes) {
             looks = 0;
             find(firings(cron), change + minute * 60_000);
-            expect(looks).toBeLessThanOrEqual(MOST_LOOKS);
+            expect(looks).toBeLessThanOrEqual(MAX_LOOKS);
           }
         }
       }

@@ -18,7 +18,7 @@ const OPENS_MS = at('2026-03-02T08:00:00Z');
 const LIMITS = limitsOf(700, 0.05);
 const DURATION_MS = 3_000;
 const WAVE_MS = 15_000;
-const MOST_WAVES = 40;
+const MAX_WAVES = 40;
 const SMALL = { minCu: 0.25, maxCu: 0.5 };
 
 /** 08:00–18:00 from Monday to Friday. */
@@ -72,12 +72,12 @@ describe('the waves of a herd', () => {
         expect(others).toEqual([]);
         const waves = known?.waves ?? [];
         expect(waves.reduce((sum, { computes }) => sum + computes, 0)).toBe(count);
-        expect(waves.length).toBeLessThanOrEqual(MOST_WAVES);
+        expect(waves.length).toBeLessThanOrEqual(MAX_WAVES);
         let later = 0;
         for (const { leadMs, computes } of waves.toReversed()) {
           expect(leadMs % WAVE_MS).toBe(0);
           const neededMs = boundMs(later + computes, limits) + DURATION_MS;
-          if (leadMs < MOST_WAVES * WAVE_MS) expect(leadMs).toBeGreaterThanOrEqual(neededMs);
+          if (leadMs < MAX_WAVES * WAVE_MS) expect(leadMs).toBeGreaterThanOrEqual(neededMs);
           // The first of the wave could not have begun a whole wave later.
           expect(leadMs - WAVE_MS).toBeLessThan(boundMs(later + 1, limits) + DURATION_MS);
           later += computes;

@@ -24,8 +24,8 @@ const PERIOD_MS = 8_000;
 const NEAR_MS = 50;
 const ENOUGH = Number(process.env.EBB_HOLDS_AT_BOUNDARIES ?? 40);
 /** Even, since policies have one window for two boundaries. Two near holds a boundary are few, on a busy machine. */
-const MOST_BOUNDARIES = Math.max(24, 2 * Math.ceil(ENOUGH / 4));
-const TIMEOUT_MS = CASE_MS + Math.max(0, MOST_BOUNDARIES - 24) * PERIOD_MS;
+const MAX_BOUNDARIES = Math.max(24, 2 * Math.ceil(ENOUGH / 4));
+const TIMEOUT_MS = CASE_MS + Math.max(0, MAX_BOUNDARIES - 24) * PERIOD_MS;
 /** What holds ask for; policies never do. */
 const HELD_CU = 4;
 
@@ -49,7 +49,7 @@ const ids = Array.from({ length: COMPUTES }, (_, index) => `ep-web-${100 + index
 /** Size 1 and 2 in turns, from `startMs` on. */
 function policies(startMs: number): string {
   const iso = (ms: number) => new Date(ms).toISOString().replace('.000', '');
-  const windows = Array.from({ length: MOST_BOUNDARIES / 2 }, (_, index) => {
+  const windows = Array.from({ length: MAX_BOUNDARIES / 2 }, (_, index) => {
     const from = startMs + 2 * index * PERIOD_MS;
     return `      - { at: ${iso(from)}/${iso(from + PERIOD_MS)}, size: 1 }`;
   });
@@ -203,7 +203,7 @@ async function holdAtBoundaries(test: TestContext, queue: { url: string; group: 
   const { platform, api, urls, startMs } = await startCase(test, queue, daemons);
   const random = seededRandom(SEED);
   const holds: SaidHold[] = [];
-  for (let boundary = 0; boundary < MOST_BOUNDARIES; boundary += 1) {
+  for (let boundary = 0; boundary < MAX_BOUNDARIES; boundary += 1) {
     const asked = new Map<string, ReturnType<typeof hold>>();
     // Some while its change is on its way, most just before it: the changes of a project follow each other.
     api.onPatch((compute) => {

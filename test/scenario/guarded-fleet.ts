@@ -94,7 +94,7 @@ export interface FleetOptions {
 /** The name of a source that guards ask. */
 export const SOURCE = 'main';
 
-const MOST_ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 
 /** Asks again what Prometheus does not answer on a busy machine: the scenario makes its own outages, and a replay can't know of others. */
 function patient(source: SeriesSource): SeriesSource {
@@ -102,7 +102,7 @@ function patient(source: SeriesSource): SeriesSource {
     ...source,
     async latest(query, signal) {
       let answer = await source.latest(query, signal);
-      for (let attempt = 1; !answer.ok && attempt < MOST_ATTEMPTS; attempt += 1)
+      for (let attempt = 1; !answer.ok && attempt < MAX_ATTEMPTS; attempt += 1)
         answer = await source.latest(query, signal);
       return answer;
     },

@@ -6,10 +6,10 @@ import { failed } from './outcomes.ts';
 import { explainPostgresError, HIDDEN, withSession } from './postgres.ts';
 
 const LIMITS: ClientConfig = { application_name: OWN_MARK, connectionTimeoutMillis: 5_000, query_timeout: 5_000 };
-const MOST_SESSIONS = 2_000;
-const MOST_STATEMENTS = 5_000;
+const MAX_SESSIONS = 2_000;
+const MAX_STATEMENTS = 5_000;
 /** Characters that are read of a query; fewer are shown. */
-const MOST_TEXT = 2_000;
+const MAX_TEXT = 2_000;
 /** pg_stat_statements keeps comments, so this marks ebb's own statements. */
 const MARK = `/* ${OWN_MARK} */`;
 
@@ -21,18 +21,18 @@ const SESSIONS = `
 SELECT coalesce(json_agg(s), '[]') FROM (
   SELECT pid, usename AS user, application_name AS application, backend_type AS type, coalesce(state, 'active') AS state,
     ${ms('backend_start')} AS started, ${ms('query_start')} AS query_started, ${ms('state_change')} AS since,
-    ${ms('xact_start')} AS transaction_started, query_id::text, left(query, ${MOST_TEXT}) AS query
+    ${ms('xact_start')} AS transaction_started, query_id::text, left(query, ${MAX_TEXT}) AS query
   FROM pg_stat_activity
   WHERE pid <> pg_backend_pid() AND usename ${NOT_PLATFORM} AND application_name NOT IN ('walproposer', '${OWN_MARK}')
     AND (backend_type IN ('client backend', 'walsender') OR backend_type LIKE 'logical replication%worker')
-  ORDER BY state_change DESC NULLS LAST LIMIT ${MOST_SESSIONS}) s`;
+  ORDER BY state_change DESC NULLS LAST LIMIT ${MAX_SESSIONS}) s`;
 
 const statementsIn = (schema: string) => `
 SELECT coalesce(json_agg(s), '[]') FROM (
   SELECT r.rolname AS user, s.queryid::text AS id, sum(s.calls)::float8 AS calls
   FROM ${schema}.pg_stat_statements(false) s JOIN pg_roles r ON r.oid = s.userid
   WHERE s.queryid IS NOT NULL AND s.toplevel AND r.rolname ${NOT_PLATFORM}
-  GROUP BY 1, 2 ORDER BY 3 DESC LIMIT ${MOST_STATEMENTS + 1}) s`;
+  GROUP BY 1, 2 ORDER BY 3 DESC LIMIT ${MAX_STATEMENTS + 1}) s`;
 
 interface SessionRow {
   pid: number;
@@ -91,7 +91,7 @@ export function createClientSampler(config: ClientConfig): ClientSampler {
     before = new Map(statements.map(({ user, id, calls }) => [JSON.stringify([user, id]), calls]));
     if (last === undefined) return undefined;
     // The last sample may have lacked rarely called statements: then it is unknown how many of their calls are new.
-    const isCut = last.size > MOST_STATEMENTS;
+    const isCut = last.size > MAX_STATEMENTS;
     return statements.flatMap(({ user, id, calls }) => {
       const known = last.get(JSON.stringify([user, id])) ?? (isCut ? calls : 0);
       // Fewer than before: the statistics were reset.
@@ -106,7 +106,7 @@ export function createClientSampler(config: ClientConfig): ClientSampler {
     if (unread.length === 0) return;
     // A text is null if Postgres has lost its file of texts.
     const { rows } = await client.query<{ id: string; query: string | null }>(
-      `SELECT ${MARK} queryid::text AS id, min(left(query, ${MOST_TEXT})) AS query
+      `SELECT ${MARK} queryid::text AS id, min(left(query, ${MAX_TEXT})) AS query
         FROM ${schema}.pg_stat_statements WHERE queryid = ANY($1::bigint[]) GROUP BY 1`,
       [unread],
     );

@@ -22,7 +22,7 @@ interface PrometheusReply {
 export const AT_ONCE = 4;
 
 const TIMEOUT_MS = 10_000;
-const MOST_BODY_BYTES = 4 * 1024 * 1024;
+const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 /** Ids enter the query, which other characters could change. */
 const ID = /^[a-z0-9-]+$/;
@@ -35,7 +35,7 @@ export function createPrometheusCall({ url, readToken, timeoutMs = TIMEOUT_MS }:
     connect: { timeout: timeoutMs },
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
-    maxResponseSize: MOST_BODY_BYTES,
+    maxResponseSize: MAX_BODY_BYTES,
   });
   return {
     /** Posts a form; never throws. */
@@ -139,12 +139,12 @@ export function tooManySeries(count: number): ReturnType<typeof failed> {
 
 const DECIMAL = /^\+?\d+(\.\d+)?(e[+-]?\d+)?$/i;
 
-const MOST_CONNECTIONS = 1e9;
+const MAX_CONNECTIONS = 1e9;
 
 /** A number of connections, rounded up, since averages are not whole. */
 export function connectionsIn(value: string): Read<number> {
   const connections = DECIMAL.test(value) ? Number(value) : Number.NaN;
-  if (connections <= MOST_CONNECTIONS) return { ok: true, value: Math.ceil(connections) };
+  if (connections <= MAX_CONNECTIONS) return { ok: true, value: Math.ceil(connections) };
   return failed('malformed', `the query gives ${value.slice(0, 40)} for it, which is not a number of connections`);
 }
 

@@ -16,7 +16,7 @@ import {
 } from './prometheus-api.ts';
 
 /** Prometheus refuses more than 11,000 points of a series in one answer. */
-const MOST_POINTS = 10_000;
+const MAX_POINTS = 10_000;
 
 const TIMEOUT_MS = 60_000;
 
@@ -38,8 +38,8 @@ export function createPrometheusRecord({ query, ...options }: PrometheusCallOpti
     async of(compute: Compute, { fromMs, toMs, stepMs }: SeriesRange): Promise<Read<RecordedCount[]>> {
       if (!hasSafeIds(compute)) return failed('misconfigured', 'its id cannot be used in a query');
       const counts: RecordedCount[] = [];
-      for (let startMs = fromMs; startMs < toMs; startMs += MOST_POINTS * stepMs) {
-        const part = { fromMs: startMs, toMs: Math.min(toMs, startMs + MOST_POINTS * stepMs), stepMs };
+      for (let startMs = fromMs; startMs < toMs; startMs += MAX_POINTS * stepMs) {
+        const part = { fromMs: startMs, toMs: Math.min(toMs, startMs + MAX_POINTS * stepMs), stepMs };
         const answer = await ask(filledIn(query, compute), part);
         if (!answer.ok) return answer;
         const read = countsOf(answer.value, part);

@@ -11,7 +11,7 @@ import {
   seriesIn,
 } from './prometheus-api.ts';
 
-const MOST_SERIES = 20_000;
+const MAX_SERIES = 20_000;
 
 /** For differences of clocks, and servers that move instants to multiples of the step. */
 const TOLERANCE_MS = 60_000;
@@ -34,7 +34,7 @@ export function createPrometheusSeries(options: PrometheusCallOptions): SeriesSo
 
 /** Parses series, and leaves out NaN. */
 function checked(all: readonly RawSeries[], range?: SeriesRange): SeriesRead {
-  if (all.length > MOST_SERIES) return failed('malformed', `the answer has ${all.length} series: aggregate them`);
+  if (all.length > MAX_SERIES) return failed('malformed', `the answer has ${all.length} series: aggregate them`);
   const series: Series[] = [];
   for (const { labels, points } of all) {
     const samples = samplesOf(points, range);

@@ -12,7 +12,7 @@ import {
   tooManySeries,
 } from './prometheus-api.ts';
 
-const MOST_COMPUTES_A_QUERY = 200;
+const MAX_COMPUTES_PER_QUERY = 200;
 
 /** Counts by instant queries: one for many computes where the query allows it. */
 export function createPrometheusCounter({
@@ -29,8 +29,8 @@ export function createPrometheusCounter({
 
   async function askInOne(many: ManyQuery, requests: readonly CountRequest[], signal: AbortSignal) {
     const outcomes = new Map<string, CountOutcome>();
-    for (let at = 0; at < requests.length; at += MOST_COMPUTES_A_QUERY) {
-      const ids = requests.slice(at, at + MOST_COMPUTES_A_QUERY).map(({ compute }) => compute.computeId);
+    for (let at = 0; at < requests.length; at += MAX_COMPUTES_PER_QUERY) {
+      const ids = requests.slice(at, at + MAX_COMPUTES_PER_QUERY).map(({ compute }) => compute.computeId);
       const answer = await ask(many.textFor(ids), signal);
       for (const id of ids) {
         const own = answer.ok ? answer.value.filter(({ labels }) => labels[many.label] === id) : [];

@@ -59,7 +59,7 @@ interface Line {
 }
 
 /** The most grants in one question: all would have to be sent within a quarter of a second. */
-const MOST_AT_ONCE = 1_000;
+const MAX_AT_ONCE = 1_000;
 
 /** How late a request may be sent after its grant: half of the jitter that the limits allow. The other half is left to the network. */
 const LATE_MS = DEFAULT_RATE_LIMITS.jitterMs / 2;
@@ -156,7 +156,7 @@ async function serve(line: Line): Promise<void> {
 async function ask(line: Line, wanted: PermitRequest): Promise<number> {
   const { limitChanges, account, budgets, unsent } = line;
   const { route } = wanted;
-  const count = Math.min(wanted.count, MOST_AT_ONCE);
+  const count = Math.min(wanted.count, MAX_AT_ONCE);
   const dropped = unsent.get(route) ?? [];
   unsent.delete(route);
   const askedMs = line.clock.monotonicMs();
@@ -210,7 +210,7 @@ async function waitUntilDue(
 
 /** Notes an unused slot, which the next question removes from the log. */
 function drop({ unsent }: Line, { route, loggedMs }: Slot): void {
-  unsent.set(route, [...(unsent.get(route) ?? []), loggedMs].slice(-MOST_AT_ONCE));
+  unsent.set(route, [...(unsent.get(route) ?? []), loggedMs].slice(-MAX_AT_ONCE));
 }
 
 function newLine(about: Pick<Line, 'account' | 'budgets' | 'clock'>): Line {

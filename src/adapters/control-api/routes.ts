@@ -33,7 +33,7 @@ export const OPERATIONS = '/projects/{project_id}/operations';
 export const ORGANIZATION_KEYS = '/organizations/{org_id}/api_keys';
 
 const OPERATIONS_PER_PAGE = 100;
-const MOST_OPERATIONS_PER_PAGE = 1_000;
+const MAX_OPERATIONS_PER_PAGE = 1_000;
 const BRANCHES_PER_PAGE = 1_000;
 
 export interface ProjectRef {
@@ -89,7 +89,7 @@ export async function operationsFrom(
   options: CallOptions,
 ): Promise<ApiResult<OperationsPage<Operation>>> {
   const request: Request = { account, method: 'GET', template: OPERATIONS, ids: { project_id: projectId } };
-  const answer = await ask(call, { ...request, query: { limit: MOST_OPERATIONS_PER_PAGE, cursor } }, WirePage, options);
+  const answer = await ask(call, { ...request, query: { limit: MAX_OPERATIONS_PER_PAGE, cursor } }, WirePage, options);
   if (!answer.ok) return answer;
   const operations = answer.value.operations.map(operationOf);
   const problem = problemWithOperations(projectId, operations);

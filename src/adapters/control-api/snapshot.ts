@@ -99,11 +99,11 @@ function factsOf(projects: readonly SnapshotProject[]): FleetFacts {
 }
 
 /** 100,000 computes as JSON have about 30 million characters. */
-const MOST_CHARACTERS = 64 * 1024 * 1024;
+const MAX_CHARACTERS = 64 * 1024 * 1024;
 
 /** Parses a fleet file, YAML or JSON. A problem names the first place that is wrong. */
 function readSnapshot(text: string): Result<Snapshot> {
-  if (text.length > MOST_CHARACTERS) return { ok: false, problem: `has more than ${MOST_CHARACTERS} characters` };
+  if (text.length > MAX_CHARACTERS) return { ok: false, problem: `has more than ${MAX_CHARACTERS} characters` };
   const data = parseText(text);
   if (!data.ok) return data;
   const parsed = Snapshot.safeParse(data.value, { error: explainIssue });

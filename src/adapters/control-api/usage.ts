@@ -22,7 +22,7 @@ const ROUTES = {
 };
 
 /** Projects in one request for branches. */
-const MOST_PROJECT_IDS = 100;
+const MAX_PROJECT_IDS = 100;
 
 const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 const WireUnit = z.object({
@@ -71,7 +71,7 @@ export function createUsageReader({ call, clock }: { call: Caller; clock: Clock 
   }
 
   async function* unitsOfAll(query: UsageQuery, options: CallOptions) {
-    const lists = query.level === 'projects' ? [undefined] : chunksOf(query.projectIds ?? [], MOST_PROJECT_IDS);
+    const lists = query.level === 'projects' ? [undefined] : chunksOf(query.projectIds ?? [], MAX_PROJECT_IDS);
     for (const projectIds of lists) yield* unitsOf(query, projectIds, options);
   }
 

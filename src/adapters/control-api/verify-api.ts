@@ -52,7 +52,7 @@ export function createVerifyApi(options: ControlApiOptions & { bounds: VerifyBou
   };
 }
 
-const MOST_LIMIT_VALUES = 20;
+const MAX_LIMIT_VALUES = 20;
 
 function createBound(
   { projectId, minutes, requests, reserveMinutes, reserveRequests }: VerifyBounds,
@@ -79,7 +79,7 @@ function createBound(
     answers += 1;
     if (exchange.rateLimit === undefined) return;
     withLimit += 1;
-    if (values.size < MOST_LIMIT_VALUES) values.add(exchange.rateLimit);
+    if (values.size < MAX_LIMIT_VALUES) values.add(exchange.rateLimit);
   }
 
   const guard =

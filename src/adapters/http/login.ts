@@ -1,6 +1,6 @@
 import { createRemoteJWKSet, errors, jwtVerify } from 'jose';
 import { isShowable } from '../../common/safe-text.ts';
-import { MOST_CHARACTERS } from '../../ports/operator.ts';
+import { MAX_CHARACTERS } from '../../ports/operator.ts';
 import type { LoginProvider, TokenHolder } from '../../ports/roles.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import type { Tokens } from './tokens.ts';
@@ -43,7 +43,7 @@ function createVerifier({ provider, log, now = () => new Date() }: LoginOptions)
       if (isFailing) log.info({ event: 'ebb.login_recovered' }, 'the keys of the login provider can be read again');
       isFailing = false;
       const { [nameClaim]: name, [groupsClaim]: claimed } = payload;
-      if (typeof name !== 'string' || !isShowable(name) || name.length > MOST_CHARACTERS.owner) return undefined;
+      if (typeof name !== 'string' || !isShowable(name) || name.length > MAX_CHARACTERS.owner) return undefined;
       const own = [claimed].flat().filter((group) => typeof group === 'string');
       return { name, grants: own.flatMap((group) => groups.get(group) ?? []) };
     } catch (error) {

@@ -8,7 +8,7 @@ import { isShowable } from '../../common/safe-text.ts';
 import {
   type Caller,
   type DaemonOperator,
-  MOST_CHARACTERS,
+  MAX_CHARACTERS,
   NOT_STAGED_HERE,
   type Refusal,
 } from '../../ports/operator.ts';
@@ -96,7 +96,7 @@ interface NamedToken extends TokenHolder {
   token: string;
 }
 
-const MOST_BYTES = 64 * 1024;
+const MAX_BYTES = 64 * 1024;
 
 /** A token a line: `NAME: TOKEN`, `NAME [ROLES]: TOKEN` or `TOKEN`; `#` begins a comment. A problem never contains a token. */
 function readTokenFile(path: string): Result<readonly NamedToken[]> {
@@ -107,7 +107,7 @@ function readTokenFile(path: string): Result<readonly NamedToken[]> {
     const problem = `the token file ${path} can't be read (${errorCode(error)}); check the path and its permissions`;
     return { ok: false, problem };
   }
-  if (text.length > MOST_BYTES) return { ok: false, problem: `the token file ${path} is larger than 64 KiB` };
+  if (text.length > MAX_BYTES) return { ok: false, problem: `the token file ${path} is larger than 64 KiB` };
   return parseTokens(text, path);
 }
 
@@ -149,7 +149,7 @@ function parseLine(line: string): NamedToken | undefined {
   if (written === undefined) return { token, name: undefined };
   const [, name = '', roles] = /^\s*([^[\]]*?)\s*(?:\[([^[\]]*)\]\s*)?$/.exec(written) ?? [];
   const grants = roles === undefined ? undefined : parseGrants(roles);
-  if (!isShowable(name) || name.length > MOST_CHARACTERS.owner || (roles !== undefined && !grants)) return undefined;
+  if (!isShowable(name) || name.length > MAX_CHARACTERS.owner || (roles !== undefined && !grants)) return undefined;
   return { token, name, ...(grants && { grants }) };
 }
 
@@ -203,7 +203,7 @@ export function callerOf({ name, grants }: TokenHolder, context: Context, owner 
   const limits = { ...(teams && { teams }), ...(freezes && { freezes }) };
   if (name !== undefined) return { who: name, verified: true, requestId, ...limits };
   const from = context.req.header('from') ?? '';
-  const isUsable = from.length <= MOST_CHARACTERS.owner && isShowable(from);
+  const isUsable = from.length <= MAX_CHARACTERS.owner && isShowable(from);
   return { who: isUsable ? from : owner, requestId, ...limits };
 }
 

@@ -16,7 +16,7 @@ import type { Sender, SendOutcome } from '../../ports/outbox.ts';
 const TIMEOUT_MS = 10_000;
 const CONNECTIONS = 4;
 /** Only the status of an answer is used. */
-const MOST_ANSWER_BYTES = 64 * 1024;
+const MAX_ANSWER_BYTES = 64 * 1024;
 
 /** Statuses that allow a retry; all others of 300 to 499 refuse the message. */
 const TEMPORARY: ReadonlySet<number> = new Set([408, 425, 429]);
@@ -41,7 +41,7 @@ export function createSender(options: {
     connect: { timeout: timeoutMs },
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
-    maxResponseSize: MOST_ANSWER_BYTES,
+    maxResponseSize: MAX_ANSWER_BYTES,
   });
 
   async function post(receiver: Receiver, { id, body }: { id: string; body: string }, signal: AbortSignal) {

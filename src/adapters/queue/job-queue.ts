@@ -96,7 +96,7 @@ const WHY_LOST =
 
 /** Within this time a repeated error is not logged again. */
 const QUIET_MS = 60_000;
-const MOST_REMEMBERED = 100;
+const MAX_REMEMBERED = 100;
 
 /**
  * Logs each error of BullMQ once a minute at most, whatever its job, since a process that was stalled loses the locks of all its jobs, and
@@ -111,7 +111,7 @@ export function createErrorLog({ engine, log }: { engine: Pick<Engine, 'isAway'>
       const about = error.message.replace(/\bjob \S+/, 'job');
       const lastMs = loggedAtMs.get(about);
       if (lastMs !== undefined && nowMs - lastMs < QUIET_MS) return;
-      if (loggedAtMs.size >= MOST_REMEMBERED) loggedAtMs.clear();
+      if (loggedAtMs.size >= MAX_REMEMBERED) loggedAtMs.clear();
       loggedAtMs.set(about, nowMs);
       if (LOST_LOCK.test(error.message)) log.warn({ event: 'ebb.queue_error' }, `${error.message}: ${WHY_LOST}`);
       else log.warn({ event: 'ebb.queue_error', err: error }, 'queue error');

@@ -4,7 +4,7 @@ import { parseJson } from '../../common/result.ts';
 import type { AuditCopy } from '../../ports/audit-copy.ts';
 
 /** Rotated files that are kept: one for each day with entries, so at least a year. */
-const MOST_DAYS = 366;
+const MAX_DAYS = 366;
 
 /** A line of JSON for each entry. At the first entry of a day (UTC) the file is renamed to `PATH.2026-11-22`. Only its owner can read it. */
 export function createAuditFile({ path, now }: { path: string; now: () => number }): AuditCopy {
@@ -46,7 +46,7 @@ async function lastDayOf(path: string): Promise<string | undefined> {
 async function rotate(path: string, day: string): Promise<void> {
   // Another process may have renamed it.
   await rename(path, `${path}.${day}`).catch(ignoreMissing);
-  for (const old of (await rotatedFiles(path)).slice(0, -MOST_DAYS)) await rm(old, { force: true });
+  for (const old of (await rotatedFiles(path)).slice(0, -MAX_DAYS)) await rm(old, { force: true });
 }
 
 /** Oldest first. */

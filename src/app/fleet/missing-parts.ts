@@ -2,7 +2,7 @@ import { firstNames } from '../../common/names.ts';
 import { groupBy } from '../../domain/grouping.ts';
 import type { ControlApiError, Project } from '../../ports/control-api.ts';
 
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 /** One line for each different error, which names the projects it concerns, sorted: they are read in any order. */
 export function missingParts(
@@ -12,6 +12,6 @@ export function missingParts(
   const names = new Map(projects.map(({ projectId, name }) => [projectId, name]));
   return [...groupBy(errors, explain)].map(([line, those]) => {
     const concerned = those.flatMap(({ projectId: id }) => (id === undefined ? [] : [names.get(id) ?? id]));
-    return concerned.length === 0 ? line : `${firstNames([...new Set(concerned)].sort(), MOST_NAMED)}: ${line}`;
+    return concerned.length === 0 ? line : `${firstNames([...new Set(concerned)].sort(), MAX_NAMED)}: ${line}`;
   });
 }

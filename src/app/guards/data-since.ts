@@ -3,7 +3,7 @@ import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { CountError } from '../../ports/connections.ts';
 import type { SeriesSource } from '../../ports/guards.ts';
 
-const MOST_POINTS = 1000;
+const MAX_POINTS = 1000;
 const STEP_MS = 5 * MINUTE_MS;
 
 /** Since when a source has samples, milliseconds since the epoch; undefined if it has none. */
@@ -20,7 +20,7 @@ export async function dataSince(
   { query }: Pick<GuardPolicy, 'query'>,
   { fromMs, toMs, signal }: { fromMs: number; toMs: number; signal: AbortSignal },
 ): Promise<{ ok: true; value: DataSince } | { ok: false; error: CountError }> {
-  const stepMs = Math.ceil((toMs - fromMs) / MOST_POINTS / STEP_MS) * STEP_MS;
+  const stepMs = Math.ceil((toMs - fromMs) / MAX_POINTS / STEP_MS) * STEP_MS;
   const range = { fromMs: fromMs - (fromMs % stepMs), toMs, stepMs };
   // A comment at the end of the query must not swallow the bracket.
   const own = await source.range(`count(${query}\n)`, range, signal);

@@ -8,7 +8,7 @@ import type { Operator, OperatorResult } from '../../ports/operator.ts';
 const PAGE = 1000;
 
 /** The number of entries that the history keeps of a compute. */
-const MOST_KEPT = 200;
+const MAX_KEPT = 200;
 
 export interface PastEntries {
   /** Oldest first, by compute id. */
@@ -44,7 +44,7 @@ export async function readPastEntries(
     if (!history.ok) return history;
     found.push(...history.value.filter(({ kind }) => kind === 'manual' || kind === 'operation'));
     const last = history.value.at(-1);
-    if (last && history.value.length >= MOST_KEPT && msOfIso(last.at) > sinceMs) cut.push(compute);
+    if (last && history.value.length >= MAX_KEPT && msOfIso(last.at) > sinceMs) cut.push(compute);
   }
   const inOrder = found.reverse().toSorted((a, b) => msOfIso(a.at) - msOfIso(b.at));
   const entries = groupBy(inOrder, ({ compute_id }) => compute_id);

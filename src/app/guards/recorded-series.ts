@@ -15,7 +15,7 @@ const PAST_MS = 6 * HOUR_MS;
 const SHORTEST_MS = 5 * MINUTE_MS;
 
 /** Ranges are forgotten, those that were not used for longest first, while they have more samples than this. */
-const MOST_SAMPLES = 3_000_000;
+const MAX_SAMPLES = 3_000_000;
 /** More than a round needs: ten parts of the last two days, fourteen earlier days of one or two parts each, and the hour of rounds. */
 const LEAST_KEPT = 40;
 
@@ -49,7 +49,7 @@ export function createRecordedSeries(sources: SeriesSources): RecordedSeries {
   function forget(): void {
     let samples = sum([...ranges.values()].map((one) => one.samples));
     for (const [key, one] of ranges) {
-      if (samples <= MOST_SAMPLES || ranges.size <= LEAST_KEPT) return;
+      if (samples <= MAX_SAMPLES || ranges.size <= LEAST_KEPT) return;
       samples -= one.samples;
       ranges.delete(key);
     }

@@ -8,7 +8,7 @@ import { auditOf, type DaemonView, fail, type OperatorParts, ownerOf } from './p
 import { computeOf } from './teams-of.ts';
 
 /** More refused requests in a minute are only logged. */
-const MOST_REFUSED = 60;
+const MAX_REFUSED = 60;
 /** A filtered search reads at least this many entries at a time. */
 const SEARCH_PAGE = 500;
 
@@ -78,7 +78,7 @@ export function createRefusals(
       const now = Math.floor(atMs / MINUTE_MS);
       count = now === minute ? count + 1 : 1;
       minute = now;
-      if (count > MOST_REFUSED) return;
+      if (count > MAX_REFUSED) return;
       const compute = typeof targets === 'string' ? undefined : await computeOf(parts, targets[0] ?? '');
       const place = compute && { projectId: compute.projectId, computeId: compute.computeId };
       const command = { kind: 'refused', code: 'forbidden', owner: caller.who, atMs, ...place } as const;

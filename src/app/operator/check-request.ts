@@ -7,7 +7,7 @@ import {
   type Confirmable,
   type HoldRequest,
   LONGEST_OVERRIDE_SECONDS,
-  MOST_CHARACTERS,
+  MAX_CHARACTERS,
   type OperatorError,
 } from '../../ports/operator.ts';
 
@@ -20,11 +20,11 @@ export function overrideProblem(request: { owner: string; reason: string; forSec
   if (!(forSeconds >= 1 && forSeconds <= LONGEST_OVERRIDE_SECONDS)) {
     return 'it must last from 1 s to 90 days; what is to stay longer belongs in a policy';
   }
-  return ownerProblem(owner) ?? textProblem('the reason', reason, MOST_CHARACTERS.reason);
+  return ownerProblem(owner) ?? textProblem('the reason', reason, MAX_CHARACTERS.reason);
 }
 
 export function ownerProblem(owner: string): string | undefined {
-  return textProblem('the owner', owner, MOST_CHARACTERS.owner);
+  return textProblem('the owner', owner, MAX_CHARACTERS.owner);
 }
 
 function textProblem(what: string, text: string, most: number): string | undefined {

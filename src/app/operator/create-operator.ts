@@ -8,7 +8,7 @@ import type { ApproveDocument, ComputeDocument, DecisionDocument } from '../../p
 import {
   type ApproveRequest,
   type Caller,
-  MOST_PER_PAGE,
+  MAX_PER_PAGE,
   NOT_STAGED_HERE,
   type Operator,
   type OperatorResult,
@@ -82,7 +82,7 @@ async function decisionsOf(
   limit: number,
 ): Promise<OperatorResult<DecisionDocument[]>> {
   const ids = new Set((await matchingComputes(parts, filter)).map(({ compute }) => compute.computeId));
-  const entries = await parts.store.history({ limit: MOST_PER_PAGE });
+  const entries = await parts.store.history({ limit: MAX_PER_PAGE });
   const matching = entries.filter(({ computeId }) => ids.has(computeId)).slice(0, limit);
   return { ok: true, value: matching.map(decisionDocument) };
 }

@@ -19,13 +19,13 @@ const FORGOTTEN_AFTER_MS = DAY_MS;
 
 /** Limits of a report. The daemon's own page shows everything. */
 /** Each has the hash for `ebb approve` in its message, and the number of computes to confirm. */
-const MOST_STAGED_SETS = 100;
-const MOST_UNMET = 8;
-const MOST_PROBLEMS = 8;
-const MOST_FACTS = 24;
-const MOST_LIMITS = 8;
-const MOST_FAILED_CHECKS = 8;
-const MOST_CHARACTERS = 240;
+const MAX_STAGED_SETS = 100;
+const MAX_UNMET = 8;
+const MAX_PROBLEMS = 8;
+const MAX_FACTS = 24;
+const MAX_LIMITS = 8;
+const MAX_FAILED_CHECKS = 8;
+const MAX_CHARACTERS = 240;
 
 /** The longest interval of reports, in real milliseconds: a daemon that stops reporting is considered dead (take-over.ts). */
 const REPORT_MS = 10_000;
@@ -72,8 +72,8 @@ function documentOf(deps: ReportDeps, { ready, checks }: Readiness): DaemonDocum
   const { clock, mode, version, leaderLease, rules, sets } = deps;
   const blocked = mode === 'enforce' ? deps.blocked() : 'staged';
   const mayTakeOver = blocked === undefined || (blocked === 'superseded' && !sets.takeOver);
-  const staged = stagedSets(deps).slice(0, MOST_STAGED_SETS);
-  const cut = (text: string) => text.slice(0, MOST_CHARACTERS);
+  const staged = stagedSets(deps).slice(0, MAX_STAGED_SETS);
+  const cut = (text: string) => text.slice(0, MAX_CHARACTERS);
   return {
     host: `${hostname()}:${process.pid}`,
     version,
@@ -85,20 +85,20 @@ function documentOf(deps: ReportDeps, { ready, checks }: Readiness): DaemonDocum
     generation: mayTakeOver ? (sets.generation ?? null) : null,
     staged: staged.map(({ message }) => message),
     staged_sets: staged.map(({ hash, impact: { disconnected } }) => ({ hash, disconnected })),
-    policy_problems: policyProblems(deps).slice(0, MOST_PROBLEMS).map(cut),
+    policy_problems: policyProblems(deps).slice(0, MAX_PROBLEMS).map(cut),
     waiting: countWaiting(deps),
     unmet_headroom: unmetOf(deps)
-      .slice(0, MOST_UNMET)
+      .slice(0, MAX_UNMET)
       .map((one) => ({ ...one, message: cut(one.message) })),
-    facts: factsDocument(rules).slice(0, MOST_FACTS),
+    facts: factsDocument(rules).slice(0, MAX_FACTS),
     herds: herdDocuments(deps, clock.now()),
-    api_limits: apiLimitsDocument(deps).slice(0, MOST_LIMITS),
+    api_limits: apiLimitsDocument(deps).slice(0, MAX_LIMITS),
     projects: projectsOf(deps.fleet),
     readiness: {
       ready,
       checks: checks
         .filter(({ ok }) => !ok)
-        .slice(0, MOST_FAILED_CHECKS)
+        .slice(0, MAX_FAILED_CHECKS)
         .map((one) => ({ ...one, message: cut(one.message) })),
     },
   };

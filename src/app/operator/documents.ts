@@ -25,7 +25,7 @@ import type {
   SettingsDocument,
   StatusDocument,
 } from '../../ports/documents.ts';
-import { MOST_PER_PAGE, type Page, type PageQuery } from '../../ports/operator.ts';
+import { MAX_PER_PAGE, type Page, type PageQuery } from '../../ports/operator.ts';
 import type { FleetDocument } from '../../ports/status-page.ts';
 import type { LocatedRecord } from '../../ports/store.ts';
 import { HERD_NEAR_MS, type HerdDeps, herdsBetween } from '../fleet/at-boundary.ts';
@@ -140,7 +140,7 @@ export function pageOf<T>(items: readonly T[], keyOf: (item: T) => string, { aft
 }
 
 export function boundedLimit(limit: number): number {
-  return Math.min(Math.max(1, Math.floor(limit)), MOST_PER_PAGE);
+  return Math.min(Math.max(1, Math.floor(limit)), MAX_PER_PAGE);
 }
 
 /** Why a compute lacks connections, and the remedy; undefined if it has enough. */
@@ -150,7 +150,7 @@ export function unmetHeadroom({ decision }: Pick<EvaluatedCompute, 'decision'>):
 }
 
 /** A status shows at most this many entries of each list; the other pages show all. */
-export const MOST_SHOWN = 100;
+export const MAX_SHOWN = 100;
 
 export interface FleetDeps {
   fleet: Pick<Fleet, 'evaluatedComputes'>;
@@ -169,7 +169,7 @@ export function unmetOf({ fleet }: FleetDeps): NonNullable<StatusDocument['unmet
     const message = unmetHeadroom(evaluatedCompute);
     return message === undefined ? [] : [{ project_id: projectId, compute_id: computeId, message }];
   });
-  return unmet.slice(0, MOST_SHOWN);
+  return unmet.slice(0, MAX_SHOWN);
 }
 
 /** Waiting changes by gate, the most frequent first. */
@@ -186,7 +186,7 @@ export function herdDocuments(deps: HerdDeps, nowMs: number): HerdDocument[] {
   const herds = herdsBetween(deps, nowMs - HERD_NEAR_MS, nowMs + HERDS_AHEAD_MS).toSorted(
     (a, b) => a.firstMs - b.firstMs,
   );
-  return herds.slice(0, MOST_SHOWN).map(({ account, firstMs, lastMs, computes }) => ({
+  return herds.slice(0, MAX_SHOWN).map(({ account, firstMs, lastMs, computes }) => ({
     account,
     first: isoInstant(firstMs),
     last: isoInstant(lastMs),

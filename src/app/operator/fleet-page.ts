@@ -207,7 +207,7 @@ function weekDocument(week: Week = { state: 'not_yet' }): WeekDocument {
 /* Filters, orders and totals of the fleet's pages. */
 
 /** Further words of a search are ignored, since they would only cost time. */
-const MOST_WORDS = 10;
+const MAX_WORDS = 10;
 
 export interface ComputeWithStatus {
   evaluatedCompute: EvaluatedCompute;
@@ -220,7 +220,7 @@ export function matching(
   { q, owner, project, policy, status, reason }: FleetFilter,
   clock: Pick<Clock, 'nextTurn'>,
 ): Promise<ComputeWithStatus[]> {
-  const words = [...new Set(q.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, MOST_WORDS);
+  const words = [...new Set(q.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, MAX_WORDS);
   const hasAllWords = (text: string) => words.every((word) => text.includes(word));
   const is = (wanted: string | undefined, values: readonly (string | undefined)[]) =>
     wanted === undefined || values.includes(wanted);

@@ -20,7 +20,7 @@ import { inFlight } from './in-flight.ts';
 import { auditOf, type DaemonView, fail, type OperatorParts, shortId } from './parts.ts';
 
 /** A team may have this many of the store's holds; the rest is left to others. */
-const MOST_HOLDS_OF_TEAM = 1000;
+const MAX_HOLDS_OF_TEAM = 1000;
 
 /** Sets a hold, and asks for a reconcile of its project. */
 export async function setHold(parts: OperatorParts, request: HoldRequest): Promise<OperatorResult<HoldDocument>> {
@@ -49,8 +49,8 @@ export async function setHold(parts: OperatorParts, request: HoldRequest): Promi
 
 /** The limit is soft: two daemons that are asked at the same instant may each take the last place. */
 function quotaProblem(holds: readonly Hold[], teams: readonly string[]): string | undefined {
-  const full = teams.find((team) => holds.filter((hold) => hold.teams?.includes(team)).length >= MOST_HOLDS_OF_TEAM);
-  return full && `team ${full} has ${MOST_HOLDS_OF_TEAM} holds, the most that a team may have: release some`;
+  const full = teams.find((team) => holds.filter((hold) => hold.teams?.includes(team)).length >= MAX_HOLDS_OF_TEAM);
+  return full && `team ${full} has ${MAX_HOLDS_OF_TEAM} holds, the most that a team may have: release some`;
 }
 
 /** Lists active holds by compute and age. */

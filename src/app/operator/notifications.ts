@@ -12,9 +12,9 @@ import type { QueuedEntry } from '../../ports/outbox.ts';
 import { auditOf, fail, type OperatorParts } from './parts.ts';
 
 /** Of each receiver and state. */
-const MOST_LISTED = 50;
+const MAX_LISTED = 50;
 /** One command retries or drops at most this many dead entries. */
-const MOST_AT_ONCE = 10_000;
+const MAX_AT_ONCE = 10_000;
 const CONCURRENT_WRITES = 32;
 
 /** Lists the outbox: waiting messages, and those that could not be sent. */
@@ -23,7 +23,7 @@ export async function listNotifications({ store }: OperatorParts): Promise<Opera
   const notifications: QueuedNotificationDocument[] = [];
   for (const { receiver } of receivers) {
     for (const state of ['dead', 'waiting'] as const) {
-      notifications.push(...(await store.outbox({ receiver, state, limit: MOST_LISTED })).map(documentOf));
+      notifications.push(...(await store.outbox({ receiver, state, limit: MAX_LISTED })).map(documentOf));
     }
   }
   const counts = receivers.map(({ oldestAtMs, ...count }) => ({
@@ -62,9 +62,9 @@ export async function retryOrDropNotifications(
 /** The ids of the dead notifications of a receiver, or the given id if it waits or is dead. */
 async function idsOf({ store }: OperatorParts, target: string): Promise<string[]> {
   const receiver = target.slice(target.lastIndexOf('>') + 1);
-  const dead = await store.outbox({ receiver, state: 'dead', limit: MOST_AT_ONCE });
+  const dead = await store.outbox({ receiver, state: 'dead', limit: MAX_AT_ONCE });
   if (receiver === target) return dead.map(({ id }) => id);
-  const waiting = await store.outbox({ receiver, state: 'waiting', limit: MOST_AT_ONCE });
+  const waiting = await store.outbox({ receiver, state: 'waiting', limit: MAX_AT_ONCE });
   return [...dead, ...waiting].some(({ id }) => id === target) ? [target] : [];
 }
 

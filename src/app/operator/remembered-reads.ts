@@ -7,7 +7,7 @@ import type { Overrides } from '../overrides.ts';
 import { OPERATIONS_KEY } from '../readings/reading.ts';
 
 /** Only the newest answers are kept for an outage. */
-const MOST_KEPT = 100;
+const MAX_KEPT = 100;
 
 /**
  * Returns a store for display only. While the store is away, it answers with the holds and freezes that the daemon knows, and with the last
@@ -54,7 +54,7 @@ export function rememberReads({
     kept.delete(name);
     kept.set(name, answer);
     const [oldest] = kept.keys();
-    if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
+    if (kept.size > MAX_KEPT && oldest !== undefined) kept.delete(oldest);
     return answer;
   }
 

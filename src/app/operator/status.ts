@@ -22,7 +22,7 @@ import {
   countWaiting,
   freezeDocument,
   holdDocument,
-  MOST_SHOWN,
+  MAX_SHOWN,
   operationsOf,
   projectsOf,
   unmetOf,
@@ -54,11 +54,11 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
   const limitOf = await limitsOf(parts);
   const value: StatusDocument = {
     at: isoInstant(nowMs),
-    holds: holds.slice(0, MOST_SHOWN).map((hold) => holdDocument(hold, limitOf(hold))),
-    freezes: freezes.filter(concerns).slice(0, MOST_SHOWN).map(freezeDocument),
+    holds: holds.slice(0, MAX_SHOWN).map((hold) => holdDocument(hold, limitOf(hold))),
+    freezes: freezes.filter(concerns).slice(0, MAX_SHOWN).map(freezeDocument),
     stopped_fights: stoppedFights(records),
     degraded: degraded(records),
-    operations: operationsOf(records).slice(0, MOST_SHOWN),
+    operations: operationsOf(records).slice(0, MAX_SHOWN),
     costs: summary && costsFor(summary, query),
     budgets: budgetsFor((await readBudgets(store)) ?? [], query, daemon).map((state) => budgetDocument(state, nowMs)),
     dead_notifications: await deadNotifications(parts),
@@ -95,7 +95,7 @@ async function daemonStatus(daemon: DaemonView, isFrozen: FrozenTest, clock: Nex
     unmet_headroom: unmetOf(daemon),
     manual_changes: manualChangesOf(daemon),
     ...stagedDocuments(daemon),
-    policy_problems: daemon.policyProblems().slice(0, MOST_SHOWN),
+    policy_problems: daemon.policyProblems().slice(0, MAX_SHOWN),
     readiness: await daemon.readiness(),
     facts: daemon.facts(),
     herds: [...daemon.herds()],
@@ -119,7 +119,7 @@ async function storeStatus({ store }: OperatorParts, records: readonly LocatedRe
     policies: null,
     staged: null,
     staged_teams: [],
-    policy_problems: reportedProblems(daemons, nowMs)?.slice(0, MOST_SHOWN) ?? null,
+    policy_problems: reportedProblems(daemons, nowMs)?.slice(0, MAX_SHOWN) ?? null,
     manual_changes: null,
     guards: null,
     guard_watches: null,
@@ -212,7 +212,7 @@ function stoppedFights(records: readonly LocatedRecord[]): StatusDocument['stopp
     const fields = stoppedGroups(record);
     return fields.length === 0 ? [] : [{ project_id: projectId, compute_id: computeId, fields }];
   });
-  return stopped.slice(0, MOST_SHOWN);
+  return stopped.slice(0, MAX_SHOWN);
 }
 
 function isFailing({ record }: LocatedRecord): boolean {
@@ -220,7 +220,7 @@ function isFailing({ record }: LocatedRecord): boolean {
 }
 
 function degraded(records: readonly LocatedRecord[]): StatusDocument['degraded'] {
-  const failing = records.filter(isFailing).slice(0, MOST_SHOWN);
+  const failing = records.filter(isFailing).slice(0, MAX_SHOWN);
   return failing.map(({ projectId, computeId, record }) => ({
     project_id: projectId,
     compute_id: computeId,
@@ -234,7 +234,7 @@ function manualChangesOf({ fleet }: DaemonView): NonNullable<StatusDocument['man
       .filter(({ gate }) => gate.code === 'manual_change')
       .map(({ gate: { message } }) => ({ project_id: projectId, compute_id: computeId, message })),
   );
-  return changed.slice(0, MOST_SHOWN);
+  return changed.slice(0, MAX_SHOWN);
 }
 
 /** Counts by status, the most frequent first, by name among equal ones. */

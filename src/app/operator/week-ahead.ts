@@ -10,13 +10,13 @@ import type { Clock } from '../../ports/clock.ts';
 const FRESH_MS = 600_000;
 
 /** One request computes for this time at most, in real milliseconds; the next one continues. */
-const MOST_WORK_MS = 300;
+const MAX_WORK_MS = 300;
 
 /** A week is not computed if a policy changes more often than every quarter of an hour. */
-const MOST_CHANGES_A_DAY = 96;
+const MAX_CHANGES_PER_DAY = 96;
 
 /** Computes of the same kind share a week, and a fleet has few kinds. */
-const MOST_KEPT = 2_000;
+const MAX_KEPT = 2_000;
 
 /** The next seven days of a compute, or why they are unknown. */
 export type Week = { state: 'known'; segments: readonly Segment[] } | { state: 'not_yet' | 'too_often' };
@@ -50,7 +50,7 @@ export function createWeekAhead({
     let workedMs = spentMs;
     for (const [index, task] of tasks.entries()) {
       // The policies may have changed during the last turn.
-      if ((index > 0 && workedMs >= MOST_WORK_MS) || asked !== current) break;
+      if ((index > 0 && workedMs >= MAX_WORK_MS) || asked !== current) break;
       const startedMs = clock.monotonicMs();
       task();
       workedMs += clock.monotonicMs() - startedMs;
@@ -130,7 +130,7 @@ function keep(kept: Map<string, Kept>, kind: string, week: Kept): void {
   kept.delete(kind);
   kept.set(kind, week);
   const [oldest] = kept.keys();
-  if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
+  if (kept.size > MAX_KEPT && oldest !== undefined) kept.delete(oldest);
 }
 
 function cut(segments: readonly Segment[], nowMs: number): Segment[] {
@@ -146,7 +146,7 @@ function cut(segments: readonly Segment[], nowMs: number): Segment[] {
 
 function isChangedTooOften(policies: CompiledPolicies, index: number, nowMs: number): boolean {
   let instantMs: number | undefined = nowMs;
-  for (let count = 0; count <= MOST_CHANGES_A_DAY; count += 1) {
+  for (let count = 0; count <= MAX_CHANGES_PER_DAY; count += 1) {
     instantMs = policies.nextChangeAfter(index, instantMs);
     if (instantMs === undefined || instantMs > nowMs + DAY_MS) return false;
   }

@@ -28,7 +28,7 @@ export interface AskOptions {
 
 /** A compute whose timeout ends within this time may fall asleep before ebb connects, which would wake it. */
 const ABOUT_TO_SLEEP_MS = 5_000;
-const MOST_FAILURES = 3;
+const MAX_FAILURES = 3;
 
 /**
  * Samples the active clients in the Postgres of a compute while others keep it awake. It reads the compute's state before each sample, keeps no
@@ -86,7 +86,7 @@ async function takeSamples(options: AskOptions): Promise<Taken> {
     if (typeof taken === 'string') return { samples, until: taken };
     if (!taken.ok) {
       failures += 1;
-      if (samples.length === 0 || failures === MOST_FAILURES) return { samples, until: 'failed', ...taken };
+      if (samples.length === 0 || failures === MAX_FAILURES) return { samples, until: 'failed', ...taken };
       continue;
     }
     failures = 0;

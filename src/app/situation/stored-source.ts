@@ -18,7 +18,7 @@ import type {
   HoldDocument,
   StatusDocument,
 } from '../../ports/documents.ts';
-import { MOST_PER_PAGE, type Operator, type OperatorResult, type Page, type PageQuery } from '../../ports/operator.ts';
+import { MAX_PER_PAGE, type Operator, type OperatorResult, type Page, type PageQuery } from '../../ports/operator.ts';
 import type { ConnectionSample, Store } from '../../ports/store.ts';
 import type { RecordsDocument } from '../../ports/stored-documents.ts';
 import { readSamples } from '../connections/samples.ts';
@@ -134,7 +134,7 @@ export function undosBetween(sinceMs: number, untilMs: number): FleetFact<readon
       const all: DecisionDocument[] = [];
       let after: string | undefined;
       do {
-        const { entries, next } = await store.audit({ sinceMs, untilMs, limit: MOST_PER_PAGE, after });
+        const { entries, next } = await store.audit({ sinceMs, untilMs, limit: MAX_PER_PAGE, after });
         all.push(...entries.filter(({ kind }) => kind === 'guard').map(decisionDocument));
         after = next;
       } while (after !== undefined);
@@ -325,7 +325,7 @@ async function readAllPages<T>(ask: (query: PageQuery) => Promise<OperatorResult
   const items: T[] = [];
   let after: string | undefined;
   do {
-    const page = await ask({ limit: MOST_PER_PAGE, ...(after !== undefined && { after }) });
+    const page = await ask({ limit: MAX_PER_PAGE, ...(after !== undefined && { after }) });
     if (!page.ok) return undefined;
     items.push(...page.value.items);
     after = page.value.next ?? undefined;

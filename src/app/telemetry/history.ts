@@ -10,8 +10,8 @@ import type { CurrentRules } from '../rules.ts';
 /** Events are written in batches, at this interval in real milliseconds. */
 const FLUSH_EVERY_MS = 500;
 /** The newest events that are kept in memory while the store is away. */
-const MOST_WAITING = 2_000;
-const MOST_AT_ONCE = 200;
+const MAX_WAITING = 2_000;
+const MAX_AT_ONCE = 200;
 
 export interface EventMemory {
   /** Never waits and never throws. */
@@ -33,7 +33,7 @@ export function recordHistory(options: {
 
   async function write(): Promise<void> {
     while (waiting.length > 0) {
-      const some = waiting.slice(0, MOST_AT_ONCE);
+      const some = waiting.slice(0, MAX_AT_ONCE);
       waiting = waiting.slice(some.length);
       try {
         await store.appendHistory(some);
@@ -53,7 +53,7 @@ export function recordHistory(options: {
       const entry = entryOf(event);
       if (!entry) return;
       waiting.push({ ...entry, atMs: clock.now(), ...decidedBy(options.rules) });
-      if (waiting.length > MOST_WAITING) waiting.shift();
+      if (waiting.length > MAX_WAITING) waiting.shift();
     },
     async close() {
       await rounds.close();
@@ -70,7 +70,7 @@ export function decidedBy({
 }
 
 /** A start searches this many entries for events that were reported before. */
-const MOST_SEARCHED = 5_000;
+const MAX_SEARCHED = 5_000;
 
 /**
  * Returns a function that is true, once for each compute, for an event that repeats the compute's newest entry: a restart must not report all
@@ -79,7 +79,7 @@ const MOST_SEARCHED = 5_000;
 export async function repeatsOf(store: Pick<Store, 'history'>): Promise<(event: ComputeEvent) => boolean> {
   const newest = new Map<string, HistoryEntry>();
   const written = new Map<string, string[]>();
-  for (const entry of await store.history({ limit: MOST_SEARCHED }).catch(() => [])) {
+  for (const entry of await store.history({ limit: MAX_SEARCHED }).catch(() => [])) {
     const { computeId, kind, to = {} } = entry;
     if (newest.has(computeId)) continue;
     if (kind === 'write') written.set(computeId, [...(written.get(computeId) ?? []), ...Object.keys(to)]);

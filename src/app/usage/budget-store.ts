@@ -24,10 +24,10 @@ export interface BudgetRelease {
 }
 
 /** More are not kept, since each is valid for a month at most, and only the newest of a budget counts. */
-const MOST_RELEASES = 200;
+const MAX_RELEASES = 200;
 
 /** Attempts to store a release while others write at the same time. */
-const MOST_TRIES = 50;
+const MAX_TRIES = 50;
 
 /** The states of all budgets; undefined if none are stored, or another version wrote them: the caller then keeps its own. */
 export function readBudgets(store: Pick<DocumentStore, 'document'>): Promise<readonly BudgetState[] | undefined> {
@@ -45,10 +45,10 @@ export async function readReleases(store: Pick<DocumentStore, 'document'>): Prom
 
 /** Stores a release for the leader, in place of an older one of the budget. Throws if concurrent writes never stop. */
 export async function addRelease(store: Documents, release: BudgetRelease): Promise<void> {
-  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const stored = await RELEASES.open(store, NAME);
     const others = (stored.value ?? []).filter(({ policy }) => policy !== release.policy);
-    if (await stored.replace([...others, release].slice(-MOST_RELEASES))) return;
+    if (await stored.replace([...others, release].slice(-MAX_RELEASES))) return;
   }
   throw new Error(
     `the release of budget ${release.policy} could not be stored: other releases were stored at the same time; try again`,

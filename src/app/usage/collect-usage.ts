@@ -18,7 +18,7 @@ const DAY_KNOWN_AFTER_MS = 3 * HOUR_MS;
 const GONE_KEPT_MS = 14 * DAY_MS;
 
 /** At most this many units of an organization are stored; projects come first. */
-const MOST_UNITS = 50_000;
+const MAX_UNITS = 50_000;
 const UNITS_AT_ONCE = 500;
 
 export interface Collected {
@@ -67,7 +67,7 @@ export async function collectUsage(options: {
 }
 
 async function keep(kept: UsageAccount, { hours, days }: AskedUsage): Promise<number> {
-  const byUnit = [...groupBy([...days, ...hours], unitName).values()].slice(0, MOST_UNITS);
+  const byUnit = [...groupBy([...days, ...hours], unitName).values()].slice(0, MAX_UNITS);
   let corrected = 0;
   for (const chunk of chunksOf(byUnit, UNITS_AT_ONCE)) {
     const before = await kept.read(chunk.flatMap(([series]) => series ?? []));

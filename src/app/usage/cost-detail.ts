@@ -18,8 +18,8 @@ const NAME = 'detail';
 /** At least this many days before today are shown, so that a young month can be compared. */
 const DAYS_SHOWN = 28;
 /** Owners and projects with less usage are summed under {@link OTHERS}, since the document must stay small. */
-const MOST_OWNERS = 50;
-const MOST_PROJECTS = 1_000;
+const MAX_OWNERS = 50;
+const MAX_PROJECTS = 1_000;
 const OTHERS = 'others';
 
 /** The days and the projects of all organizations; undefined if no usage is known. */
@@ -39,20 +39,20 @@ export function costDetail(
   }
   const usedIn = (days: readonly BillLine[]) => sum(days.map(({ cuSeconds }) => cuSeconds));
   const owners = [...byOwner].filter(([, days]) => usedIn(days) > 0).sort(([, a], [, b]) => usedIn(b) - usedIn(a));
-  const rest = owners.splice(MOST_OWNERS).map(([, days]) => days);
+  const rest = owners.splice(MAX_OWNERS).map(([, days]) => days);
   if (rest.length > 0)
     owners.push([OTHERS, rest.reduce((total, days) => total.map((line, day) => plus(line, days[day])))]);
   const lines = all.flatMap((one) => one.lines).sort((a, b) => b.cuSeconds - a.cuSeconds);
   return {
     first_day: isoInstant(span.fromMs).slice(0, 10),
     owners: owners.map(([owner, days]) => ({ owner, ...dailyDocument(days) })),
-    projects: lines.slice(0, MOST_PROJECTS).map((line) => ({
+    projects: lines.slice(0, MAX_PROJECTS).map((line) => ({
       project_id: line.projectId,
       project_name: nameOf(line.projectId),
       owner: line.name,
       ...sumDocument(line),
     })),
-    projects_left_out: Math.max(0, lines.length - MOST_PROJECTS),
+    projects_left_out: Math.max(0, lines.length - MAX_PROJECTS),
   };
 }
 

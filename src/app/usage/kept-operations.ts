@@ -17,7 +17,7 @@ export const OPERATION_DAYS = 28;
 const SPAN_MS = OPERATION_DAYS * DAY_MS;
 
 /** At most this many are stored per compute: a start and a suspend every five minutes are 16,128 in 28 days. */
-const MOST_PER_COMPUTE = 20_000;
+const MAX_PER_COMPUTE = 20_000;
 
 /** A page of the control API. The last page is stored completely: its older operations show the state of computes when the span begins. */
 const PAGE = 1000;
@@ -50,7 +50,7 @@ const VERSION = 1;
 const HEADER_BYTES = 14;
 
 /** Larger than the operations of any project, in bytes: damaged data must not fill the memory. */
-const MOST_BYTES = 256 * 1024 * 1024;
+const MAX_BYTES = 256 * 1024 * 1024;
 
 interface Body {
   /** Action and status. */
@@ -120,7 +120,7 @@ export async function decodeOperations(projectId: string, bytes: Uint8Array): Pr
   if (!span) return undefined;
   const compressed = bytes.subarray(HEADER_BYTES + branchesLength(bytes));
   // zlib verifies a checksum, so damaged data can't be inflated.
-  const text = await promisify(inflate)(compressed, { maxOutputLength: MOST_BYTES }).catch(() => '');
+  const text = await promisify(inflate)(compressed, { maxOutputLength: MAX_BYTES }).catch(() => '');
   const body = parseJson(text.toString()) as Body | undefined;
   if (!body) return undefined;
   const { k, c, o } = body;
@@ -167,7 +167,7 @@ export async function updateOperations(options: UpdateOperationsOptions): Promis
   // After a gap all is read again.
   const usable = kept && covers(kept, nowMs - SPAN_MS, nowMs) ? kept : undefined;
   const sinceMs = usable ? lastChangeMs(usable) : nowMs - SPAN_MS;
-  const most = MOST_PER_COMPUTE * Math.max(1, computes);
+  const most = MAX_PER_COMPUTE * Math.max(1, computes);
   const read: PastOperation[] = [];
   let isComplete = false;
   const { errors, states } = await readOperations({

@@ -116,7 +116,7 @@ export function attributionOf(deps: Pick<SpendersDeps, 'fleet' | 'rules'>): stri
  */
 
 /** At most this many computes of a branch are stored; one takes up to 3 KB. */
-const MOST_COMPUTES = 12;
+const MAX_COMPUTES = 12;
 const UNITS_AT_ONCE = 500;
 
 export interface Identities {
@@ -191,7 +191,7 @@ function currentOf({ projects, computes }: { projects: readonly Project[]; compu
     const ofBranch = { ...(branchName !== undefined && { branchName }), ...(branchRoles && { branchRoles }) };
     const stored = { computeId, ...ofBranch, type, regionId, createdAtMs };
     const before = current.get(unitName(compute))?.computes ?? [];
-    if (before.length < MOST_COMPUTES) current.set(unitName(compute), { computes: [...before, stored] });
+    if (before.length < MAX_COMPUTES) current.set(unitName(compute), { computes: [...before, stored] });
   }
   return current;
 }

@@ -94,7 +94,7 @@ function decodeDays(bytes: Uint8Array): TrialDays {
 const POLICIES = ' ';
 
 /** More changes of one trial are not stored. */
-const MOST_CHANGES = 1_000;
+const MAX_CHANGES = 1_000;
 
 /** A policy set and the instant from which it was in effect, milliseconds since the epoch. */
 export interface PoliciesSince {
@@ -115,7 +115,7 @@ export async function keepTrialPolicies(
   if (now.atMs < fromMs || now.atMs >= untilMs) return;
   const noted = (await readNoted(store, place, name)) ?? [];
   const last = noted.at(-1);
-  if (noted.length > MOST_CHANGES || (last?.setHash === now.setHash && last.revision === now.revision)) return;
+  if (noted.length > MAX_CHANGES || (last?.setHash === now.setHash && last.revision === now.revision)) return;
   const bytes = new TextEncoder().encode(JSON.stringify([...noted, now]));
   await store.putUsage(trialKey(place, name), new Map([[POLICIES, bytes]]));
 }

@@ -25,7 +25,7 @@ const STOPS = sharedDocuments<readonly TrialStop[]>('trial-stops', 1);
 const NAME = 'all';
 
 /** Older stops are dropped, since the records of computes have them. */
-const MOST_STOPS = 200;
+const MAX_STOPS = 200;
 
 /** The ended trials; undefined if nothing is stored. */
 export function readTrialStops(store: Pick<DocumentStore, 'document'>): Promise<readonly TrialStop[] | undefined> {
@@ -59,7 +59,7 @@ export function createTrialStops(): TrialStops {
     const stops: TrialStop[] = [];
     for (const trial of running) stops.push(...(await stopOf(trial, facts)));
     // This fails if another daemon has become the leader, which then decides.
-    if (stops.length > 0 && !(await stored.replace([...before, ...stops].slice(-MOST_STOPS)))) return;
+    if (stops.length > 0 && !(await stored.replace([...before, ...stops].slice(-MAX_STOPS)))) return;
     for (const { policy } of trials) decidedOn.set(policy.digest, today);
     for (const stop of stops) logStop(log, stop);
   };

@@ -282,7 +282,7 @@ async function costsNow(
 const SPAN_MS = (HOURS_KEPT / 24) * DAY_MS;
 
 /** A page has a thousand operations. The history of a project with more is shorter. */
-const MOST_PAGES = 3;
+const MAX_PAGES = 3;
 
 interface AwakeLog {
   /** Reads the operations of projects unless that was done within a day. Returns true if it has read them. */
@@ -312,7 +312,7 @@ export function createAwakeLog(deps: {
         sinceMs,
         nowMs,
         signal,
-        mostPages: MOST_PAGES,
+        mostPages: MAX_PAGES,
         priority: 'background',
         monotonicMs: clock.monotonicMs,
         onPage(projectId, operations, complete, state) {

@@ -33,7 +33,7 @@ export interface Experiments {
   note(fact: FactName, outcome: Outcome): void;
 }
 
-const MOST_TRIES = 4;
+const MAX_TRIES = 4;
 const SHORT_TIMEOUT_SECONDS = 60;
 /** A compute may take this much longer than its timeout to fall asleep. */
 const SUSPEND_GRACE_MS = 120_000;
@@ -47,7 +47,7 @@ const NO_REST = 'the project did not come to rest';
 /** Repeats an experiment until two runs agree or disagree about each fact. A run has one outcome for each fact. */
 async function repeat(run: () => Promise<Outcome[]>): Promise<void> {
   const runs: Outcome[][] = [];
-  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     runs.push(await run());
     const byFact = (runs[0] ?? []).map((_, fact) => runs.flatMap((outcomes) => outcomes[fact] ?? []));
     if (byFact.every((outcomes) => isDecided(outcomes))) return;
@@ -195,7 +195,7 @@ const NO_SESSION = 'the database did not accept a session';
 /** Runs one statement and disconnects. */
 export async function activity(experiments: Experiments): Promise<void> {
   const { observer, clock, note } = experiments;
-  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const outcome = await once();
     note('last_active', outcome);
     if ('value' in outcome) return;
@@ -234,7 +234,7 @@ export async function activity(experiments: Experiments): Promise<void> {
 /** Restarts the compute while two sessions are open. */
 export async function restart(experiments: Experiments): Promise<void> {
   const { observer, clock, note } = experiments;
-  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const outcome = await once();
     note('restart_drops', outcome);
     if ('value' in outcome) return;

@@ -65,7 +65,7 @@ export const NOT_SHOWN_MS = 60_000;
 /** For instants of the API, which are in whole seconds of another clock. */
 const TOLERANCE_MS = 5_000;
 /** Instants are useless if clocks differ by more. */
-const MOST_SKEW_MS = 60_000;
+const MAX_SKEW_MS = 60_000;
 const FEWEST_READINGS = 3;
 
 const because = (why: string): Outcome => ({ why });
@@ -144,7 +144,7 @@ export function judgeComputeUpdatedAt(change: WatchedChange): Outcome {
   if (was === undefined || is === undefined) return because('the API shows no updated_at');
   const shown = seen.flatMap(({ compute }) => (compute ? [compute.updatedAtMs] : []));
   if (is === was) return shown.every((one) => one === was) ? { value: 'stays' } : because(CONTRADICTION);
-  const isNow = is >= sentAtMs - MOST_SKEW_MS && is <= answeredAtMs + MOST_SKEW_MS;
+  const isNow = is >= sentAtMs - MAX_SKEW_MS && is <= answeredAtMs + MAX_SKEW_MS;
   const isKept = is > was && shown.every((one) => one !== undefined && one >= is);
   return isNow && isKept ? { value: 'moves' } : because(CONTRADICTION);
 }

@@ -6,7 +6,7 @@ import { AT_ONCE_MS, NOT_SHOWN_MS, type Sample, type Settled } from './judge.ts'
 
 /** The interval of the samples that must be equal, in milliseconds. */
 const REST_MS = 6_000;
-const MOST_RESTS = 12;
+const MAX_RESTS = 12;
 const READ_DEADLINE_MS = 8_000;
 const WRITE_DEADLINE_MS = 20_000;
 /** The compute and its operations are read this long after an answer. A restart takes a few seconds. */
@@ -127,7 +127,7 @@ export function createObserver(options: ObserverOptions): Observer {
     compute: readCompute,
     async settle(withList) {
       let before: Sample | undefined;
-      for (let tries = 0; tries < MOST_RESTS; tries += 1) {
+      for (let tries = 0; tries < MAX_RESTS; tries += 1) {
         const now = await sample({ compute: true, operations: true, list: withList });
         if (before && isSame(before, now) && isAtRest(now)) return now;
         before = now;

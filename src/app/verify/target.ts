@@ -11,7 +11,7 @@ const OLDEST_MS = WEEK_MS;
 /** So that a run of 15 minutes uses at most half a CU-hour. */
 const LARGEST_CU = 2;
 /** Twice the size of an empty project. */
-const MOST_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 
 export interface Target {
   name: string;
@@ -27,7 +27,7 @@ export function refusalOf({ name, createdAtMs, storageBytes, branches, computes 
   if (!name.startsWith(NAME_PREFIX)) return `its name does not begin with ${NAME_PREFIX}: make a project for this`;
   if (nowMs - createdAtMs > OLDEST_MS) return 'it is older than a week: make a new one';
   if (branches > 1 || computes.length !== 1 || !compute) return 'it does not have exactly one branch with one compute';
-  if (storageBytes > MOST_BYTES) return 'it has data: make an empty project';
+  if (storageBytes > MAX_BYTES) return 'it has data: make an empty project';
   if (compute.type !== 'read_write' || compute.disabled) return 'its compute is not a primary, or is disabled';
   if (compute.maxCu > LARGEST_CU) return `its compute is larger than 2 CU (${formatSize(compute)}): make it smaller`;
   return undefined;

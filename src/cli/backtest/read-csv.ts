@@ -5,25 +5,25 @@ import { eachCsvRow, readCsvText, shownField, wrongLine } from '../csv.ts';
 import { UserError } from '../fail.ts';
 
 /** Larger files would fill the memory, and have more counts than a replay can take. */
-const MOST_MIB = 32;
-export const MOST_COUNTS = 200_000;
+const MAX_MIB = 32;
+export const MAX_COUNTS = 200_000;
 
 /** One wrong year would make a replay of decades. */
-const MOST_DAYS = 366;
+const MAX_DAYS = 366;
 
 const NEEDED = ['time', 'compute', 'connections'] as const;
 const COLUMNS = {
   known: [...NEEDED, 'max_connections'] as const,
   needed: NEEDED,
-  most: MOST_COUNTS,
-  tooMany: `it has more than ${MOST_COUNTS} counts; take less time, fewer computes or longer steps`,
+  most: MAX_COUNTS,
+  tooMany: `it has more than ${MAX_COUNTS} counts; take less time, fewer computes or longer steps`,
 };
 type Field = (column: (typeof COLUMNS.known)[number]) => string;
 
 /** Reads the counts of each compute, oldest first. Throws a UserError that says where the file is wrong. */
 export async function readCsv(file: string): Promise<Map<string, RecordedCount[]>> {
   const ifLarger = 'take less time, fewer computes or longer steps';
-  return parseCsv(await readCsvText('--connections', file, MOST_MIB, ifLarger), file);
+  return parseCsv(await readCsvText('--connections', file, MAX_MIB, ifLarger), file);
 }
 
 /** `file` names the text in errors. */
@@ -56,9 +56,9 @@ function spanGuard(file: string): (atMs: number, line: number) => void {
   return (atMs, line) => {
     if (first === undefined || atMs < first.atMs) first = { atMs, line };
     if (last === undefined || atMs > last.atMs) last = { atMs, line };
-    if (last.atMs - first.atMs <= MOST_DAYS * DAY_MS) return;
+    if (last.atMs - first.atMs <= MAX_DAYS * DAY_MS) return;
     const other = first.line === line ? last : first;
-    const what = `${isoInstant(atMs)} is more than ${MOST_DAYS} days from ${isoInstant(other.atMs)} in line ${other.line}`;
+    const what = `${isoInstant(atMs)} is more than ${MAX_DAYS} days from ${isoInstant(other.atMs)} in line ${other.line}`;
     throw wrongLine(file, line, `${what}; correct it, or take less time`);
   };
 }

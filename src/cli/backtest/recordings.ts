@@ -12,7 +12,7 @@ import { orFail, UserError } from '../fail.ts';
 import { matcherOf } from '../filter.ts';
 import { readSpan } from '../forecast/span.ts';
 import { shortened } from '../output.ts';
-import { MOST_COUNTS, readCsv } from './read-csv.ts';
+import { MAX_COUNTS, readCsv } from './read-csv.ts';
 import { named, type SubjectFlags, type Subjects, subjectsOfFleet, subjectsOfIds } from './subjects.ts';
 
 export interface RecordingFlags extends SubjectFlags {
@@ -85,9 +85,9 @@ async function fromPrometheus(options: Options): Promise<Recorded> {
   const subjects = await subjectsFor(options, names);
   if (flags.fleet === undefined) assertIdsSuffice(source, names);
   const computes = named(subjects.computes, ({ compute }) => compute.computeId, names);
-  if ((computes.length * (span.toMs - span.fromMs)) / stepMs > MOST_COUNTS) {
+  if ((computes.length * (span.toMs - span.fromMs)) / stepMs > MAX_COUNTS) {
     throw new UserError(
-      `that makes more than ${MOST_COUNTS} counts; ask for less time, fewer computes or a longer --step`,
+      `that makes more than ${MAX_COUNTS} counts; ask for less time, fewer computes or a longer --step`,
     );
   }
   const { recordedByPrometheus } = await import('../../compose/sources-and-receivers.ts');

@@ -16,7 +16,7 @@ const HEAD = 36;
 const FOOT = 40;
 
 /** More computes than these would not be readable in one drawing. */
-const MOST_DRAWN = 20;
+const MAX_DRAWN = 20;
 
 const STYLE = `.usable{fill:none;stroke:#b4531a;stroke-width:1.5}.demand{fill:#9cc2e5;stroke:#3b73ad}.unknown{fill:#eef1f4}
 .raise{fill:#2f7d32}.lower{fill:#616e7c}
@@ -46,7 +46,7 @@ interface Scale extends Span {
  */
 export function drawBacktest({ computes }: Backtest, options: Span & { zone: string; policy: string }): string {
   const { policy, zone, ...span } = options;
-  const drawn = computes.slice(0, MOST_DRAWN);
+  const drawn = computes.slice(0, MAX_DRAWN);
   const height = TOP + drawn.length * (PANEL + HEAD) + FOOT;
   const many = computes.length;
   const on = drawn.length < many ? `the first ${drawn.length} of ` : '';

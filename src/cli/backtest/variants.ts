@@ -4,7 +4,7 @@ import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
 import { DAY_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import { parseDurationMs, Share } from '../../policy/schema/scalars.ts';
 
-const MOST_VALUES = 10;
+const MAX_VALUES = 10;
 const USUAL_TARGETS = [0.6, 0.7, 0.8];
 const USUAL_WINDOWS = [15 * MINUTE_MS, 30 * MINUTE_MS, 60 * MINUTE_MS];
 
@@ -45,8 +45,8 @@ function variant(targetShare: number, windowMs: number): Variant {
 
 function listOf(text: string, read: (one: string) => number | undefined, expected: string): number[] {
   const values = text.split(',').map((one) => read(one.trim()));
-  if (values.length > MOST_VALUES)
-    throw new InvalidArgumentError(`expected at most ${MOST_VALUES}, separated by commas.`);
+  if (values.length > MAX_VALUES)
+    throw new InvalidArgumentError(`expected at most ${MAX_VALUES}, separated by commas.`);
   const known = values.filter((value) => value !== undefined);
   if (known.length === values.length) return known;
   throw new InvalidArgumentError(`expected ${expected}, several separated by commas.`);

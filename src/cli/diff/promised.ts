@@ -10,7 +10,7 @@ import { readablePolicies, recommendFacts } from '../recommend/facts.ts';
 import type { ComputeChange } from './compare.ts';
 
 /** Reading the operations of more projects would take long. */
-const MOST_PROJECTS_ASKED = 200;
+const MAX_PROJECTS_ASKED = 200;
 
 /**
  * The findings of `ebb recommend` whose proposal is among the changes: their saving is promised for the change as well. A snapshot
@@ -28,8 +28,8 @@ export async function findingsPromised(options: {
   if (projectIds.size === 0 || (flags.fleet !== undefined && flags.operations === undefined)) {
     return { findings: [], notes: [] };
   }
-  if (projectIds.size > MOST_PROJECTS_ASKED && flags.operations === undefined) {
-    const note = `${projectIds.size} projects change: what ebb recommend promises is only looked up for ${MOST_PROJECTS_ASKED}, or with --operations`;
+  if (projectIds.size > MAX_PROJECTS_ASKED && flags.operations === undefined) {
+    const note = `${projectIds.size} projects change: what ebb recommend promises is only looked up for ${MAX_PROJECTS_ASKED}, or with --operations`;
     return { findings: [], notes: [note] };
   }
   const past = await readPast(settings, flags, { branches: true, projectIds });

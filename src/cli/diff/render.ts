@@ -152,7 +152,7 @@ interface ChangeLine {
 type Group = AlikeGroup<ComputeChange, ChangeLine[]>;
 
 /** More days are shown as their number, the first and the last. */
-const MOST_DAYS = 7;
+const MAX_DAYS = 7;
 
 /** Groups computes that change in the same way at the same times; the largest group first. */
 function groupChanges(changes: readonly ComputeChange[], zone: string): Group[] {
@@ -189,6 +189,6 @@ function clockOf({ fromMs, toMs }: Difference, zone: string): { text: string; is
 }
 
 function listDays(days: readonly string[]): string {
-  if (days.length <= MOST_DAYS) return days.join(', ');
+  if (days.length <= MAX_DAYS) return days.join(', ');
   return `${days.length} days, from ${days[0]} to ${days.at(-1)}`;
 }

@@ -84,7 +84,7 @@ function findOrNote(name: string, { plan, notes }: PlanResult): EvaluatedCompute
   }
 }
 
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 const LONGEST_NAME = 128;
 
 /** The compute with this id or `PROJECT/COMPUTE`, or the only one of this project. Throws a UserError with the nearest ids. */
@@ -121,6 +121,6 @@ function nearest(names: readonly string[], wanted: string): string[] {
   const ranked = names.map((name) => ({ name, distance: leven(name, text) }));
   return ranked
     .toSorted((a, b) => a.distance - b.distance)
-    .slice(0, MOST_NAMED)
+    .slice(0, MAX_NAMED)
     .map(({ name }) => name);
 }

@@ -23,9 +23,9 @@ import {
 } from './usage-history.ts';
 
 /** For more projects only stored operations are used: reading them takes about a request a project. */
-const MOST_PROJECTS_ASKED = 50;
+const MAX_PROJECTS_ASKED = 50;
 /** For more projects usage is only read from daemons: this many take some 25 requests, which is a minute's limit. */
-const MOST_PROJECTS_OF_USAGE = 500;
+const MAX_PROJECTS_OF_USAGE = 500;
 
 interface ByPastOptions extends Omit<UsageHistoryOptions, 'open' | 'mostProjectsAsked'> {
   /** True for a fleet as daemons have stored it: the control API is not asked for more. */
@@ -45,7 +45,7 @@ export function foreseeByPast(
   forecast: (known: PastInputs) => readonly Outlook[][],
 ): Promise<readonly Outlook[][]> {
   const { settings, fleetFile, nowMs, isStored, live } = options;
-  const mostProjectsAsked = isStored ? 0 : MOST_PROJECTS_OF_USAGE;
+  const mostProjectsAsked = isStored ? 0 : MAX_PROJECTS_OF_USAGE;
   return withUsageSources({ settings, live, needsFleet: false }, async (open) => {
     const usages = await readUsageHistories({ ...options, open, mostProjectsAsked });
     // With a fleet file, operations come from a file or not at all.
@@ -105,7 +105,7 @@ async function readHistories(
         nowMs,
         sinceMs: nowMs - SAVING_DAYS * DAY_MS,
         monotonicMs: () => performance.now(),
-        mostProjectsAsked: isStored ? 0 : MOST_PROJECTS_ASKED,
+        mostProjectsAsked: isStored ? 0 : MAX_PROJECTS_ASKED,
         readLately: lately?.operations,
       })
     : undefined;

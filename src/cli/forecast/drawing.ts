@@ -12,8 +12,8 @@ import type { Outlook } from './outlook.ts';
 const BLOCKS = Array.from('▁▂▃▄▅▆▇█');
 const AWAKE = '━';
 const CELL_HOURS = [1, 2, 3, 4, 6, 8, 12, 24];
-const MOST_DAYS = 7;
-const MOST_COMPUTES = 20;
+const MAX_DAYS = 7;
+const MAX_COMPUTES = 20;
 
 interface DrawingOptions extends Span {
   zone: string;
@@ -36,7 +36,7 @@ export function drawWeek(outlooks: readonly Outlook[], options: DrawingOptions):
     CELL_HOURS.find((hours) => labelRoom(daysOf(span, { zone, hoursPerCell: hours }), columns) >= 14) ?? 24;
   const days = daysOf(span, { zone, hoursPerCell });
   const labelWidth = Math.min(30, Math.max(10, labelRoom(days, columns)));
-  const drawn = outlooks.slice(0, MOST_COMPUTES);
+  const drawn = outlooks.slice(0, MAX_COMPUTES);
   const inSpan = drawn.flatMap(({ segments }) => segments.filter((segment) => overlaps(segment, span)));
   const levels = levelsOf(inSpan, BLOCKS.length);
   const margin = ' '.repeat(labelWidth);
@@ -46,7 +46,7 @@ export function drawWeek(outlooks: readonly Outlook[], options: DrawingOptions):
     ...drawn.flatMap((outlook) => rowsOf(outlook, { days, labelWidth, levels, paint })),
     '',
     ...legend(levels, { zone, hoursPerCell, paint }),
-    ...(span.toMs < options.toMs ? [`Drawn are the first ${MOST_DAYS} days.`] : []),
+    ...(span.toMs < options.toMs ? [`Drawn are the first ${MAX_DAYS} days.`] : []),
     ...(drawn.length < outlooks.length
       ? [`Drawn are the first ${drawn.length} of ${outlooks.length} computes: name some, or see --svg and --json.`]
       : []),
@@ -56,7 +56,7 @@ export function drawWeek(outlooks: readonly Outlook[], options: DrawingOptions):
 }
 
 function firstDaysOf({ fromMs, toMs, zone }: DrawingOptions): number {
-  return Math.min(toMs, DateTime.fromMillis(fromMs, { zone }).plus({ days: MOST_DAYS }).toMillis());
+  return Math.min(toMs, DateTime.fromMillis(fromMs, { zone }).plus({ days: MAX_DAYS }).toMillis());
 }
 
 /** The columns that a row has left for the name of its compute. */

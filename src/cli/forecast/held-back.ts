@@ -5,7 +5,7 @@ import { isoInstant } from '../../domain/time/units.ts';
 import type { Outlook } from './outlook.ts';
 
 /** The text lists this many delayed changes, and counts the rest. */
-const MOST_LINES = 10;
+const MAX_LINES = 10;
 
 /** Changes that one policy wants at one instant and that `disruption.at_most` delays. */
 interface HeldBack extends Omit<LateChange, 'madeAtMs'> {
@@ -38,7 +38,7 @@ export function heldBackJson(outlooks: readonly Outlook[]) {
 
 export function heldBackLines(outlooks: readonly Outlook[]): string[] {
   const all = heldBackOf(outlooks);
-  const lines = all.slice(0, MOST_LINES).map(({ policy, limit, wantedAtMs, computes, lastAtMs }) => {
+  const lines = all.slice(0, MAX_LINES).map(({ policy, limit, wantedAtMs, computes, lastAtMs }) => {
     const last = lastAtMs === null ? 'some not before something else is wanted' : `the last at ${isoInstant(lastAtMs)}`;
     return `Held back by at_most ${atMostText(limit)} of ${policy} at ${isoInstant(wantedAtMs)}, if all are awake: ${countedComputes(computes)}, ${last}.`;
   });

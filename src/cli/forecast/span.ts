@@ -11,7 +11,7 @@ export interface SpanFlags {
 }
 
 const DEFAULT_DAYS = 7;
-const MOST_DAYS = 366;
+const MAX_DAYS = 366;
 const INSTANTS = 'write 2026-03-02, 2026-03-02T08:00 or 2026-03-02T08:00:00Z';
 
 /** From `--from`, or the start of this minute, to `--to`, or this many days of the zone later. */
@@ -23,8 +23,8 @@ export function readSpan({ days, from, to }: SpanFlags, { zone, nowMs }: { zone:
     from === undefined ? DateTime.fromMillis(nowMs, { zone }).startOf('minute') : readInstant('--from', from, zone);
   const end = to === undefined ? start.plus({ days: readDays(days) }) : readInstant('--to', to, zone);
   if (end <= start) throw new UserError(`--to: ${end.toISO()} is not after ${start.toISO()}, where it starts`);
-  if (end > start.plus({ days: MOST_DAYS })) {
-    throw new UserError(`--to: ${end.toISO()} is more than ${MOST_DAYS} days after ${start.toISO()}; ask for less`);
+  if (end > start.plus({ days: MAX_DAYS })) {
+    throw new UserError(`--to: ${end.toISO()} is more than ${MAX_DAYS} days after ${start.toISO()}; ask for less`);
   }
   return { fromMs: start.toMillis(), toMs: end.toMillis() };
 }
@@ -32,8 +32,8 @@ export function readSpan({ days, from, to }: SpanFlags, { zone, nowMs }: { zone:
 function readDays(text: string | undefined): number {
   if (text === undefined) return DEFAULT_DAYS;
   const days = /^\d{1,3}$/.test(text) ? Number(text) : 0;
-  if (days >= 1 && days <= MOST_DAYS) return days;
-  throw new UserError(`--days: "${text}" is not a whole number from 1 to ${MOST_DAYS}`);
+  if (days >= 1 && days <= MAX_DAYS) return days;
+  throw new UserError(`--days: "${text}" is not a whole number from 1 to ${MAX_DAYS}`);
 }
 
 /** An ISO instant; without an offset it is local time of the zone, and a date alone is its midnight. */

@@ -20,7 +20,7 @@ const LINE = 3;
 const FOOT = 54;
 /** Bars start a step below the smallest size, since lengths are logarithmic. */
 const SMALLEST_CU = 0.25;
-const MOST_CHARACTERS = 30;
+const MAX_CHARACTERS = 30;
 /** The height of a number on the size axis. */
 const NUMBER = 11;
 
@@ -109,8 +109,8 @@ function namesOf(members: readonly Outlook[], top: number): string[] {
   const all = computes.map(({ projectName, computeId }) => `${projectName} / ${computeId}`).join(', ');
   const label = [
     element('title', {}, escaped(all)),
-    element('text', { x: 12, y: top + 20 }, escaped(shortened(first, MOST_CHARACTERS))),
-    element('text', { x: 12, y: top + 35, class: 'dim' }, escaped(shortened(second, MOST_CHARACTERS))),
+    element('text', { x: 12, y: top + 20 }, escaped(shortened(first, MAX_CHARACTERS))),
+    element('text', { x: 12, y: top + 35, class: 'dim' }, escaped(shortened(second, MAX_CHARACTERS))),
   ];
   return [element('g', {}, label.join(''))];
 }
@@ -121,7 +121,7 @@ function firstOf(names: readonly string[]): string {
     const more = index + 1 < names.length ? [`+${names.length - index - 1}`] : [];
     return [...names.slice(0, index + 1), ...more].join(', ');
   });
-  return texts.findLast((text) => text.length <= MOST_CHARACTERS) ?? texts[0] ?? '';
+  return texts.findLast((text) => text.length <= MAX_CHARACTERS) ?? texts[0] ?? '';
 }
 
 function sizeLine(cu: number, y: number): string[] {

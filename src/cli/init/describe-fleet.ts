@@ -8,8 +8,8 @@ import { sum } from '../../domain/sum.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';
 import { shortened } from '../output.ts';
 
-const MOST_ROWS = 20;
-const MOST_AWAKE = 5;
+const MAX_ROWS = 20;
+const MAX_AWAKE = 5;
 const NAME_WIDTH = 40;
 
 /** The fleet as a table; only the first rows of a large one. */
@@ -18,12 +18,12 @@ export function fleetTable(computes: readonly Compute[]): string {
     head: ['project', 'compute', 'size (CU)', 'sleeps after', 'state'],
     style: { head: [], border: [] },
   });
-  for (const compute of computes.slice(0, MOST_ROWS)) {
+  for (const compute of computes.slice(0, MAX_ROWS)) {
     const { projectName, computeId, suspendTimeoutSeconds, state } = compute;
     const timeout = formatSuspendTimeout(suspendTimeoutSeconds);
     table.push([nameOf(projectName), nameOf(computeId), formatSize(compute), timeout, state]);
   }
-  const more = computes.length - MOST_ROWS;
+  const more = computes.length - MAX_ROWS;
   return more > 0 ? `${table}\nand ${more} more: ebb snapshot shows them all` : table.toString();
 }
 
@@ -36,7 +36,7 @@ export function totalsLine({ projects, computes, active, neverSuspend, minCu, ma
 
 export function awakeLines(computes: readonly Compute[], nowMs: number): string[] {
   return awakeLongest(computes)
-    .slice(0, MOST_AWAKE)
+    .slice(0, MAX_AWAKE)
     .map((compute) => {
       const { projectName, computeId, startedAtMs, suspendTimeoutSeconds } = compute;
       const since = startedAtMs === undefined ? 'awake' : `awake for ${formatAge(nowMs - startedAtMs)}`;

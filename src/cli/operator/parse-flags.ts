@@ -7,7 +7,7 @@ import { Selector } from '../../policy/schema/policy-base.ts';
 import { parseDurationMs, Size, SuspendAfter } from '../../policy/schema/scalars.ts';
 import { UserError } from '../fail.ts';
 
-const MOST_DAYS = 90;
+const MAX_DAYS = 90;
 const KEYS = ['accounts', 'projects', 'branches', 'computes', 'regions', 'types', 'branch_roles', 'share'] as const;
 
 export function parseSize(text: string): DomainSize {
@@ -22,7 +22,7 @@ export function parseSuspendAfter(text: string): number {
 /** A duration in seconds. */
 export function parseDurationSeconds(text: string): number {
   const ms = parseDurationMs(text) ?? 0;
-  if (ms >= 1000 && ms <= MOST_DAYS * DAY_MS) return ms / 1000;
+  if (ms >= 1000 && ms <= MAX_DAYS * DAY_MS) return ms / 1000;
   throw new InvalidArgumentError('expected a duration of 1s to 90d, such as "90s", "2h", "1h30m".');
 }
 

@@ -22,9 +22,9 @@ export interface AskFlags {
   minutes: number;
 }
 
-const MOST_MINUTES = 60;
+const MAX_MINUTES = 60;
 /** Clients of a compute that texts show. */
-const MOST_SHOWN = 5;
+const MAX_SHOWN = 5;
 
 export function withAskFlags(command: Command): Command {
   return command
@@ -33,13 +33,13 @@ export function withAskFlags(command: Command): Command {
       'sample which clients keep computes awake, at most once a day each; needs DATABASE_URL or --source',
     )
     .option('--source <name>', 'a postgres source of ebb.yaml or the policies, for --ask-postgres')
-    .option('--minutes <n>', `how long --ask-postgres samples, at most ${MOST_MINUTES}`, parseMinutes, 15);
+    .option('--minutes <n>', `how long --ask-postgres samples, at most ${MAX_MINUTES}`, parseMinutes, 15);
 }
 
 function parseMinutes(text: string): number {
   const minutes = Number(text);
-  if (/^\d{1,2}(\.\d+)?$/.test(text) && minutes >= 0.05 && minutes <= MOST_MINUTES) return minutes;
-  throw new InvalidArgumentError(`write minutes up to ${MOST_MINUTES}`);
+  if (/^\d{1,2}(\.\d+)?$/.test(text) && minutes >= 0.05 && minutes <= MAX_MINUTES) return minutes;
+  throw new InvalidArgumentError(`write minutes up to ${MAX_MINUTES}`);
 }
 
 export type AskedCompute<T extends PastCompute> = T & { asked?: AskedPostgres };
@@ -110,15 +110,15 @@ async function choose<T extends PastCompute>(computes: readonly T[], { flags, se
       const cause = findCause({ ...facts, history: readHistory() })?.cause;
       return facts.compute.state === 'active' && (cause === 'unknown' || cause === 'never_suspends');
     });
-    const { askedBefore, MOST_ASKED } = await import('../../compose/ask-postgres.ts');
+    const { askedBefore, MAX_ASKED } = await import('../../compose/ask-postgres.ts');
     const known = await askedBefore(settings);
     const isAnswered = ({ compute }: PastCompute) => known.get(compute.computeId)?.isAnswered === true;
     const lastMs = ({ compute }: PastCompute) => known.get(compute.computeId)?.atMs ?? 0;
     const others = unexplained.filter((one) => !isAnswered(one)).toSorted((a, b) => lastMs(a) - lastMs(b));
-    const chosen = [...unexplained.filter(isAnswered), ...others.slice(0, MOST_ASKED)];
+    const chosen = [...unexplained.filter(isAnswered), ...others.slice(0, MAX_ASKED)];
     if (chosen.length < unexplained.length) {
       writeErrLine(
-        `note: only ${MOST_ASKED} of ${unexplained.length} computes are asked: run it again for the others, or name them`,
+        `note: only ${MAX_ASKED} of ${unexplained.length} computes are asked: run it again for the others, or name them`,
       );
     }
     return { chosen, from: { source } };
@@ -179,9 +179,9 @@ export function askedLines(asked: AskedPostgres, past: PastCompute): string[] {
   const { clients, samples, sampledMs, keptAwakeMs, atMs, sawStatements, until } = asked;
   const { hours, usd } = costOf(asked, past);
   const cost = usd && past.price !== 0 ? formatUsdRange(usd) : `${formatHours(hours)} CU-hours`;
-  const more = clients.length - MOST_SHOWN;
+  const more = clients.length - MAX_SHOWN;
   return [
-    ...(clients.length === 0 ? [NOBODY] : clients.slice(0, MOST_SHOWN).map(clientLine)),
+    ...(clients.length === 0 ? [NOBODY] : clients.slice(0, MAX_SHOWN).map(clientLine)),
     ...(more > 0 ? [`and ${more} more (--json lists all)`] : []),
     ...(sawStatements
       ? []

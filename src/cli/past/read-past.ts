@@ -39,7 +39,7 @@ export interface FleetPast {
 type Periods = Awaited<ReturnType<typeof readPeriods>>['periods'];
 
 /** For more projects without hourly usage their periods are not read: that takes a request each. */
-const MOST_PERIODS = 50;
+const MAX_PERIODS = 50;
 
 interface PastSources {
   fleet: FleetReading;
@@ -222,7 +222,7 @@ async function readUsage(
   if (isStored) return { ...found, plans: plansInUsage };
   const measured = new Set(usage.map(({ projectId }) => projectId));
   const others = projects.filter(({ projectId }) => !measured.has(projectId));
-  const areFew = others.length <= MOST_PERIODS;
+  const areFew = others.length <= MAX_PERIODS;
   const periods = known ?? (areFew ? (await readPeriods({ api, projects: others })).periods : undefined);
   const plans = new Map(plansInUsage);
   for (const { projectId, account } of projects) {

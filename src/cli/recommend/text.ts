@@ -37,11 +37,11 @@ function changesNothing({ finding, savesCuHours, policy }: Finding): boolean {
   return isAsleep && (finding === 'unused' ? policy === undefined : ['timeout', 'never_suspends'].includes(finding));
 }
 
-const MOST_SHOWN = 5;
+const MAX_SHOWN = 5;
 
 /** A line for each of the findings that may save most. */
 export function firstLines(findings: readonly Finding[]): string[] {
-  const most = findings.filter(({ savesCuHours }) => savesCuHours.high > 0).slice(0, MOST_SHOWN);
+  const most = findings.filter(({ savesCuHours }) => savesCuHours.high > 0).slice(0, MAX_SHOWN);
   return most.map((finding) => {
     const name = printable(`${finding.compute.projectName} / ${finding.compute.computeId}`);
     return `${name}: ${finding.finding}, ${changeText(finding)}, ${savedText(finding)} a month (${finding.figure})`;

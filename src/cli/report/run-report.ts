@@ -28,7 +28,7 @@ export interface ReportFlags extends AskFlags, CommonFlags, FilterFlags {
 const RUNS_OUT_CODE = 3;
 const DAYS = 28;
 /** For larger fleets only the newest page of operations is read, and no branch names: the first answer must be quick. */
-const MOST_WHOLE_PROJECTS = 50;
+const MAX_WHOLE_PROJECTS = 50;
 
 export async function runReport(flags: ReportFlags): Promise<void> {
   const { format } = flags;
@@ -36,7 +36,7 @@ export async function runReport(flags: ReportFlags): Promise<void> {
   const settings = settingsOrFail(flags);
   const { fleet, periods, missing } = await readUsed(settings);
   const projects = [...fleet.projects, ...fleet.unread];
-  const isLarge = fleet.projects.length > MOST_WHOLE_PROJECTS;
+  const isLarge = fleet.projects.length > MAX_WHOLE_PROJECTS;
   const { policies } = await readablePolicies(settings);
   const selected = (computes: FleetPast['computes']) => filtered(computes, flags, { settings, policies });
   const onNewest = async ({ computes }: FleetPast) =>

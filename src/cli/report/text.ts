@@ -31,9 +31,9 @@ export interface ShownReport extends PeriodReport {
 const UNREAD = 'could not be read';
 
 /** Texts list at most this many projects and computes. */
-const MOST_SHOWN = 20;
+const MAX_SHOWN = 20;
 const BEST = 3;
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 const PROJECT_HEAD = ['project', 'plan', 'used (CU-hours)', 'at the end', 'runs out'];
 const COMPUTE_HEAD = ['saves a month', 'compute', 'what helps'];
@@ -56,7 +56,7 @@ export function reportText(report: ShownReport): string {
   return [
     ...summaryLines(report),
     '',
-    plainTable(PROJECT_HEAD, projects.slice(0, MOST_SHOWN)),
+    plainTable(PROJECT_HEAD, projects.slice(0, MAX_SHOWN)),
     ...more(projects, 'project'),
     '',
     plainTable(COMPUTE_HEAD, computeRows(report)),
@@ -83,7 +83,7 @@ export function reportMarkdown(report: ShownReport): string {
     '',
     ...summaryLines(report).map((line) => `${markdownText(line)}  `),
     '',
-    ...table(PROJECT_HEAD, projects.slice(0, MOST_SHOWN), 0),
+    ...table(PROJECT_HEAD, projects.slice(0, MAX_SHOWN), 0),
     ...more(projects, 'project'),
     '',
     ...table(COMPUTE_HEAD, computeRows(report), 1),
@@ -163,7 +163,7 @@ function summaryLines(report: ShownReport): string[] {
   const atEnd = paid.atEnd === undefined ? '' : `, about ${formatUsd(paid.atEnd)} at the end of the period`;
   const unreadNames = firstNames(
     unread.map(({ name }) => printable(name)),
-    MOST_NAMED,
+    MAX_NAMED,
   );
   // `ebb cost` and daemons count whole hours of another route, which come about two hours later.
   const live =
@@ -236,7 +236,7 @@ function outText(period: ProjectReport['period'], otherwise: string, out: RunsOu
 
 function computeRows(report: ShownReport): string[][] {
   const unread = unreadIds(report, 'operations');
-  const shown = report.computes.slice(0, MOST_SHOWN);
+  const shown = report.computes.slice(0, MAX_SHOWN);
   return shown.map((one) => computeCells(one, unread.has(one.compute.projectId)));
 }
 
@@ -312,7 +312,7 @@ function bestMarkdown(report: ShownReport): string[] {
 }
 
 function more(all: readonly unknown[], what: string): string[] {
-  const left = all.length - MOST_SHOWN;
+  const left = all.length - MAX_SHOWN;
   return left > 0 ? ['', `and ${left} more ${what}${left === 1 ? '' : 's'} (--json lists all)`] : [];
 }
 

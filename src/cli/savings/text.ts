@@ -64,15 +64,15 @@ function complianceLines({ control, treated }: SavingsReport['compliance']): str
 function changedLines(changed: SavingsReport['policies_changed']): string[] {
   if (!changed || changed.length === 0) return [];
   const named = changed
-    .slice(0, MOST_NAMED)
+    .slice(0, MAX_NAMED)
     .map(({ at, revision, set_hash: hash }) => `${at} (${printable(revision ?? shortHash(hash))})`);
-  const more = changed.length > MOST_NAMED ? `, and ${changed.length - MOST_NAMED} times more` : '';
+  const more = changed.length > MAX_NAMED ? `, and ${changed.length - MAX_NAMED} times more` : '';
   return [`  changed   policies, during the trial: ${named.join(', ')}${more}`];
 }
 
 /** Lowerings that guards took back: their computes kept the larger values, whatever the arm. */
 function undoLines(undos: SavingsReport['undos']): string[] {
-  const lines = (undos ?? []).slice(0, MOST_NAMED).map(({ message }) => `  undone    ${printable(message)}`);
+  const lines = (undos ?? []).slice(0, MAX_NAMED).map(({ message }) => `  undone    ${printable(message)}`);
   const more = (undos ?? []).length - lines.length;
   return more > 0 ? [...lines, `  undone    ${more} more`] : lines;
 }
@@ -112,11 +112,11 @@ export function designText(report: DesignReport): string {
 }
 
 /** JSON has all. */
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 
 function leftOutLines(leftOut: readonly { unit: string; reason: string }[]): string[] {
-  const lines = leftOut.slice(0, MOST_NAMED).map(({ unit, reason }) => `  left out  ${printable(unit)}: ${reason}`);
-  return leftOut.length > MOST_NAMED ? [...lines, `  left out  ${leftOut.length - MOST_NAMED} more`] : lines;
+  const lines = leftOut.slice(0, MAX_NAMED).map(({ unit, reason }) => `  left out  ${printable(unit)}: ${reason}`);
+  return leftOut.length > MAX_NAMED ? [...lines, `  left out  ${leftOut.length - MAX_NAMED} more`] : lines;
 }
 
 function number(value: number): string {

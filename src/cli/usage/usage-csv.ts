@@ -11,15 +11,15 @@ import {
 } from '../../domain/usage/usage.ts';
 import { eachCsvRow, readCsvText, shownField, wrongLine, zonedInstant } from '../csv.ts';
 
-const MOST_MIB = 256;
-const MOST_BUCKETS = 3_000_000;
+const MAX_MIB = 256;
+const MAX_BUCKETS = 3_000_000;
 
 const KNOWN = ['unit', 'project_id', 'branch_id', 'start', 'seconds', 'cu_seconds'] as const;
 const COLUMNS = {
   known: KNOWN,
   needed: KNOWN,
-  most: MOST_BUCKETS,
-  tooMany: `it has more than ${MOST_BUCKETS} buckets; take less time, or days instead of hours`,
+  most: MAX_BUCKETS,
+  tooMany: `it has more than ${MAX_BUCKETS} buckets; take less time, or days instead of hours`,
 };
 type Field = (column: (typeof KNOWN)[number]) => string;
 
@@ -34,7 +34,7 @@ export function countInUnit(computes: readonly Compute[]): (unit: UsageUnit) => 
 
 /** Reads the series of a `usage.csv`. Throws a UserError with the line of the problem. */
 export async function readUsageCsv(file: string, computesOf: ComputesOf): Promise<UsageSeries[]> {
-  const text = await readCsvText('--usage', file, MOST_MIB, 'take less time, or days instead of hours');
+  const text = await readCsvText('--usage', file, MAX_MIB, 'take less time, or days instead of hours');
   return parseUsageCsv(text, file, computesOf);
 }
 

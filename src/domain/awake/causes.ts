@@ -31,7 +31,7 @@ const MIN_SHARE = 0.02;
 const LONG_MS = 20 * HOUR_MS;
 /** Visits are short if the timeouts after them are at least this share of the awake time. */
 const SHORT_PART = 0.6;
-const SHORT_VISITS_A_DAY = 8;
+const SHORT_VISITS_PER_DAY = 8;
 const SHORT_VISITS_SHARE = 0.05;
 const MOSTLY_AWAKE = 0.5;
 /** A busy compute is at its minimum size in less than this share of the measured hours. */
@@ -196,7 +196,7 @@ const periodicProbe: Check = ({ history, compute, share }) => {
 const shortVisits: Check = ({ history, compute, share }) => {
   const starts = startsOf(history);
   const days = knownTimeMs(history) / DAY_MS;
-  if (share < SHORT_VISITS_SHARE || starts.length < SHORT_VISITS_A_DAY * days) return undefined;
+  if (share < SHORT_VISITS_SHARE || starts.length < SHORT_VISITS_PER_DAY * days) return undefined;
   const timeoutsMs = timeoutMsOf(starts, compute);
   if (timeoutsMs < SHORT_PART * awakeMs(history)) return undefined;
   const evidence = [

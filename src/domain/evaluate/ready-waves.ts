@@ -158,7 +158,7 @@ function wavesOf(raises: readonly Raise[], limits: RateLimits): Pick<ReadyWaves,
 }
 
 /** Project lists that are read per minute while a herd is changed: by two daemons, every 15 s. */
-const LISTS_A_MINUTE = 8;
+const LISTS_PER_MINUTE = 8;
 const PROJECTS_OF_LIST = 400;
 
 /** The rate limits that remain for changes, by account, while lists of its projects confirm earlier changes. */
@@ -173,7 +173,7 @@ export function limitsForChanges(
   return (account) => {
     // One more request: an empty page marks the end of the list.
     const pages = 1 + Math.ceil((projects.get(account)?.size ?? 0) / PROJECTS_OF_LIST);
-    return { ...limits, perMinute: Math.max(limits.perRouteSecond, limits.perMinute - pages * LISTS_A_MINUTE) };
+    return { ...limits, perMinute: Math.max(limits.perRouteSecond, limits.perMinute - pages * LISTS_PER_MINUTE) };
   };
 }
 

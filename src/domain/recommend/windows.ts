@@ -6,8 +6,8 @@ import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import { localDayAt, offsetMsAt, weekdayOf } from '../time/windows/local-time.ts';
 
 const SLOT_MS = HOUR_MS / 2;
-const SLOTS_A_DAY = DAY_MS / SLOT_MS;
-const SLOTS_A_WEEK = 7 * SLOTS_A_DAY;
+const SLOTS_PER_DAY = DAY_MS / SLOT_MS;
+const SLOTS_PER_WEEK = 7 * SLOTS_PER_DAY;
 
 /** A half hour belongs to a window if it is used in at least this share of the weeks. */
 const USED_SHARE = 0.4;
@@ -127,15 +127,15 @@ function slotsOf({ usedIntervals, fromMs, toMs }: PatternOptions): Slots {
 
 /** For each half hour of the local week, from Monday 00:00, the share of weeks in which it was used. */
 function profileIn(zone: string, { first, used }: Slots, isCounted: (localDay: number) => boolean): number[] {
-  const hits = new Float64Array(SLOTS_A_WEEK);
-  const seen = new Float64Array(SLOTS_A_WEEK);
+  const hits = new Float64Array(SLOTS_PER_WEEK);
+  const seen = new Float64Array(SLOTS_PER_WEEK);
   for (const [index, isUsed] of used.entries()) {
     const atMs = (first + index) * SLOT_MS;
     const localMs = atMs + offsetMsAt(zone, atMs);
     const day = Math.floor(localMs / DAY_MS);
     if (!isCounted(day)) continue;
     const ofDay = Math.floor((localMs - day * DAY_MS) / SLOT_MS);
-    const slot = (weekdayOf(day) - 1) * SLOTS_A_DAY + ofDay;
+    const slot = (weekdayOf(day) - 1) * SLOTS_PER_DAY + ofDay;
     seen[slot] = (seen[slot] ?? 0) + 1;
     hits[slot] = (hits[slot] ?? 0) + isUsed;
   }
@@ -148,14 +148,14 @@ function sharpnessOf(profile: readonly number[]): number {
 }
 
 /** The angle of each half hour of a day on a clock of 24 hours. */
-const ANGLES = Array.from({ length: SLOTS_A_DAY }, (_, slot) => (2 * Math.PI * (slot + 0.5)) / SLOTS_A_DAY);
+const ANGLES = Array.from({ length: SLOTS_PER_DAY }, (_, slot) => (2 * Math.PI * (slot + 0.5)) / SLOTS_PER_DAY);
 
 /** The circular mean hour of use, 0 to 24. */
 function middayOf(profile: readonly number[]): number {
   let [x, y] = [0, 0];
   for (const [ofDay, angle] of ANGLES.entries()) {
     let share = 0;
-    for (let slot = ofDay; slot < profile.length; slot += SLOTS_A_DAY) share += profile[slot] ?? 0;
+    for (let slot = ofDay; slot < profile.length; slot += SLOTS_PER_DAY) share += profile[slot] ?? 0;
     x += share * Math.cos(angle);
     y += share * Math.sin(angle);
   }
@@ -166,8 +166,8 @@ function middayOf(profile: readonly number[]): number {
 function windowsIn(profile: readonly number[]): UseWindow[] {
   const windows: UseWindow[] = [];
   for (const { start, length } of runsIn(profile.map((share) => share >= USED_SHARE))) {
-    const day = Math.floor(start / SLOTS_A_DAY) + 1;
-    const startMinute = 30 * (start % SLOTS_A_DAY);
+    const day = Math.floor(start / SLOTS_PER_DAY) + 1;
+    const startMinute = 30 * (start % SLOTS_PER_DAY);
     const endMinute = startMinute + 30 * length;
     const isNear = (window: UseWindow) =>
       Math.abs(window.startMinute - startMinute) <= SAME_MINUTES &&
@@ -188,12 +188,12 @@ function windowsIn(profile: readonly number[]): UseWindow[] {
 
 /** Runs of used half hours around the week, including short pauses; at least an hour and a half and less than a day long. */
 function runsIn(used: readonly boolean[]): { start: number; length: number }[] {
-  const isUsed = (slot: number) => used[(slot + SLOTS_A_WEEK) % SLOTS_A_WEEK] ?? false;
+  const isUsed = (slot: number) => used[(slot + SLOTS_PER_WEEK) % SLOTS_PER_WEEK] ?? false;
   const distances = Array.from({ length: LONGEST_PAUSE_SLOTS }, (_, index) => index + 1);
   const starts = [...used.keys()].filter((slot) => isUsed(slot) && !distances.some((back) => isUsed(slot - back)));
   const lengthFrom = (slot: number) => {
     let length = 1;
-    while (length < SLOTS_A_WEEK) {
+    while (length < SLOTS_PER_WEEK) {
       const next = distances.find((ahead) => isUsed(slot + length - 1 + ahead));
       if (next === undefined) break;
       length += next;
@@ -201,11 +201,11 @@ function runsIn(used: readonly boolean[]): { start: number; length: number }[] {
     return length;
   };
   const runs = starts.map((start) => ({ start, length: lengthFrom(start) }));
-  return runs.filter(({ length }) => length >= MIN_WINDOW_SLOTS && length < SLOTS_A_DAY);
+  return runs.filter(({ length }) => length >= MIN_WINDOW_SLOTS && length < SLOTS_PER_DAY);
 }
 
 function shareOf(windows: readonly UseWindow[]): number {
-  return sum(windows.map(minutesOf)) / (30 * SLOTS_A_WEEK);
+  return sum(windows.map(minutesOf)) / (30 * SLOTS_PER_WEEK);
 }
 
 /** The length of the window in minutes per week. */
@@ -228,8 +228,8 @@ function unusedHolidays(
     usedSlotsByDay.set(day, (usedSlotsByDay.get(day) ?? 0) + isUsed);
   }
   const usualSlots = (day: number) => {
-    const from = (weekdayOf(day) - 1) * SLOTS_A_DAY;
-    return sum(profile.slice(from, from + SLOTS_A_DAY));
+    const from = (weekdayOf(day) - 1) * SLOTS_PER_DAY;
+    return sum(profile.slice(from, from + SLOTS_PER_DAY));
   };
   const holidays = all.filter((day) => usedSlotsByDay.has(day) && usualSlots(day) >= MIN_USUAL_SLOTS);
   const unused = holidays.filter((day) => (usedSlotsByDay.get(day) ?? 0) <= MAX_HOLIDAY_USE * usualSlots(day));

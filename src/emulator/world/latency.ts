@@ -6,7 +6,7 @@ import { createRandom, hashText, nextRandom, type RandomState } from './random.t
 const SERVICE_SECONDS = 0.02;
 
 /** A queue whose utilization comes near 1 has no end; here clients give up first. */
-const MOST_UTILIZATION = 0.98;
+const MAX_UTILIZATION = 0.98;
 
 /** The extra service time right after a start, as a multiple of the usual; it falls to a third in {@link REFILL_MS}. */
 const COLD_EXTRA = 4;
@@ -34,7 +34,7 @@ export interface Served {
  * most 0.98 (L. Kleinrock, Queueing Systems, volume 1, 1975). A cold cache makes the service time up to five times as long.
  */
 export function responseSeconds({ demandCu, sizeCu, awakeMs = 0, refillMs = REFILL_MS }: Served): number {
-  const utilization = Math.min(MOST_UTILIZATION, demandCu / sizeCu);
+  const utilization = Math.min(MAX_UTILIZATION, demandCu / sizeCu);
   return (SERVICE_SECONDS * (1 + COLD_EXTRA * Math.exp(-awakeMs / refillMs))) / (1 - utilization);
 }
 

@@ -3,16 +3,16 @@ import { DateTime } from 'luxon';
 import { type DaysResult, dayOfDate, daysFrom, LAST_YEAR, sortedDays } from './public-holidays.ts';
 
 const DAY_SECONDS = 86_400;
-const MOST_EVENTS = 5000;
-const MOST_DAYS = 20_000;
+const MAX_EVENTS = 5000;
+const MAX_DAYS = 20_000;
 /** Iterations of ical.js for all events of a file, of about 50 µs each. */
-const MOST_STEPS = 30_000;
+const MAX_STEPS = 30_000;
 /** The longest interval of a rule, in days, weeks, months or years. */
-const MOST_INTERVAL = 1000;
+const MAX_INTERVAL = 1000;
 /** Repeated events may not begin earlier, as ical.js visits every occurrence from the first one on. */
 const FIRST_REPEATED_YEAR = 1900;
 /** Iterations of ical.js in a year. By weekday or date, it visits each day of the named months instead. */
-const STEPS_A_YEAR: Readonly<Record<string, number>> = { DAILY: 366, WEEKLY: 53, MONTHLY: 12, YEARLY: 1 };
+const STEPS_PER_YEAR: Readonly<Record<string, number>> = { DAILY: 366, WEEKLY: 53, MONTHLY: 12, YEARLY: 1 };
 /** Parts of rules with which ical.js always terminates. */
 const RULE_PARTS = ['FREQ', 'INTERVAL', 'COUNT', 'UNTIL', 'WKST', 'BYDAY', 'BYMONTHDAY', 'BYMONTH'];
 
@@ -23,14 +23,14 @@ class CalendarError extends Error {}
 export function daysOfIcal(text: string): DaysResult {
   try {
     const events = new ICAL.Component(ICAL.parse(text)).getAllSubcomponents('vevent');
-    if (events.length > MOST_EVENTS) return { ok: false, message: `more than ${MOST_EVENTS} events` };
+    if (events.length > MAX_EVENTS) return { ok: false, message: `more than ${MAX_EVENTS} events` };
     const days: number[] = [];
     const main = mainEvents(events);
     const steps = main.reduce((sum, event) => sum + (event.isRecurring() ? stepsOf(event) : 1), 0);
-    if (steps > MOST_STEPS) return { ok: false, message: `more than ${MOST_STEPS} days to look through` };
+    if (steps > MAX_STEPS) return { ok: false, message: `more than ${MAX_STEPS} days to look through` };
     for (const event of main) {
       for (const day of daysOfEvent(event)) days.push(day);
-      if (days.length > MOST_DAYS) return { ok: false, message: `more than ${MOST_DAYS} days` };
+      if (days.length > MAX_DAYS) return { ok: false, message: `more than ${MAX_DAYS} days` };
     }
     return { ok: true, days: sortedDays(days) };
   } catch (error) {
@@ -67,7 +67,7 @@ function daysOfEvent(event: ICAL.Event): number[] {
     if (occurrence.item.component.getFirstPropertyValue('status') === 'CANCELLED') continue;
     const seconds = occurrence.endDate.subtractDate(occurrence.startDate).toSeconds();
     days.push(...daysOfOccurrence(occurrence.startDate, seconds));
-    if (days.length > MOST_DAYS) break;
+    if (days.length > MAX_DAYS) break;
   }
   return days;
 }
@@ -75,7 +75,7 @@ function daysOfEvent(event: ICAL.Event): number[] {
 function daysOfOccurrence(start: ICAL.Time, seconds: number): number[] {
   const first = dayOfDate(start.toString().slice(0, 10));
   if (first === undefined) return [];
-  return daysFrom(first, Math.min(MOST_DAYS + 1, Math.max(1, Math.ceil(seconds / DAY_SECONDS))));
+  return daysFrom(first, Math.min(MAX_DAYS + 1, Math.max(1, Math.ceil(seconds / DAY_SECONDS))));
 }
 
 /** An upper bound of the iterations of ical.js until {@link LAST_YEAR}. Throws for rules that it doesn't handle correctly. */
@@ -94,7 +94,7 @@ function stepsOf(event: ICAL.Event): number {
 }
 
 function stepsAYear(parts: RuleParts): number {
-  const least = STEPS_A_YEAR[parts.get('FREQ') ?? ''] ?? Number.POSITIVE_INFINITY;
+  const least = STEPS_PER_YEAR[parts.get('FREQ') ?? ''] ?? Number.POSITIVE_INFINITY;
   if (![...parts.keys()].some((part) => part.startsWith('BY'))) return least;
   const months = parts.get('FREQ') === 'YEARLY' ? (parts.get('BYMONTH')?.split(',').length ?? 12) : 12;
   return Math.max(least, 31 * months);
@@ -116,14 +116,14 @@ function rulesOf({ component }: ICAL.Event): RuleParts[] {
 /** ical.js does not terminate on some rules that never match, and returns wrong days for dates that don't exist. */
 function checkRule(event: ICAL.Event, parts: RuleParts): void {
   const interval = Number(parts.get('INTERVAL') ?? 1);
-  if (interval > MOST_INTERVAL) {
+  if (interval > MAX_INTERVAL) {
     throw new CalendarError(
-      `${nameOf(event)} repeats at an interval of ${interval}; at most ${MOST_INTERVAL} is supported`,
+      `${nameOf(event)} repeats at an interval of ${interval}; at most ${MAX_INTERVAL} is supported`,
     );
   }
   const isPlain = [...parts.keys()].every((part) => RULE_PARTS.includes(part));
   const isDaily = parts.get('FREQ') === 'DAILY' && [...parts.keys()].some((part) => part.startsWith('BY'));
-  const isKnown = Object.hasOwn(STEPS_A_YEAR, parts.get('FREQ') ?? '');
+  const isKnown = Object.hasOwn(STEPS_PER_YEAR, parts.get('FREQ') ?? '');
   const isMonthly = parts.get('FREQ') === 'MONTHLY' && parts.has('BYMONTH');
   if (isPlain && !isDaily && isKnown && !isMonthly && hasDates(parts) && !mayNeverMatch(parts)) return;
   const rule = [...parts].map((part) => part.join('=')).join(';');

@@ -70,7 +70,7 @@ function daysOrReport({ document, report }: FileReader, at: Path, entry: string)
 }
 
 /** Ten years. */
-const MOST_DAYS_OF_RANGE = 3660;
+const MAX_DAYS_OF_RANGE = 3660;
 
 /** The days of a date, or of a range with both ends. */
 function daysOfEntry(entry: string): DaysResult {
@@ -81,6 +81,6 @@ function daysOfEntry(entry: string): DaysResult {
     return { ok: false, message: 'expected a date such as 2026-12-24, or a range such as 2026-12-28/2026-12-31' };
   }
   if (to < from) return { ok: false, message: 'the range ends before it has begun' };
-  if (to - from >= MOST_DAYS_OF_RANGE) return { ok: false, message: 'a range has at most ten years' };
+  if (to - from >= MAX_DAYS_OF_RANGE) return { ok: false, message: 'a range has at most ten years' };
   return { ok: true, days: sortedDays(daysFrom(from, to - from + 1)) };
 }

@@ -6,7 +6,7 @@ import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts'
 import { FIELDS, type Field, proposedValue } from './schedules.ts';
 
 /** Reported contradictions of one policy: one change usually fixes all. */
-const MOST_OF_ONE_POLICY = 3;
+const MAX_OF_ONE_POLICY = 3;
 
 interface Schedule {
   policy: SchedulePolicy;
@@ -32,7 +32,7 @@ function* contradictionsWith(later: Schedule, before: readonly Schedule[], conte
       yield remark;
       found += 1;
     }
-    if (found >= MOST_OF_ONE_POLICY) return;
+    if (found >= MAX_OF_ONE_POLICY) return;
   }
 }
 

@@ -7,11 +7,11 @@ import { isOpenAt, mayChangeAfter, openSince } from '../../domain/time/windows.t
 import { type LintContext, type LintRule, type Remark, timesOf } from './rule.ts';
 
 /** As with an opening every five minutes. */
-const MOST_CHANGES_A_DAY = 576;
+const MAX_CHANGES_PER_DAY = 576;
 /** Ends that are checked before a switch counts as never closing. */
-const MOST_ENDS = 8;
+const MAX_ENDS = 8;
 /** Changes of a window that are checked. */
-const MOST_CHANGES = 16;
+const MAX_CHANGES = 16;
 
 /** A time that changes so often, or closes so rarely, that the search for its next boundary gives up. */
 export const costlyWindow: LintRule = function* (context) {
@@ -31,7 +31,7 @@ export const costlyWindow: LintRule = function* (context) {
 
 function whyCostly(spec: TimeSpec, { nowMs }: LintContext): string | undefined {
   const changes = changesOfDay(spec);
-  if (changes > MOST_CHANGES_A_DAY) {
+  if (changes > MAX_CHANGES_PER_DAY) {
     return `changes up to ${changes} times a day, so boundaries are known only hours ahead; let it open less often, for longer`;
   }
   if (spec.kind !== 'cron-switch' || !isEveryEndUndone(spec, nowMs)) return undefined;
@@ -41,7 +41,7 @@ function whyCostly(spec: TimeSpec, { nowMs }: LintContext): string | undefined {
 /** Without `every`, a restart is due once for each opening, so an opening whose start can't be found is lost. */
 function losesItsOpening(at: readonly TimeSpec[], { nowMs }: LintContext): boolean {
   let ms = mayChangeAfter(at, nowMs);
-  for (let checked = 0; ms !== undefined && checked < MOST_CHANGES; checked += 1) {
+  for (let checked = 0; ms !== undefined && checked < MAX_CHANGES; checked += 1) {
     if (openSince(at, ms - 1) === Number.NEGATIVE_INFINITY) return true;
     ms = mayChangeAfter(at, ms);
   }
@@ -59,7 +59,7 @@ function changesOfDay(spec: TimeSpec): number {
 
 function isEveryEndUndone(spec: CronSwitch, nowMs: number): boolean {
   let end = firingAfter({ cron: spec.endCron, zone: spec.zone }, nowMs);
-  for (let checked = 0; end && checked < MOST_ENDS; checked += 1) {
+  for (let checked = 0; end && checked < MAX_ENDS; checked += 1) {
     if (!isOpenAt(spec, end.ms)) return false;
     end = firingAfter({ cron: spec.endCron, zone: spec.zone }, end.ms);
   }

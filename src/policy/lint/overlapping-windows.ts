@@ -7,7 +7,7 @@ import type { LintContext, LintRule, Remark } from './rule.ts';
 import { FIELDS, type Field, proposedValue } from './schedules.ts';
 
 /** Reported pairs of one policy: one change usually fixes all. */
-const MOST_OF_ONE_POLICY = 3;
+const MAX_OF_ONE_POLICY = 3;
 
 /** Two windows of one schedule, both recurring or both absolute, that are open together and want different values of a field. */
 export const overlappingWindows: LintRule = function* (context) {
@@ -16,7 +16,7 @@ export const overlappingWindows: LintRule = function* (context) {
     for (const remark of overlapsOf(policy, context)) {
       yield remark;
       found += 1;
-      if (found >= MOST_OF_ONE_POLICY) break;
+      if (found >= MAX_OF_ONE_POLICY) break;
     }
   }
 };

@@ -8,7 +8,7 @@ import { isoInstant } from '../../domain/time/units.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
 
 /** Openings of a window that are compared: the shortest is usually among the first. */
-const MOST_OPENINGS = 50;
+const MAX_OPENINGS = 50;
 
 /** An `at_most` that allows less than one compute, or so few that a change of all is not complete before the next one. */
 export const restartRate: LintRule = function* (context) {
@@ -71,7 +71,7 @@ function* changesOf(specs: readonly TimeSpec[], policy: Policy, context: LintCon
   const isRestart = ruleOf(policy).restartsAt(policy) !== undefined;
   const times = context.openings.of(specs);
   let openMs = times.nextStartAfter(context.nowMs);
-  for (let seen = 0; openMs !== undefined && seen < MOST_OPENINGS; seen += 1) {
+  for (let seen = 0; openMs !== undefined && seen < MAX_OPENINGS; seen += 1) {
     const closeMs = times.nextChangeAfter(openMs);
     if (closeMs === undefined) return;
     const nextMs = times.nextStartAfter(closeMs - 1);

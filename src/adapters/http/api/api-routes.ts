@@ -8,7 +8,7 @@ import { callerOf, noteForbidden, type Tokens } from '../tokens.ts';
 import { answer, bodyOf, idOf, queryOf } from './answer.ts';
 import { API_ROUTES, type ApiRoute } from './route-table.ts';
 
-const MOST_BODY_BYTES = 64 * 1024;
+const MAX_BODY_BYTES = 64 * 1024;
 
 /** `/api/v1`: queries and commands of people. Commands always need a token. docs/http-api.md describes each route. */
 export function apiRoutes(options: {
@@ -23,7 +23,7 @@ export function apiRoutes(options: {
     await next();
   });
   api.on(['POST', 'PUT', 'PATCH', 'DELETE'], '/*', callerGuard(tokens), sameOriginGuard());
-  api.on(['POST', 'PUT', 'PATCH'], '/*', jsonGuard(), bodyLimit({ maxSize: MOST_BODY_BYTES, onError: tooLarge }));
+  api.on(['POST', 'PUT', 'PATCH'], '/*', jsonGuard(), bodyLimit({ maxSize: MAX_BODY_BYTES, onError: tooLarge }));
   for (const route of API_ROUTES) {
     const [method, path] = [route.method.toUpperCase(), route.path.replace('{id}', ':id')];
     const { needs } = route;
@@ -39,7 +39,7 @@ export function apiRoutes(options: {
 }
 
 function tooLarge(): Response {
-  const message = `a body has at most ${MOST_BODY_BYTES / 1024} KiB`;
+  const message = `a body has at most ${MAX_BODY_BYTES / 1024} KiB`;
   return Response.json({ code: 'too_large', message }, { status: 413 });
 }
 

@@ -10,20 +10,20 @@ import {
 } from '../../../domain/policy/selector.ts';
 import { FINDING_KINDS } from '../../../domain/recommend/finding.ts';
 import { HISTORY_KINDS } from '../../../domain/records/history.ts';
-import { LONGEST_OVERRIDE_SECONDS, MOST_CHARACTERS, MOST_PER_PAGE } from '../../../ports/operator.ts';
+import { LONGEST_OVERRIDE_SECONDS, MAX_CHARACTERS, MAX_PER_PAGE } from '../../../ports/operator.ts';
 import { FLEET_GROUPS, FLEET_ORDERS } from '../../../ports/status-page.ts';
 
-const MOST_COMPUTES = 1000;
+const MAX_COMPUTES = 1000;
 
 const text = (most: number) => z.string().min(1, 'must not be empty').max(most, `must be at most ${most} characters`);
 /** `COMPUTE`, or `PROJECT/COMPUTE`: two ids, and some room. */
 const computePlace = text(210);
-const owner = text(MOST_CHARACTERS.owner)
+const owner = text(MAX_CHARACTERS.owner)
   .optional()
   .describe('The person who acts; the name of the token takes precedence.');
 const Common = {
   owner,
-  reason: text(MOST_CHARACTERS.reason),
+  reason: text(MAX_CHARACTERS.reason),
   for_seconds: z.number().min(1).max(LONGEST_OVERRIDE_SECONDS),
 };
 
@@ -113,17 +113,17 @@ const Baseline = z.strictObject({
 });
 
 export const RestoreBody = z.strictObject({
-  computes: z.union([z.literal('all'), z.array(computePlace).min(1).max(MOST_COMPUTES)]),
+  computes: z.union([z.literal('all'), z.array(computePlace).min(1).max(MAX_COMPUTES)]),
   owner,
   now: z.boolean().default(false),
-  baselines: z.array(Baseline).max(MOST_COMPUTES).optional().describe('Replace what is stored of these computes.'),
+  baselines: z.array(Baseline).max(MAX_COMPUTES).optional().describe('Replace what is stored of these computes.'),
   ...confirmable,
   confirm: confirm.optional().describe('How many computes go back (`count` of the preview); needed for more than one.'),
   cancel: z.boolean().optional().describe('Withdraw the requests that still wait, instead.'),
 });
 
 /** A DELETE has no body, so the owner is in the query. */
-export const EndQuery = z.strictObject({ owner: text(MOST_CHARACTERS.owner).optional() });
+export const EndQuery = z.strictObject({ owner: text(MAX_CHARACTERS.owner).optional() });
 
 /** The values of a query are texts. */
 export const UnfreezeQuery = EndQuery.extend({
@@ -131,15 +131,15 @@ export const UnfreezeQuery = EndQuery.extend({
   confirm: z.coerce.number().int().min(0).optional(),
 });
 
-const limit = (fallback: number) => z.coerce.number().int().min(1).max(MOST_PER_PAGE).default(fallback);
+const limit = (fallback: number) => z.coerce.number().int().min(1).max(MAX_PER_PAGE).default(fallback);
 
-export const PageQuery = z.strictObject({ after: text(300).optional(), limit: limit(MOST_PER_PAGE) });
+export const PageQuery = z.strictObject({ after: text(300).optional(), limit: limit(MAX_PER_PAGE) });
 export const RecordsQuery = PageQuery.extend({ compute: computePlace.optional() });
 /** `account`: `ACCOUNT/ORGANIZATION`, or the key of its stored trial days. */
 export const UsageQuery = PageQuery.extend({ account: text(300) });
-const wholeName = z.string().max(MOST_CHARACTERS.query).optional();
+const wholeName = z.string().max(MAX_CHARACTERS.query).optional();
 export const FleetQuery = z.strictObject({
-  q: z.string().max(MOST_CHARACTERS.query).default(''),
+  q: z.string().max(MAX_CHARACTERS.query).default(''),
   owner: wholeName,
   project: wholeName,
   policy: wholeName,

@@ -113,13 +113,13 @@ export function DayBars({ days, from, tall = false }: { days: Days; from: string
 }
 
 /** A budget's bar ends at twice its amount; the number beside it has no limit. */
-const MOST_SHARE = 2;
+const MAX_SHARE = 2;
 
 /** The spent part of a budget, the projected interval, and a mark at its amount. */
 export function BudgetBar({ budget: { spent, projected, month } }: { budget: BudgetDocument }) {
-  const shareOf = (value: number) => Math.min(MOST_SHARE, value / month.amount);
-  const x = (value: number) => `${(100 * shareOf(value)) / MOST_SHARE}%`;
-  const width = (low: number, high: number) => `${(100 * (shareOf(high) - shareOf(low))) / MOST_SHARE}%`;
+  const shareOf = (value: number) => Math.min(MAX_SHARE, value / month.amount);
+  const x = (value: number) => `${(100 * shareOf(value)) / MAX_SHARE}%`;
+  const width = (low: number, high: number) => `${(100 * (shareOf(high) - shareOf(low))) / MAX_SHARE}%`;
   const used = spent ?? 0;
   const words = `${spent === null ? 'price unknown' : `${percentWords(used / month.amount)} spent`}${
     projected

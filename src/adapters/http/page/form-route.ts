@@ -1,6 +1,6 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
-import { type Caller, type DaemonOperator, MOST_CHARACTERS, type OperatorResult } from '../../../ports/operator.ts';
+import { type Caller, type DaemonOperator, MAX_CHARACTERS, type OperatorResult } from '../../../ports/operator.ts';
 import type { TokenHolder } from '../../../ports/roles.ts';
 import type { Log } from '../../../ports/telemetry.ts';
 import { STATUS } from '../api/answer.ts';
@@ -112,13 +112,13 @@ export const HoldFields = z.strictObject({
   suspend_timeout_seconds: optionalNumber,
   freeze: z.literal('on').optional(),
   for_seconds: number,
-  reason: text(MOST_CHARACTERS.reason),
-  owner: text(MOST_CHARACTERS.owner).default(''),
+  reason: text(MAX_CHARACTERS.reason),
+  owner: text(MAX_CHARACTERS.owner).default(''),
   token: z.string().default(''),
 });
 
 export const ReleaseFields = z.strictObject({
-  owner: text(MOST_CHARACTERS.owner).default(''),
+  owner: text(MAX_CHARACTERS.owner).default(''),
   token: z.string().default(''),
 });
 

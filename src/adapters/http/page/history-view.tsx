@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { AUDIT_KINDS, HISTORY_KINDS, type HistoryKind } from '../../../domain/records/history.ts';
 import { withOutcomes } from '../../../domain/records/outcomes.ts';
 import type { DecisionDocument } from '../../../ports/documents.ts';
-import { MOST_CHARACTERS } from '../../../ports/operator.ts';
+import { MAX_CHARACTERS } from '../../../ports/operator.ts';
 import type { HistoryQuery } from '../api/bodies.ts';
 import { changeWords, historyLink, kindOf, Why } from './decisions.tsx';
 import { htmlPage } from './layout.tsx';
@@ -153,7 +153,7 @@ function Field(props: { name: string; label: string; value: string | undefined; 
   return (
     <span class="choice">
       <label for={name}>{label}</label>
-      <input id={name} name={name} type={type} value={value} maxlength={MOST_CHARACTERS.query} autocomplete="off" />
+      <input id={name} name={name} type={type} value={value} maxlength={MAX_CHARACTERS.query} autocomplete="off" />
     </span>
   );
 }

@@ -1,6 +1,6 @@
 import { COMPUTE_SIZES_CU } from '../../../domain/compute/compute-units.ts';
 import type { HoldDocument } from '../../../ports/documents.ts';
-import { MOST_CHARACTERS } from '../../../ports/operator.ts';
+import { MAX_CHARACTERS } from '../../../ports/operator.ts';
 import { ComputeLink, holdWords, Instant, Table, timeoutWords } from './parts.tsx';
 
 /** With `login` each request already carries a token; otherwise people must type one. */
@@ -43,7 +43,7 @@ export function HoldForm({ computeId, written, problem, token }: FormProps & { c
         Keep it as it is, instead of the fields above
       </label>
       <Select name="for_seconds" label="For" written={{ for_seconds: `${2 * HOUR}`, ...written }} options={FOR} />
-      <Text name="reason" label="Reason" written={written} most={MOST_CHARACTERS.reason} needed />
+      <Text name="reason" label="Reason" written={written} most={MAX_CHARACTERS.reason} needed />
       <Person written={written} token={token} />
       <button type="submit">Hold</button>
     </form>
@@ -112,7 +112,7 @@ function Person({ written, token: { login } }: Pick<FormProps, 'written' | 'toke
   return (
     <>
       {login?.name === undefined ? (
-        <Text name="owner" label={label} written={written} most={MOST_CHARACTERS.owner} />
+        <Text name="owner" label={label} written={written} most={MAX_CHARACTERS.owner} />
       ) : (
         <p>As {login.name}</p>
       )}

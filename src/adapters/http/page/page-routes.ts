@@ -8,8 +8,8 @@ import type { DecisionDocument } from '../../../ports/documents.ts';
 import { EngineAwayError } from '../../../ports/engine.ts';
 import {
   type DaemonOperator,
-  MOST_CHARACTERS,
-  MOST_PER_PAGE,
+  MAX_CHARACTERS,
+  MAX_PER_PAGE,
   type OperatorResult,
   type Page,
 } from '../../../ports/operator.ts';
@@ -27,7 +27,7 @@ import { wasteView } from './waste-view.tsx';
 
 const COMPUTES_SHOWN = 50;
 const DECISIONS_SHOWN = 20;
-const MOST_FORM_BYTES = 16 * 1024;
+const MAX_FORM_BYTES = 16 * 1024;
 
 /** Confirmations by `done` in the address; text from outside is never shown. */
 const DONE: ReadonlyMap<string, string> = new Map([
@@ -40,7 +40,7 @@ export function pageRoutes(options: { operator: DaemonOperator; tokens: Tokens; 
   const { operator, log } = options;
   const app = new Hono<Guarded>();
   app.use(compress());
-  app.on('POST', ['/', '/computes/*', '/holds/*'], ownFormGuard(), bodyLimit({ maxSize: MOST_FORM_BYTES }));
+  app.on('POST', ['/', '/computes/*', '/holds/*'], ownFormGuard(), bodyLimit({ maxSize: MAX_FORM_BYTES }));
   addFleet(app, operator);
   addHistory(app, operator);
   addCost(app, operator);
@@ -100,7 +100,7 @@ async function decisionsFor(
   operator: DaemonOperator,
   { compute, owner, policy, who, kind, request }: HistoryAsked,
 ): Promise<OperatorResult<Page<DecisionDocument>>> {
-  const found = await operator.decisions({ compute, limit: MOST_PER_PAGE, of: { q: '', owner } });
+  const found = await operator.decisions({ compute, limit: MAX_PER_PAGE, of: { q: '', owner } });
   if (!found.ok) return found;
   const isAsked = (line: DecisionDocument) =>
     (compute === undefined || line.compute_id === compute) &&
@@ -134,7 +134,7 @@ function addWaste(app: Hono<Guarded>, operator: DaemonOperator): void {
 
 /** Parses the query of an address that a person may have typed, without invalid parameters. */
 function queryOf<Schema extends z.ZodObject>(schema: Schema, given: Record<string, string>): z.output<Schema> {
-  const cut = Object.entries(given).map(([key, value]) => [key, value.trim().slice(0, MOST_CHARACTERS.query)]);
+  const cut = Object.entries(given).map(([key, value]) => [key, value.trim().slice(0, MAX_CHARACTERS.query)]);
   const valid = cut.filter(([key, value]) => value !== '' && schema.safeParse({ [key as string]: value }).success);
   return schema.parse(Object.fromEntries(valid));
 }
