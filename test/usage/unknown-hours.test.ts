@@ -76,3 +76,47 @@ describe('unknown hours of a few projects that are always awake', () => {
     expect((states[0]?.projected?.mid ?? 0) / (OF_AWAKE + OF_OTHERS)).toBeCloseTo(1, 2);
   });
 });
+
+describe('a spend anomaly', () => {
+  /** CU-hours of yesterday, and 24 on each day before, of an owner's two projects; of some days only one's half is known. */
+  async function anomalyWith({ yesterday, halfKnown }: { yesterday: number; halfKnown: (daysAgo: number) => boolean }) {
+    const account = usageAccount(memoryUsageStore(), ORGANIZATION);
+    const about = { hourMs: 0, dayMs: 0, months: [], gone: [], quantities: [], trials: [] };
+    await account.putAbout({ ...about, plans: [[0, 'launch']] });
+    const usage = ['web', 'api'].flatMap((projectId) => {
+      const buckets = Array.from({ length: 85 }, (_, index) => {
+        const daysAgo = 85 - index;
+        const cuSeconds = (daysAgo === 1 ? yesterday : 24) * 1800;
+        const isUnknown = projectId === 'api' && halfKnown(daysAgo);
+        return {
+          startMs: UNTIL_MS - daysAgo * DAY_MS,
+          seconds: DAY_MS / 1000,
+          cuSeconds: isUnknown ? null : cuSeconds,
+        };
+      });
+      return [null, `br-${projectId}`].map(
+        (branchId) => mergeUsage(noUsage({ projectId, branchId }), { buckets }).usage,
+      );
+    });
+    await account.put(usage);
+    const ownerOf = () => 'web';
+    const costs = await monthCosts({ ...ORGANIZATION, kept: account, nowMs: NOW_MS, costs: COSTS, ownerOf });
+    return costs?.owners.find(({ name }) => name === 'web')?.anomaly;
+  }
+  const sameWeekday = (daysAgo: number) => daysAgo > 1 && daysAgo % 7 === 1;
+
+  it('is not made by unknown hours of the days that it is compared with', async () => {
+    expect(await anomalyWith({ yesterday: 24, halfKnown: sameWeekday })).toBeUndefined();
+  });
+
+  it('is not hidden by them', async () => {
+    const oneInThree = (daysAgo: number) => sameWeekday(daysAgo) && daysAgo % 3 === 0;
+    expect(await anomalyWith({ yesterday: 32, halfKnown: () => false })).toMatchObject({ used: 32 * 3600 });
+    expect(await anomalyWith({ yesterday: 32, halfKnown: oneInThree })).toMatchObject({ used: 32 * 3600 });
+  });
+
+  it('is told of a day whose known hours alone are too many', async () => {
+    const yesterday = (daysAgo: number) => daysAgo === 1;
+    expect(await anomalyWith({ yesterday: 80, halfKnown: yesterday })).toMatchObject({ used: 40 * 3600 });
+  });
+});

@@ -212,15 +212,19 @@ function ownersIn(
   return {
     total: projectedUsdOf(total, { days: withQuietDays(all, all), expected: expectedInAll, month }),
     owners: sorted.map((line): OwnerCosts => {
-      const own = past.get(line.name) ?? new Map();
-      const days = withQuietDays(own, all);
-      for (const dayMs of unknown.days.get(line.name)?.keys() ?? []) days.delete(dayMs);
+      const own: Days = past.get(line.name) ?? new Map();
+      const unknownDays = unknown.days.get(line.name) ?? new Map();
+      const days = withoutDays(withQuietDays(own, all), unknownDays);
       const expected = unknown.expected.get(line.name) ?? noUse();
       const projected = projectMonth(knownDays(days, 'cuSeconds'), {
         ...{ month, spent: line.cuSeconds, unknown: expected.cuSeconds },
       });
       const shown = shownProjection(projected);
-      const anomaly = anomalyOf(knownDays(own, 'cuSeconds'), { yesterdayMs, least: LEAST_ANOMALY_CU_SECONDS });
+      const compared = knownDays(withoutDays(own, unknownDays), 'cuSeconds');
+      // Yesterday used at least what is known of it.
+      const yesterday = own.get(yesterdayMs);
+      if (yesterday) compared.set(yesterdayMs, yesterday.cuSeconds);
+      const anomaly = anomalyOf(compared, { yesterdayMs, least: LEAST_ANOMALY_CU_SECONDS });
       return {
         ...line,
         ...projectedUsdOf(line, { days, expected, month }),
@@ -248,6 +252,10 @@ function withQuietDays(days: Days, all: Days): Days {
   const lastMs = Math.max(...all.keys());
   for (let dayMs = firstMs; dayMs <= lastMs; dayMs += DAY_MS) daysLine(filled, dayMs);
   return filled;
+}
+
+function withoutDays(days: Days, without: ReadonlyMap<number, unknown>): Days {
+  return new Map([...days].filter(([dayMs]) => !without.has(dayMs)));
 }
 
 function knownDays(days: Days, figure: 'cuSeconds' | 'usd'): Map<number, number> {
