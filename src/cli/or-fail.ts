@@ -40,7 +40,7 @@ export async function loadPoliciesOrFail(
   { isComplete = true } = {},
 ): Promise<ReadPolicies> {
   const loaded = await loadPolicySet({ paths, settings, isComplete });
-  const read = readParts(loaded, settings);
+  const read = validPoliciesOf(loaded, settings);
   if (loaded.ok) return read;
   for (const problem of loaded.problems) writeErr(`error: ${formatProblem(problem)}\n`);
   process.exitCode = 1;
@@ -57,13 +57,13 @@ export async function loadOrFail(paths: readonly string[], settings: PolicySetti
  * until the files can be read. The daemon reports the problems when it first reads them.
  */
 export async function loadToRun(paths: readonly string[], settings: PolicySettings): Promise<PolicySet> {
-  return readParts(await loadPolicySet({ paths, settings, isComplete: true }), settings).policies;
+  return validPoliciesOf(await loadPolicySet({ paths, settings, isComplete: true }), settings).policies;
 }
 
 /**
  * The valid policies, with a freeze for each team that has a problem. Throws a UserError with every problem if files of no team have one.
  */
-export function readParts(loaded: PolicySetResult, { teams }: Pick<PolicySettings, 'teams'>): ReadPolicies {
+export function validPoliciesOf(loaded: PolicySetResult, { teams }: Pick<PolicySettings, 'teams'>): ReadPolicies {
   if (loaded.ok) return { policies: loaded.set, broken: new Map() };
   const { others, problems } = loaded;
   if (!others) throw new UserError(problems.map((problem) => formatProblem(problem)).join('\n'));

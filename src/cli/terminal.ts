@@ -27,7 +27,7 @@ export function plainTable(
 
 export type Colors = ReturnType<typeof createColors>;
 
-/** Colours for a stream: only on a terminal that has them, and not where NO_COLOR is set. */
+/** Colors for a stream: only on a terminal that has them, and not where NO_COLOR is set. */
 export function colorsOf(stream: { isTTY?: boolean; hasColors?(): boolean }): Colors {
   return createColors(stream.isTTY === true && stream.hasColors?.() === true);
 }

@@ -74,7 +74,7 @@ function usageAt(nowMs: number): ControlApi['usage'] {
   };
 }
 
-/** Every hour that there was, as somebody has kept it who exported it each week. */
+/** Every hour that there was, as somebody has stored it who exported it each week. */
 function usageFile(): string {
   const lines = [...USED].flatMap(([name, hours]) => {
     const [projectId = '', branchId = ''] = name.split('/');
@@ -121,17 +121,17 @@ describe('what daemons have collected', () => {
     const { store, close } = opened.value;
     // A daemon has been here.
     await store.raiseGeneration({ setHash: 'a1' });
-    const kept = usageAccount(store, PLACE);
+    const stored = usageAccount(store, PLACE);
     const units = PROJECTS.map((projectId) => ({ projectId, branchId: null }));
-    // A reading a day: hours are kept for two weeks, so the days of the trial must be kept as they come.
+    // A reading a day: hours are stored for two weeks, so the days of the trial must be stored as they come.
     const readings = Array.from({ length: (TODAY_MS - BEGIN_MS) / DAY_MS }, (_, index) => TODAY_MS - index * DAY_MS);
     for (const nowMs of [...readings.reverse(), NOW_MS]) {
       const keepTrials = async () => {
-        await keepTrialDays(store, PLACE, { kept, trial: { ...trial, units }, nowMs });
+        await keepTrialDays(store, PLACE, { stored, trial: { ...trial, units }, nowMs });
         return [trial.name];
       };
       const organization = { ...PLACE, projectIds: PROJECTS };
-      const done = await collectUsage({ api: { usage: usageAt(nowMs) }, kept, organization, nowMs, keepTrials });
+      const done = await collectUsage({ api: { usage: usageAt(nowMs) }, stored, organization, nowMs, keepTrials });
       if (!done.ok) throw new Error(done.error.message);
     }
     for (const [day, revision] of ['v1', 'v1', 'v2'].entries()) {

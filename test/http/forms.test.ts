@@ -197,7 +197,7 @@ describe('the forms of who is logged in', () => {
     const holderOf = (token: string) => (token === TOKEN ? { name: 'ann' } : undefined);
     const started = await startHttpServer({
       ...{ listen: { host: '127.0.0.1', port: 0 }, operator, log },
-      tokens: { guardReading: true, holderOf, problem: () => undefined },
+      tokens: { readingNeedsToken: true, holderOf, problem: () => undefined },
     });
     if (!started.ok) throw new Error(started.error);
     guarded = started;

@@ -216,10 +216,10 @@ async function createLeader(projects: readonly Project[], month: { unit: 'usd' |
   let policies = compiled(aBudget({ month, steps: STEPS, includeProtected: false }), HEADROOM_POLICY);
   let crossingMs: number | undefined;
   const documents = memoryDocumentStore();
-  const kept = usageAccount(memoryUsageStore(), ORGANIZATION);
-  const about = { hourMs: 0, dayMs: 0, months: [], gone: [], quantities: [], trials: [] };
+  const stored = usageAccount(memoryUsageStore(), ORGANIZATION);
+  const metadata = { hourMs: 0, dayMs: 0, months: [], gone: [], quantities: [], trials: [] };
   const launch: [number, string][] = [START_MS, FROM_MS].map((ms) => [ms, 'launch']);
-  await kept.putAbout({ ...about, plans: [...launch, [PLAN_CHANGE_MS, 'scale']] });
+  await stored.putMetadata({ ...metadata, plans: [...launch, [PLAN_CHANGE_MS, 'scale']] });
   return {
     policies: () => policies,
     knownCrossingMs: () => crossingMs,
@@ -227,13 +227,13 @@ async function createLeader(projects: readonly Project[], month: { unit: 'usd' |
       for (const project of projects) {
         project.usage = mergeUsage(project.usage, { buckets: arrived(project, arriving) }).usage;
       }
-      await kept.put(projects.map(({ usage }) => usage));
+      await stored.put(projects.map(({ usage }) => usage));
     },
     async decide(nowMs: number) {
       const budgets = await openBudgets(documents);
       const { states } = await advanceBudgets({
         ...{ policies, costs: { ...NO_COSTS, plans: new Map() }, before: budgets.value ?? [], releases: [], nowMs },
-        ...{ organizations: [{ ...ORGANIZATION, projectIds: [], kept }], computes: [] },
+        ...{ organizations: [{ ...ORGANIZATION, projectIds: [], stored }], computes: [] },
         projects: projects.map(({ projectId }) => ({
           account: ORGANIZATION.account,
           projectId,

@@ -17,9 +17,9 @@ function start(consumption: Partial<Consumption> = {}, seed = 3) {
   const world = usageWorld(usageFleet(consumption), seed);
   const api = usageApi(world);
   const store = memoryUsageStore();
-  const kept = usageAccount(store, ORGANIZATION);
+  const stored = usageAccount(store, ORGANIZATION);
   const collect = async () => {
-    const read = await collectUsage({ api, kept, organization: ORGANIZATION, nowMs: world.nowMs });
+    const read = await collectUsage({ api, stored, organization: ORGANIZATION, nowMs: world.nowMs });
     if (!read.ok) throw new Error(read.error.message);
     return read.value;
   };
@@ -32,8 +32,8 @@ function start(consumption: Partial<Consumption> = {}, seed = 3) {
     }
     return corrected;
   };
-  const series = async () => (await kept.read(await kept.units())).map(seriesOf);
-  return { world, api, store, kept, collect, until, series };
+  const series = async () => (await stored.read(await stored.units())).map(seriesOf);
+  return { world, api, store, stored, collect, until, series };
 }
 
 type Started = ReturnType<typeof start>;
@@ -73,10 +73,10 @@ describe('collecting usage', () => {
     ['day', START_MS + 2 * DAY_MS],
     ['month', Date.parse('2026-12-01T00:00:00Z')],
   ])('is given what it asks for also where the next %s begins meanwhile', async (_, beginsMs) => {
-    const { world, api, kept } = start();
+    const { world, api, stored } = start();
     passTo(world, beginsMs + 1_000);
     const nowMs = beginsMs - 1_000;
-    const read = await collectUsage({ api, kept, organization: ORGANIZATION, nowMs });
+    const read = await collectUsage({ api, stored, organization: ORGANIZATION, nowMs });
     expect(read).toEqual({ ok: true, value: { isRead: true, corrected: 0 } });
   });
 
@@ -101,13 +101,13 @@ describe('collecting usage', () => {
 
   it('keeps what deleted branches used: by themselves for two weeks, then as a part of their project', async () => {
     const started = start({ deleted: 'hidden' });
-    const { world, kept, series } = started;
+    const { world, stored, series } = started;
     await started.until(START_MS + 2 * DAY_MS);
     for (let tries = 0; tries < 500; tries += 1) {
       const command = { kind: 'delete_branch', projectId: 'one', branchId: 'br-one-dev' } as const;
       if (execute(world, command, world.nowMs + 1000).outcome.ok) break;
     }
-    const names = async () => (await kept.units()).map(unitName);
+    const names = async () => (await stored.units()).map(unitName);
     await started.until(START_MS + 10 * DAY_MS);
     expect(await names()).toContain('one/br-one-dev');
     await started.until(START_MS + 18 * DAY_MS);
@@ -132,15 +132,15 @@ describe('collecting usage', () => {
   });
 
   it('forgets a deleted project once its last day is older than days are kept', async () => {
-    const { kept, world, until } = start();
+    const { stored, world, until } = start();
     const buckets = (fromMs: number) => [{ startMs: fromMs, seconds: 86_400, cuSeconds: 7 }];
     const unit = { projectId: 'gone', branchId: null };
     const old = { ...unit, branchId: 'deleted' };
-    await kept.put([
+    await stored.put([
       mergeUsage(noUsage(unit), { buckets: buckets(START_MS - 399 * DAY_MS) }).usage,
       mergeUsage(noUsage(old), { buckets: buckets(START_MS - 410 * DAY_MS) }).usage,
     ]);
-    const names = async () => (await kept.units()).map(unitName).filter((name) => name.startsWith('gone'));
+    const names = async () => (await stored.units()).map(unitName).filter((name) => name.startsWith('gone'));
     await until(START_MS + DAY_MS);
     expect(await names()).toEqual(['gone']);
     await until(world.nowMs + 2 * DAY_MS);
@@ -155,12 +155,12 @@ describe('collecting usage', () => {
   });
 
   it('changes nothing if an answer is not whole', async () => {
-    const { kept, world, store } = start();
+    const { stored, world, store } = start();
     passTo(world, START_MS + DAY_MS);
     const error = { code: 'unavailable', route: 'GET x', message: 'cut off' } as const;
     const read = await collectUsage({
       api: { usage: async () => ({ ok: false, error }) },
-      ...{ kept, organization: ORGANIZATION, nowMs: world.nowMs },
+      ...{ stored, organization: ORGANIZATION, nowMs: world.nowMs },
     });
     expect(read).toEqual({ ok: false, error });
     expect([...(store.bytes.get('main/org-acme') ?? [])]).toEqual([]);
@@ -170,9 +170,9 @@ describe('collecting usage', () => {
     const started = start();
     await started.until(START_MS + 4 * DAY_MS);
     const costs = { ...NO_COSTS, prices: { free: 0, launch: 0.1, scale: 0.2 } };
-    const { kept, world } = started;
+    const { stored, world } = started;
     const ownerOf = ({ projectId }: { projectId: string }) => (projectId === 'one' ? 'shop' : 'others');
-    const month = await monthCosts({ kept, ...ORGANIZATION, nowMs: world.nowMs, costs, ownerOf });
+    const month = await monthCosts({ stored, ...ORGANIZATION, nowMs: world.nowMs, costs, ownerOf });
     const { fromMs, untilMs } = month?.month ?? { fromMs: 0, untilMs: 0 };
     const span = { fromMs, toMs: untilMs, priceAt: () => 0.2, lineOf: ownerOf, byProject: false };
     const { total } = billOf({ ...span, series: await started.series() });

@@ -18,9 +18,9 @@ const PROJECTS = Array.from({ length: 60 }, (_, index) => `p-${index}`);
 /** Every project uses one CU-hour more on each day than the project before it; p-0 nothing. */
 async function storedUsage() {
   const store = memoryUsageStore();
-  const kept = usageAccount(store, ORGANIZATION);
-  const about = { hourMs: 0, dayMs: 0, months: [], gone: [], quantities: [], trials: [] };
-  await kept.putAbout({ ...about, plans: [[0, 'launch']] });
+  const stored = usageAccount(store, ORGANIZATION);
+  const metadata = { hourMs: 0, dayMs: 0, months: [], gone: [], quantities: [], trials: [] };
+  await stored.putMetadata({ ...metadata, plans: [[0, 'launch']] });
   const usageOf = (projectId: string, perDay: number) => {
     const days = Array.from({ length: 40 }, (_, day) => ({
       ...{ startMs: FROM_MS + (day - 26) * DAY_MS, seconds: DAY_MS / 1000, cuSeconds: perDay * 3600 },
@@ -33,9 +33,9 @@ async function storedUsage() {
       (name) => mergeUsage(noUsage({ projectId, branchId: name && `br-${projectId}` }), { buckets }).usage,
     );
   };
-  await kept.put(PROJECTS.flatMap((projectId, index) => usageOf(projectId, index)));
+  await stored.put(PROJECTS.flatMap((projectId, index) => usageOf(projectId, index)));
   const costs = await monthCosts({
-    ...{ ...ORGANIZATION, kept, nowMs: NOW_MS, costs: COSTS, ownerOf: ({ projectId }) => `team-${projectId}` },
+    ...{ ...ORGANIZATION, stored, nowMs: NOW_MS, costs: COSTS, ownerOf: ({ projectId }) => `team-${projectId}` },
   });
   if (!costs) throw new Error('nothing is known');
   return { store, costs };

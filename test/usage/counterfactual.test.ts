@@ -20,7 +20,7 @@ function keptOf(names: readonly string[], cuSeconds: number): UsageReader {
     return mergeUsage(noUsage({ projectId, branchId }), { buckets }).usage;
   });
   return {
-    about: async () => undefined,
+    metadata: async () => undefined,
     units: async () => all.map(({ projectId, branchId }) => ({ projectId, branchId })),
     read: async (units) => units.flatMap((unit) => all.find((one) => unitName(one) === unitName(unit)) ?? []),
   };
@@ -32,8 +32,8 @@ const small = aSchedule({ windows: [], otherwise: { size: { minCu: 0.25, maxCu: 
 describe('what enforcing would have saved', () => {
   it('replays the known hours under the sizes of policies', async () => {
     const compute = aCompute({ minCu: 1, maxCu: 1, suspendTimeoutSeconds: 300 });
-    const kept = keptOf([`${compute.projectId}/${compute.branchId}`], 1800);
-    const [saved] = await counterfactualOf({ ...shared, kept, computes: [compute], policies: compiled(small) });
+    const stored = keptOf([`${compute.projectId}/${compute.branchId}`], 1800);
+    const [saved] = await counterfactualOf({ ...shared, stored, computes: [compute], policies: compiled(small) });
     // Awake for half of each hour at 1 CU, which is the maximum of the policy: from all of it was needed to a quarter CU was enough.
     expect(saved).toMatchObject({
       owner: 'team-web',
@@ -42,7 +42,7 @@ describe('what enforcing would have saved', () => {
       saved: { cuSeconds: { low: 0, mid: 675 * (HOURS - 1), high: 1350 * (HOURS - 1) } },
     });
     const large = aCompute({ minCu: 2, maxCu: 2, suspendTimeoutSeconds: 300 });
-    const [half] = await counterfactualOf({ ...shared, kept, computes: [large], policies: compiled(small) });
+    const [half] = await counterfactualOf({ ...shared, stored, computes: [large], policies: compiled(small) });
     // A quarter of each hour at 2 CU, and at 1 CU at most under the policy.
     expect(half?.saved.cuSeconds).toMatchObject({ low: 900 * (HOURS - 1), high: 1575 * (HOURS - 1) });
     expect(half?.saved.usd?.low).toBeCloseTo(0.25 * 0.2 * (HOURS - 1), 6);
@@ -51,8 +51,8 @@ describe('what enforcing would have saved', () => {
   it('is like that of other databases of a compute that never slept and whose fixed size shows no use', async () => {
     const compute = aCompute({ minCu: 1, maxCu: 1, suspendTimeoutSeconds: -1 });
     const sleeps = aSchedule({ windows: [], otherwise: { suspendTimeoutSeconds: 300 } });
-    const kept = keptOf([compute.projectId], 3600);
-    const [saved] = await counterfactualOf({ ...shared, kept, computes: [compute], policies: compiled(sleeps) });
+    const stored = keptOf([compute.projectId], 3600);
+    const [saved] = await counterfactualOf({ ...shared, stored, computes: [compute], policies: compiled(sleeps) });
     const all = 3600 * (HOURS - 1);
     expect(saved?.saved.cuSeconds).toMatchObject({ low: 0.6 * all, high: all });
     expect(saved?.timeoutsFigure).toBe('estimate');
@@ -67,8 +67,8 @@ describe('what enforcing would have saved', () => {
   const under = async (suspendTimeoutSeconds: number, cuSeconds = 1800) => {
     const compute = aCompute({ minCu: 1, maxCu: 1, suspendTimeoutSeconds: 3600 });
     const policy = aSchedule({ windows: [], otherwise: { suspendTimeoutSeconds } });
-    const kept = keptOf([`${compute.projectId}/${compute.branchId}`], cuSeconds);
-    const asked = { ...shared, kept, computes: [compute], policies: compiled(policy) };
+    const stored = keptOf([`${compute.projectId}/${compute.branchId}`], cuSeconds);
+    const asked = { ...shared, stored, computes: [compute], policies: compiled(policy) };
     const [saved] = await counterfactualOf({ ...asked, historyOf: () => history });
     return saved;
   };
@@ -94,19 +94,19 @@ describe('what enforcing would have saved', () => {
     expect((saved?.saved.cuSeconds.mid ?? 0) / (-14 * 3600)).toBeCloseTo(1, 2);
     expect(saved?.timeoutsFigure).toBe('replayed');
     const compute = aCompute({ suspendTimeoutSeconds: 900 });
-    const kept = keptOf([compute.projectId], 3600);
+    const stored = keptOf([compute.projectId], 3600);
     const policies = compiled(aSchedule({ windows: [], otherwise: { suspendTimeoutSeconds: 300 } }));
-    const [unknown] = await counterfactualOf({ ...shared, kept, computes: [compute], policies });
+    const [unknown] = await counterfactualOf({ ...shared, stored, computes: [compute], policies });
     expect(unknown?.timeoutsFigure).toBe('unknown');
     expect(unknown?.byTimeouts.cuSeconds).toEqual({ low: 0, mid: 0, high: 0 });
   });
 
   it('leaves out computes whose usage cannot be told from that of others, and has no dollars without a price', async () => {
     const computes = ['ep-a', 'ep-b'].map((computeId) => aCompute({ computeId }));
-    const kept = keptOf([`${computes[0]?.projectId}/${computes[0]?.branchId}`], 3600);
-    expect(await counterfactualOf({ ...shared, kept, computes, policies: compiled(small) })).toEqual([]);
+    const stored = keptOf([`${computes[0]?.projectId}/${computes[0]?.branchId}`], 3600);
+    expect(await counterfactualOf({ ...shared, stored, computes, policies: compiled(small) })).toEqual([]);
     const [unpriced] = await counterfactualOf({
-      ...{ ...shared, kept, computes: computes.slice(0, 1), policies: compiled(small) },
+      ...{ ...shared, stored, computes: computes.slice(0, 1), policies: compiled(small) },
       priceAt: () => undefined,
     });
     expect(unpriced?.saved.usd).toBeUndefined();

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { arrivedUntil, joinDaysAndHours, knownBuckets, leastUsageOf } from '../../src/domain/usage/known.ts';
+import { arrivedUntil, joinDaysAndHours, knownBuckets, usageLowerBound } from '../../src/domain/usage/known.ts';
 import type { UsageBucket } from '../../src/domain/usage/usage.ts';
 import type { WorldState } from '../../src/emulator/world/entities.ts';
 import { aCompute } from '../support/builders.ts';
@@ -53,7 +53,11 @@ describe('usage that is smaller than computes show', () => {
   const known = (unit: { projectId: string; branchId: string | null }, used: readonly number[]) => {
     const buckets = new Map(used.map((cuSeconds, index) => [START_MS + index * HOUR_MS, cuSeconds]));
     const answer = { seconds: 3600, fromMs: START_MS, toMs: START_MS + 3 * HOUR_MS, units: [{ ...unit, buckets }] };
-    const [series] = knownBuckets(answer, { nowMs, arrivedUntilMs: nowMs, least: leastUsageOf(computes, nowMs) });
+    const [series] = knownBuckets(answer, {
+      nowMs,
+      arrivedUntilMs: nowMs,
+      lowerBound: usageLowerBound(computes, nowMs),
+    });
     return series?.buckets.map(({ cuSeconds }) => cuSeconds);
   };
 
@@ -73,9 +77,9 @@ describe('usage that is smaller than computes show', () => {
   });
 
   it('says nothing of a compute that was awake for less than a minute, and of units that nobody knows', () => {
-    const least = leastUsageOf([aCompute({ state: 'active', startedAtMs: nowMs - 59_000 })], nowMs);
-    expect(least({ projectId: aCompute().projectId, branchId: null }, nowMs - HOUR_MS, 3600)).toBe(0);
-    expect(least({ projectId: 'other', branchId: null }, START_MS, 3600)).toBeUndefined();
+    const lowerBound = usageLowerBound([aCompute({ state: 'active', startedAtMs: nowMs - 59_000 })], nowMs);
+    expect(lowerBound({ projectId: aCompute().projectId, branchId: null }, nowMs - HOUR_MS, 3600)).toBe(0);
+    expect(lowerBound({ projectId: 'other', branchId: null }, START_MS, 3600)).toBeUndefined();
   });
 });
 
@@ -141,7 +145,8 @@ describe('known usage', () => {
     const unit = { projectId: 'p', branchId: 'b', buckets: new Map([[START_MS, 100]]) };
     const answer = { seconds: 3600, fromMs: START_MS, toMs: START_MS + HOUR_MS, units: [unit] };
     const at = { nowMs: START_MS + DAY_MS, arrivedUntilMs: START_MS + DAY_MS };
-    const usage = (least: number) => knownBuckets(answer, { ...at, least: () => least })[0]?.buckets[0]?.cuSeconds;
+    const usage = (lowerBound: number) =>
+      knownBuckets(answer, { ...at, lowerBound: () => lowerBound })[0]?.buckets[0]?.cuSeconds;
     expect([usage(112), usage(111)]).toEqual([null, 100]);
   });
 });

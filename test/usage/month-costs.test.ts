@@ -14,11 +14,11 @@ const NOW_MS = FROM_MS + 14 * DAY_MS + 2 * HOUR_MS;
 
 /** Each project is an owner; what it used in each day before now, the latest last, in CU-hours. */
 async function summaryOf(projects: Record<string, number[]>) {
-  const kept = usageAccount(memoryUsageStore(), ORGANIZATION);
-  const about = { hourMs: 0, dayMs: 0, months: [], gone: [], quantities: [], trials: [] };
-  await kept.putAbout({ ...about, plans: [[0, 'launch']] });
+  const stored = usageAccount(memoryUsageStore(), ORGANIZATION);
+  const metadata = { hourMs: 0, dayMs: 0, months: [], gone: [], quantities: [], trials: [] };
+  await stored.putMetadata({ ...metadata, plans: [[0, 'launch']] });
   const untilMs = FROM_MS + 14 * DAY_MS;
-  await kept.put(
+  await stored.put(
     Object.entries(projects).map(([projectId, days]) => {
       const buckets = days.map((used, index) => ({
         ...{ startMs: untilMs - (days.length - index) * DAY_MS, seconds: DAY_MS / 1000, cuSeconds: used * 3600 },
@@ -29,7 +29,7 @@ async function summaryOf(projects: Record<string, number[]>) {
   const costs = await monthCosts({
     ...{
       ...ORGANIZATION,
-      kept,
+      stored,
       nowMs: NOW_MS,
       costs: { ...NO_COSTS, prices: { free: 0, launch: 1, scale: 1 }, plans: new Map() },
     },

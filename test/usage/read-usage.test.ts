@@ -4,7 +4,7 @@ import { readFleet } from '../../src/app/fleet/read-fleet.ts';
 import { readKnownUsage } from '../../src/app/usage/read-usage.ts';
 import { NO_METRICS } from '../../src/compose/control-api.ts';
 import { billOf } from '../../src/domain/usage/bill.ts';
-import { type LeastUsage, leastUsageOf } from '../../src/domain/usage/known.ts';
+import { type UsageLowerBound, usageLowerBound } from '../../src/domain/usage/known.ts';
 import type { Consumption } from '../../src/emulator/fleet.ts';
 import type { EmulatorOptions } from '../../src/emulator/server.ts';
 import { startTestEmulator, type TestEmulator } from '../emulator/support.ts';
@@ -32,9 +32,9 @@ async function start(consumption: Partial<Consumption> = {}, options: Partial<Em
     () => api.close(),
   );
   const projectIds = ['one', 'two', 'three'];
-  const read = (least?: LeastUsage) =>
+  const read = (lowerBound?: UsageLowerBound) =>
     readKnownUsage(undefined, {
-      ...{ api, account: 'main', organization: 'org-acme', projectIds, nowMs: emulator.nowMs(), least },
+      ...{ api, account: 'main', organization: 'org-acme', projectIds, nowMs: emulator.nowMs(), lowerBound },
     });
   const usage = async () => {
     const answer = await read();
@@ -103,11 +103,11 @@ describe('reading usage', () => {
     const { emulator, api, read } = await start();
     emulator.pass(5 * HOUR_MS);
     const { computes } = await readFleet({ api, readBranches: false });
-    const hours = async (least?: LeastUsage) => {
-      const answer = await read(least);
+    const hours = async (lowerBound?: UsageLowerBound) => {
+      const answer = await read(lowerBound);
       return answer.ok ? answer.value.series : [];
     };
-    expect(await hours(leastUsageOf(computes, emulator.nowMs()))).toEqual(await hours());
+    expect(await hours(usageLowerBound(computes, emulator.nowMs()))).toEqual(await hours());
   });
 
   it('leaves a stall unknown, and knows it once it has been filled', async () => {

@@ -18,19 +18,19 @@ const TRIAL: KeptTrial = {
 
 function start() {
   const store = memoryUsageStore();
-  const kept = usageAccount(store, PLACE);
+  const stored = usageAccount(store, PLACE);
   const days = async () => (await readTrialDays(store, PLACE, 'proof', [UNIT])).get('one');
   return {
-    ...{ store, kept, days },
+    ...{ store, stored, days },
     /** Adds hours, each of so many CU-seconds. */
     async add(fromMs: number, hours: number, cuSeconds: number | null) {
-      const [before = noUsage(UNIT)] = await kept.read([UNIT]);
+      const [before = noUsage(UNIT)] = await stored.read([UNIT]);
       const buckets = Array.from({ length: hours }, (_, hour) => ({
         ...{ startMs: fromMs + hour * HOUR_MS, seconds: 3600, cuSeconds },
       }));
-      await kept.put([mergeUsage(before, { buckets }).usage]);
+      await stored.put([mergeUsage(before, { buckets }).usage]);
     },
-    keep: (nowMs: number) => keepTrialDays(store, PLACE, { kept, trial: TRIAL, nowMs }),
+    keep: (nowMs: number) => keepTrialDays(store, PLACE, { stored, trial: TRIAL, nowMs }),
   };
 }
 
@@ -66,7 +66,7 @@ describe('the local days of a trial', () => {
     for (let day = 0; day < 364; day += 7) {
       await add(FROM_MS + day * DAY_MS, 7 * 24, 3600);
       await keepTrialDays(store, PLACE, {
-        kept: usageAccount(store, PLACE),
+        stored: usageAccount(store, PLACE),
         trial: year,
         nowMs: FROM_MS + (day + 7) * DAY_MS,
       });

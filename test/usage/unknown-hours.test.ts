@@ -25,11 +25,11 @@ const PROJECTS = Array.from({ length: 100 }, (_, index) => {
   return { projectId: `p-${index}`, owner: isAwake ? 'awake' : 'others', used: isAwake ? usedAwake : () => 1 };
 });
 
-const kept = usageAccount(memoryUsageStore(), ORGANIZATION);
+const stored = usageAccount(memoryUsageStore(), ORGANIZATION);
 
 beforeAll(async () => {
-  const about = { hourMs: 0, dayMs: 0, months: [], gone: [], quantities: [], trials: [] };
-  await kept.putAbout({ ...about, plans: [[0, 'launch']] });
+  const metadata = { hourMs: 0, dayMs: 0, months: [], gone: [], quantities: [], trials: [] };
+  await stored.putMetadata({ ...metadata, plans: [[0, 'launch']] });
   const usage = PROJECTS.flatMap(({ projectId, used }) => {
     const buckets = Array.from({ length: 56 }, (_, index) => {
       const cuHours = used(index - 42);
@@ -38,7 +38,7 @@ beforeAll(async () => {
     });
     return [null, `br-${projectId}`].map((branchId) => mergeUsage(noUsage({ projectId, branchId }), { buckets }).usage);
   });
-  await kept.put(usage);
+  await stored.put(usage);
 });
 
 describe('unknown hours of a few projects that are always awake', () => {
@@ -46,7 +46,7 @@ describe('unknown hours of a few projects that are always awake', () => {
   beforeAll(async () => {
     const ownerOf = ({ projectId }: { projectId: string }) =>
       PROJECTS.find((project) => project.projectId === projectId)?.owner ?? '';
-    const costs = await monthCosts({ ...ORGANIZATION, kept, nowMs: NOW_MS, costs: COSTS, ownerOf });
+    const costs = await monthCosts({ ...ORGANIZATION, stored, nowMs: NOW_MS, costs: COSTS, ownerOf });
     summary = costSummary(costs ? [costs] : [], NOW_MS) as CostsDocument;
   });
 
@@ -70,7 +70,7 @@ describe('unknown hours of a few projects that are always awake', () => {
     const projects = PROJECTS.map(({ projectId }) => ({ account: 'main', projectId, projectName: projectId }));
     const { states } = await advanceBudgets({
       ...{ policies: compiled(aBudget()), costs: COSTS, before: [], releases: [], projects, computes: [] },
-      ...{ organizations: [{ ...ORGANIZATION, projectIds: [], kept }], nowMs: NOW_MS },
+      ...{ organizations: [{ ...ORGANIZATION, projectIds: [], stored }], nowMs: NOW_MS },
     });
     expect(states).toMatchObject([{ unknownHours: 10 * 6 * 24 }]);
     expect((states[0]?.projected?.mid ?? 0) / (OF_AWAKE + OF_OTHERS)).toBeCloseTo(1, 2);
@@ -82,7 +82,7 @@ describe('a spend anomaly', () => {
   async function anomalyWith({ yesterday, halfKnown }: { yesterday: number; halfKnown: (daysAgo: number) => boolean }) {
     const account = usageAccount(memoryUsageStore(), ORGANIZATION);
     const about = { hourMs: 0, dayMs: 0, months: [], gone: [], quantities: [], trials: [] };
-    await account.putAbout({ ...about, plans: [[0, 'launch']] });
+    await account.putMetadata({ ...about, plans: [[0, 'launch']] });
     const usage = ['web', 'api'].flatMap((projectId) => {
       const buckets = Array.from({ length: 85 }, (_, index) => {
         const daysAgo = 85 - index;
@@ -100,7 +100,7 @@ describe('a spend anomaly', () => {
     });
     await account.put(usage);
     const ownerOf = () => 'web';
-    const costs = await monthCosts({ ...ORGANIZATION, kept: account, nowMs: NOW_MS, costs: COSTS, ownerOf });
+    const costs = await monthCosts({ ...ORGANIZATION, stored: account, nowMs: NOW_MS, costs: COSTS, ownerOf });
     return costs?.owners.find(({ name }) => name === 'web')?.anomaly;
   }
   const sameWeekday = (daysAgo: number) => daysAgo > 1 && daysAgo % 7 === 1;

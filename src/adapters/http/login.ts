@@ -24,7 +24,7 @@ export function withLogin(tokens: Tokens, options: LoginOptions): Tokens {
   const verify = createVerifier(options);
   return {
     ...tokens,
-    guardReading: true,
+    readingNeedsToken: true,
     holderOf: async (token) => (await tokens.holderOf(token)) ?? (JWT.test(token) ? verify(token) : undefined),
   };
 }

@@ -48,7 +48,7 @@ export interface HttpServerOptions {
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer | { ok: false; error: string }> {
   const { listen, operator, log, tokens, insecure = false, hosts = [], dump } = options;
   const isLocal = isLoopbackHost(listen.host);
-  if (!isLocal && !tokens.guardReading && !insecure) {
+  if (!isLocal && !tokens.readingNeedsToken && !insecure) {
     return {
       ok: false,
       error: `${listen.host} can be reached from other machines: set EBB_TOKEN or EBB_TOKEN_FILE, listen on 127.0.0.1, or give --insecure`,
@@ -144,7 +144,7 @@ function routes(options: {
     context.header('cache-control', 'no-store');
   });
   const read = { role: 'read', targets: (): Targets => 'all', operator, log } as const;
-  if (tokens.guardReading) app.use(readerGuard(tokens), roleGuard(read));
+  if (tokens.readingNeedsToken) app.use(readerGuard(tokens), roleGuard(read));
   else app.use(knownHostGuard({ isLocal, hosts }));
   app.get('/readyz', async (context) => {
     const readiness = await operator.readiness();

@@ -18,7 +18,7 @@ import type { Log } from '../../ports/telemetry.ts';
 /** Checks tokens, which callers need to change something and, where tokens are set, to read. */
 export interface Tokens {
   /** True if reading needs a token, too. */
-  guardReading: boolean;
+  readingNeedsToken: boolean;
   /** Undefined for an unknown token. Takes the same time for every token. */
   holderOf(token: string): TokenHolder | undefined | Promise<TokenHolder | undefined>;
   /** The problem of the token file, in one line. */
@@ -66,7 +66,7 @@ export function createTokens(options: {
   }
 
   return {
-    guardReading: shared !== undefined || file !== undefined,
+    readingNeedsToken: shared !== undefined || file !== undefined,
     holderOf(token) {
       const digest = digestOf(token);
       const all = file === undefined ? ofSettings : [...ofSettings, ...fromFile(file).tokens];

@@ -1,6 +1,6 @@
 /** Each daemon asks the guards of its policies, and decides by their latest answers. */
 
-import { aged, type DatedVerdict, guardKey } from '../../domain/guards/state.ts';
+import { type DatedVerdict, datedVerdict, guardKey } from '../../domain/guards/state.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
 import { asKind } from '../../domain/policy/kinds/kinds.ts';
@@ -35,7 +35,7 @@ export function createGuardVerdicts(): GuardVerdicts {
     of(policy, computeId, nowMs) {
       const { atMs, verdicts } = answers.get(guardKey(policy)) ?? {};
       const verdict = verdicts?.get(computeId);
-      return verdict && atMs !== undefined ? aged(verdict, atMs, nowMs) : undefined;
+      return verdict && atMs !== undefined ? datedVerdict(verdict, atMs, nowMs) : undefined;
     },
     set: (policy, answer) => void answers.set(guardKey(policy), { ...answer, guard: policy.name }),
     keepOnly(policies) {

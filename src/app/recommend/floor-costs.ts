@@ -86,8 +86,10 @@ async function usageOf(
 ) {
   if (organizationId === undefined) return { usage: [], plan: undefined };
   const reader = usageReader(store, { account, organization: organizationId });
-  const about = await reader.about();
+  const metadata = await reader.metadata();
   const branchIds = [...new Set(computes.map(({ branchId }) => branchId))];
-  const usage = about ? (await reader.read(branchIds.map((branchId) => ({ projectId, branchId })))).map(seriesOf) : [];
-  return { usage, plan: lastPlan(about?.plans ?? []) };
+  const usage = metadata
+    ? (await reader.read(branchIds.map((branchId) => ({ projectId, branchId })))).map(seriesOf)
+    : [];
+  return { usage, plan: lastPlan(metadata?.plans ?? []) };
 }

@@ -262,13 +262,13 @@ async function usageOf(options: FindInProjectOptions) {
   const { account, organizationId: organization, projectId } = project;
   const ofSettings = rules.costs.plans.get(account);
   if (organization === undefined) return { usage: [] as UsageSeries[], plan: ofSettings ?? (await planOf(options)) };
-  const kept = usageAccount(store, { account, organization });
-  const about = await kept.about();
+  const stored = usageAccount(store, { account, organization });
+  const metadata = await stored.metadata();
   const branchIds = new Set(computes.map(({ branchId }) => branchId));
-  const usage = about
-    ? (await kept.read([...branchIds].map((branchId) => ({ projectId, branchId })))).map(seriesOf)
+  const usage = metadata
+    ? (await stored.read([...branchIds].map((branchId) => ({ projectId, branchId })))).map(seriesOf)
     : [];
-  return { usage, plan: ofSettings ?? lastPlan(about?.plans ?? []) ?? (await planOf(options)) };
+  return { usage, plan: ofSettings ?? lastPlan(metadata?.plans ?? []) ?? (await planOf(options)) };
 }
 
 /** Reads an account's plan from one of its projects, once a day, and stores it for commands. */

@@ -4,7 +4,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { KnownProjects } from '../../domain/policy/owners.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
-import { leastUsageOf } from '../../domain/usage/known.ts';
+import { usageLowerBound } from '../../domain/usage/known.ts';
 import type { UsageSeries } from '../../domain/usage/usage.ts';
 import type { ControlApiError, Project, UsagePages, UsageQuery } from '../../ports/control-api.ts';
 import { type FleetReading, type OnProgress, readFleet } from '../fleet/read-fleet.ts';
@@ -189,8 +189,8 @@ export async function plansOf(
 
 async function storedPlans(stored: StoredUsage | undefined, organizations: readonly Organization[]) {
   const all = organizations.map(async ({ account, organization }) => {
-    const about = stored && (await usageReader(stored, { account, organization }).about());
-    return { account, plans: about?.plans ?? [] };
+    const metadata = stored && (await usageReader(stored, { account, organization }).metadata());
+    return { account, plans: metadata?.plans ?? [] };
   });
   return Promise.all(all);
 }
@@ -253,10 +253,10 @@ export async function usageOfProjects(
 ): Promise<Pick<FleetUsage, 'usages' | 'missing'>> {
   const missing: string[] = [];
   const usages: OrganizationUsage[] = [];
-  const least = leastUsageOf(computes, nowMs);
+  const lowerBound = usageLowerBound(computes, nowMs);
   for (const { account, organization, projectIds } of organizationsOf(projects, accounts)) {
     const collected = stored && usageReader(stored, { account, organization });
-    const read = await readKnownUsage(collected, { api, account, organization, projectIds, nowMs, least });
+    const read = await readKnownUsage(collected, { api, account, organization, projectIds, nowMs, lowerBound });
     if (!read.ok) {
       const code = read.error.status ?? read.error.code;
       missing.push(`usage of ${organization} is unavailable (${code}): ${explain(read.error)}`);

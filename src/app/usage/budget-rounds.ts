@@ -82,7 +82,7 @@ export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
         nowMs: clock.now(),
         projects: [...identities.projects, ...listedProjects(deps).map(namesOf)],
         computes: withPast(computesOf(deps), identities.computes),
-        organizations: organizationsNow(deps).map((one) => ({ ...one, kept: usageAccount(store, one) })),
+        organizations: organizationsNow(deps).map((one) => ({ ...one, stored: usageAccount(store, one) })),
       });
       if (!(await stored.replace(states))) return;
       decided = states;
@@ -167,7 +167,7 @@ interface BudgetsInput {
   /** Includes deleted ones, since their usage is spent. If a project occurs twice, its last name counts. */
   projects: readonly ProjectNames[];
   computes: readonly ComputeIdentity[];
-  organizations: readonly (Organization & { kept: UsageReader })[];
+  organizations: readonly (Organization & { stored: UsageReader })[];
   nowMs: number;
 }
 
@@ -214,16 +214,16 @@ async function factsOf(input: BudgetsInput, budget: BudgetPolicy, account: strin
   const selected = unitsOf(input, budget, account);
   if (selected.size === 0) return undefined;
   let facts: BudgetFacts | undefined;
-  for (const { kept } of organizations.filter((one) => one.account === account)) {
-    const about = await kept.about();
-    if (!about) continue;
-    const units = (await kept.units()).filter((unit) => selected.has(unitName(unit)));
-    const month = billingMonth(nowMs, about.plans, nowMs);
+  for (const { stored } of organizations.filter((one) => one.account === account)) {
+    const metadata = await stored.metadata();
+    if (!metadata) continue;
+    const units = (await stored.units()).filter((unit) => selected.has(unitName(unit)));
+    const month = billingMonth(nowMs, metadata.plans, nowMs);
     const bill = {
-      series: (await kept.read(units)).map(seriesOf),
+      series: (await stored.read(units)).map(seriesOf),
       byProject: true,
       lineOf: ({ projectId }: UsageUnit) => projectId,
-      priceAt: pricesOf(about, costs, account),
+      priceAt: pricesOf(metadata, costs, account),
     };
     // The organizations of an account share one amount, and the billing month of the first one.
     facts ??= { nowMs, month, spent: 0, unknownHours: 0, unknown: 0, knownUntilMs: 0, days: new Map() };

@@ -1,12 +1,12 @@
 import { chunksOf } from '../../common/chunks.ts';
 import { groupBy } from '../../domain/grouping.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
-import type { LeastUsage } from '../../domain/usage/known.ts';
+import type { UsageLowerBound } from '../../domain/usage/known.ts';
 import { addUsage, DAYS_KEPT, mergeUsage, noUsage, type UnitUsage, usageEndMs } from '../../domain/usage/stored.ts';
 import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { ApiResult, ControlApi } from '../../ports/control-api.ts';
 import { type AskedUsage, askUsage, EVERYTHING, mergedPlans, type UsageRange } from './read-usage.ts';
-import type { Organization, UsageAbout, UsageAccount } from './usage-account.ts';
+import type { Organization, UsageAccount, UsageMetadata } from './usage-account.ts';
 
 /** Each hour the last day is read. Once a day everything is, since corrections come a day later, and late data at any time. */
 const EACH_HOUR: UsageRange = { hours: 24, days: 0, months: 0 };
@@ -32,69 +32,71 @@ export interface Collected {
 /** Reads new usage of an organization and stores it; the first time, everything that the control API has. An error changes nothing. */
 export async function collectUsage(options: {
   api: Pick<ControlApi, 'usage'>;
-  kept: UsageAccount;
+  stored: UsageAccount;
   organization: Organization;
   nowMs: number;
-  least?: LeastUsage;
+  lowerBound?: UsageLowerBound;
   signal?: AbortSignal;
   /** Called once a day to store the days of trials. Returns the trials' names. */
   keepTrials?: (namesBefore: readonly string[]) => Promise<string[]>;
 }): Promise<ApiResult<Collected>> {
-  const { api, kept, organization, nowMs, least, signal, keepTrials } = options;
-  const about = await kept.about();
+  const { api, stored, organization, nowMs, lowerBound, signal, keepTrials } = options;
+  const metadata = await stored.metadata();
   const hourMs = nowMs - (nowMs % HOUR_MS);
   const dayMs = hourMs - ((hourMs - DAY_KNOWN_AFTER_MS) % DAY_MS);
-  if (about?.hourMs === hourMs) return { ok: true, value: { isRead: false, corrected: 0 } };
-  const isNewDay = about === undefined || about.dayMs !== dayMs;
+  if (metadata?.hourMs === hourMs) return { ok: true, value: { isRead: false, corrected: 0 } };
+  const isNewDay = metadata === undefined || metadata.dayMs !== dayMs;
   const range = isNewDay ? EVERYTHING : EACH_HOUR;
-  const asked = await askUsage({ api, ...organization, nowMs, least, signal }, range);
+  const asked = await askUsage({ api, ...organization, nowMs, lowerBound, signal }, range);
   if (!asked.ok) return asked;
-  const corrected = await keep(kept, asked.value);
-  const gone = isNewDay ? await foldDeleted(kept, { asked: asked.value, gone: about?.gone ?? [], nowMs }) : about.gone;
-  const trials = isNewDay && keepTrials ? await keepTrials(about?.trials ?? []) : (about?.trials ?? []);
-  const quantities = [...new Map([...(about?.quantities ?? []), ...asked.value.quantities])].slice(-DAYS_KEPT);
-  await kept.putAbout({
+  const corrected = await keep(stored, asked.value);
+  const gone = isNewDay
+    ? await foldDeleted(stored, { asked: asked.value, gone: metadata?.gone ?? [], nowMs })
+    : metadata.gone;
+  const trials = isNewDay && keepTrials ? await keepTrials(metadata?.trials ?? []) : (metadata?.trials ?? []);
+  const quantities = [...new Map([...(metadata?.quantities ?? []), ...asked.value.quantities])].slice(-DAYS_KEPT);
+  await stored.putMetadata({
     hourMs,
     dayMs,
     gone,
     quantities,
     trials,
-    plans: mergedPlans(about?.plans ?? [], asked.value.plans),
-    months: [...new Map([...(about?.months ?? []), ...asked.value.months])],
+    plans: mergedPlans(metadata?.plans ?? [], asked.value.plans),
+    months: [...new Map([...(metadata?.months ?? []), ...asked.value.months])],
   });
   const { branchesProblem } = asked.value;
   return { ok: true, value: { isRead: true, corrected, ...(branchesProblem !== undefined && { branchesProblem }) } };
 }
 
-async function keep(kept: UsageAccount, { hours, days }: AskedUsage): Promise<number> {
+async function keep(stored: UsageAccount, { hours, days }: AskedUsage): Promise<number> {
   const byUnit = [...groupBy([...days, ...hours], unitName).values()].slice(0, MAX_UNITS);
   let corrected = 0;
   for (const chunk of chunksOf(byUnit, UNITS_AT_ONCE)) {
-    const before = await kept.read(chunk.flatMap(([series]) => series ?? []));
+    const before = await stored.read(chunk.flatMap(([series]) => series ?? []));
     const changed = before.flatMap((usage, index) => {
       const merged = mergeUsage(usage, { buckets: (chunk[index] ?? []).flatMap(({ buckets }) => buckets) });
       corrected += merged.corrected;
       return merged.isChanged ? [merged.usage] : [];
     });
-    await kept.put(changed);
+    await stored.put(changed);
   }
   return corrected;
 }
 
 /** Keeps branches that are no longer listed for a while, and then adds them to `PROJECT/deleted`. */
 async function foldDeleted(
-  kept: UsageAccount,
-  { asked, gone, nowMs }: { asked: AskedUsage; gone: UsageAbout['gone']; nowMs: number },
-): Promise<UsageAbout['gone']> {
+  stored: UsageAccount,
+  { asked, gone, nowMs }: { asked: AskedUsage; gone: UsageMetadata['gone']; nowMs: number },
+): Promise<UsageMetadata['gone']> {
   if (asked.branchesProblem !== undefined) return gone;
   const listed = new Set([...asked.hours, ...asked.days].map(unitName));
   const since = new Map(gone);
-  const notListed = (await kept.units()).filter((unit) => !listed.has(unitName(unit)));
+  const notListed = (await stored.units()).filter((unit) => !listed.has(unitName(unit)));
   const isSum = ({ branchId }: UsageUnit) => branchId === null || branchId === DELETED;
-  await forgetOld(kept, notListed.filter(isSum), nowMs);
+  await forgetOld(stored, notListed.filter(isSum), nowMs);
   const unlisted = notListed.filter((unit) => !isSum(unit));
   const old = unlisted.filter((unit) => nowMs - (since.get(unitName(unit)) ?? nowMs) >= GONE_KEPT_MS);
-  for (const unit of old) await fold(kept, unit);
+  for (const unit of old) await fold(stored, unit);
   const folded = new Set(old.map(unitName));
   const names = unlisted.map(unitName).filter((name) => !folded.has(name));
   return names.map((name) => [name, since.get(name) ?? nowMs]);
@@ -103,16 +105,16 @@ async function foldDeleted(
 const DELETED = 'deleted';
 
 /** Deletes unlisted projects, and sums of deleted branches, once all of their days have expired. */
-async function forgetOld(kept: UsageAccount, units: readonly UsageUnit[], nowMs: number): Promise<void> {
+async function forgetOld(stored: UsageAccount, units: readonly UsageUnit[], nowMs: number): Promise<void> {
   for (const some of chunksOf(units, UNITS_AT_ONCE)) {
-    const usage = await kept.read(some);
-    await kept.forget(usage.filter((one) => usageEndMs(one) <= nowMs - DAYS_KEPT * DAY_MS));
+    const usage = await stored.read(some);
+    await stored.forget(usage.filter((one) => usageEndMs(one) <= nowMs - DAYS_KEPT * DAY_MS));
   }
 }
 
-async function fold(kept: UsageAccount, unit: UsageUnit): Promise<void> {
+async function fold(stored: UsageAccount, unit: UsageUnit): Promise<void> {
   const into = { projectId: unit.projectId, branchId: DELETED };
-  const [sum = noUsage(into), one] = (await kept.read([into, unit])) as [UnitUsage?, UnitUsage?];
-  if (one !== undefined) await kept.put([addUsage(sum, one)]);
-  await kept.forget([unit]);
+  const [sum = noUsage(into), one] = (await stored.read([into, unit])) as [UnitUsage?, UnitUsage?];
+  if (one !== undefined) await stored.put([addUsage(sum, one)]);
+  await stored.forget([unit]);
 }

@@ -79,13 +79,13 @@ export async function branchCost(options: {
   nowMs: number;
 }): Promise<BranchCostDocument | null> {
   const { store, account, organization, unit, costs, nowMs } = options;
-  const kept = usageReader(store, { account, organization });
-  const about = await kept.about();
-  const series = about ? (await kept.read([unit])).map(seriesOf) : [];
-  if (about === undefined || lastKnownMs(series) === 0) return null;
-  const { fromMs, untilMs } = billingMonth(nowMs, about.plans, nowMs);
+  const stored = usageReader(store, { account, organization });
+  const metadata = await stored.metadata();
+  const series = metadata ? (await stored.read([unit])).map(seriesOf) : [];
+  if (metadata === undefined || lastKnownMs(series) === 0) return null;
+  const { fromMs, untilMs } = billingMonth(nowMs, metadata.plans, nowMs);
   const span = { fromMs: Math.max(fromMs, Math.min(untilMs, firstKnownMs(series))), toMs: untilMs };
-  const priceAt = pricesOf(about, costs, account);
+  const priceAt = pricesOf(metadata, costs, account);
   const days = new Map<number, BillLine>();
   for (const { dayMs, line } of dailyLines({ ...{ series, ...span, priceAt }, byProject: false, lineOf: () => '' })) {
     days.set(dayMs, plus(line, days.get(dayMs)));

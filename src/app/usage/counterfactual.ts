@@ -26,7 +26,7 @@ export interface Counterfactual extends Pick<Saving, 'used' | 'saved' | 'bySizes
  * share a unit of usage.
  */
 export async function counterfactualOf(options: {
-  kept: UsageReader;
+  stored: UsageReader;
   computes: readonly Compute[];
   policies: CompiledPolicies;
   /** The times a compute was awake; undefined if unknown. */
@@ -35,12 +35,12 @@ export async function counterfactualOf(options: {
   ownerOf: (unit: UsageUnit) => string;
   priceAt: (startMs: number) => number | undefined;
 }): Promise<Counterfactual[]> {
-  const { kept, policies, historyOf, untilMs, ownerOf, priceAt } = options;
+  const { stored, policies, historyOf, untilMs, ownerOf, priceAt } = options;
   const fromMs = untilMs - HOURS_KEPT * HOUR_MS;
   const owners = new Map<string, Counterfactual>();
-  const measured = unitsOf(options.computes, new Set((await kept.units()).map(unitName)));
+  const measured = unitsOf(options.computes, new Set((await stored.units()).map(unitName)));
   for (const some of chunksOf(measured, COMPUTES_AT_ONCE)) {
-    const usage = await kept.read(some.map(({ unit }) => unit));
+    const usage = await stored.read(some.map(({ unit }) => unit));
     const forecasts = forecastFleet({
       policies,
       subjects: some.map(({ compute }) => ({ compute })),

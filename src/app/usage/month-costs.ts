@@ -23,7 +23,7 @@ import { expectedInUnknown } from '../../domain/usage/unknown.ts';
 import type { UsageSeries, UsageUnit } from '../../domain/usage/usage.ts';
 import type { CostRules } from '../../ports/rules.ts';
 import { type Counterfactual, counterfactualOf } from './counterfactual.ts';
-import type { UsageAbout, UsageReader } from './usage-account.ts';
+import type { UsageMetadata, UsageReader } from './usage-account.ts';
 
 /** The known costs of an organization in this billing month. */
 export interface MonthCosts {
@@ -65,7 +65,7 @@ const LEAST_ANOMALY_CU_SECONDS = 3600;
 
 /** Adds up the stored usage of this month; undefined before the first reading. */
 export async function monthCosts(options: {
-  kept: UsageReader;
+  stored: UsageReader;
   account: string;
   organization: string;
   nowMs: number;
@@ -78,17 +78,17 @@ export async function monthCosts(options: {
     historyOf: (compute: Compute) => AwakeHistory | undefined;
   };
 }): Promise<MonthCosts | undefined> {
-  const { kept, account, organization, nowMs, costs, ownerOf, observed } = options;
-  const about = await kept.about();
-  if (about === undefined) return undefined;
-  const month = billingMonth(nowMs, about.plans, nowMs);
-  const bill = { byProject: false, lineOf: ownerOf, priceAt: pricesOf(about, costs, account) };
+  const { stored, account, organization, nowMs, costs, ownerOf, observed } = options;
+  const metadata = await stored.metadata();
+  if (metadata === undefined) return undefined;
+  const month = billingMonth(nowMs, metadata.plans, nowMs);
+  const bill = { byProject: false, lineOf: ownerOf, priceAt: pricesOf(metadata, costs, account) };
   const lines: MonthCosts['lines'] = [];
   const past = new Map<string, Days>();
   const unknown: Unknown = { days: new Map(), expected: new Map() };
   let knownUntilMs = 0;
-  for (const units of projectsOf(await kept.units())) {
-    const series = (await kept.read(units)).map(seriesOf);
+  for (const units of projectsOf(await stored.units())) {
+    const series = (await stored.read(units)).map(seriesOf);
     knownUntilMs = Math.max(knownUntilMs, lastKnownMs(series));
     for (const [projectId, own] of groupBy(series, (one) => one.projectId)) {
       const { lines: found } = billOf({ ...bill, series: own, fromMs: month.fromMs, toMs: month.untilMs });
@@ -100,7 +100,8 @@ export async function monthCosts(options: {
     }
   }
   const counterfactual =
-    observed && (await counterfactualOf({ ...observed, kept, ownerOf, untilMs: month.untilMs, priceAt: bill.priceAt }));
+    observed &&
+    (await counterfactualOf({ ...observed, stored, ownerOf, untilMs: month.untilMs, priceAt: bill.priceAt }));
   const costsOf = {
     account,
     organization,
@@ -114,7 +115,7 @@ export async function monthCosts(options: {
 }
 
 /** Returns the price of a CU-hour in US dollars at an instant; undefined for a plan without a price. */
-export function pricesOf({ plans }: UsageAbout, costs: CostRules, account: string) {
+export function pricesOf({ plans }: UsageMetadata, costs: CostRules, account: string) {
   const prices = { plans, prices: costs.prices, otherwise: costs.plans.get(account) };
   return (startMs: number) => priceAt(startMs, prices);
 }

@@ -1,12 +1,12 @@
 import { chunksOf } from '../../common/chunks.ts';
 import { groupBy } from '../../domain/grouping.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
-import { arrivedUntil, knownBuckets, type LeastUsage, type UsageAnswer } from '../../domain/usage/known.ts';
+import { arrivedUntil, knownBuckets, type UsageAnswer, type UsageLowerBound } from '../../domain/usage/known.ts';
 import { monthStart, type PlanTimes } from '../../domain/usage/month.ts';
 import { mergeUsage, noUsage, seriesOf, type UnitUsage } from '../../domain/usage/stored.ts';
 import { type UsageSeries, unitName } from '../../domain/usage/usage.ts';
 import type { ApiResult, ControlApi, UsageGranularity, UsagePages, UsageQuery } from '../../ports/control-api.ts';
-import { type UsageAbout, type UsageReader, unitNamed } from './usage-account.ts';
+import { type UsageMetadata, type UsageReader, unitNamed } from './usage-account.ts';
 
 const COMPUTE_METRIC = 'compute_unit_seconds';
 
@@ -61,20 +61,20 @@ export interface ReadUsageOptions {
   /** Projects whose branches to ask for. */
   projectIds: readonly string[];
   nowMs: number;
-  least?: LeastUsage | undefined;
+  lowerBound?: UsageLowerBound | undefined;
   signal?: AbortSignal | undefined;
 }
 
 /** Asks for an organization's usage of complete hours, days and months. Fails only if the usage of projects can't be read. */
 export async function askUsage(options: ReadUsageOptions, range: UsageRange): Promise<ApiResult<AskedUsage>> {
-  const { nowMs, least } = options;
+  const { nowMs, lowerBound } = options;
   const asking = rangesOf(range, nowMs);
   const projects = await askLevel(options, 'projects', asking);
   if (!projects.ok) return projects;
   const branches = await askLevel(options, 'branches', { ...asking, months: undefined });
   const { hours, days, months } = projects.value;
   const arrivedUntilMs = Math.max(...[hours, days].map((answer) => arrivedUntil(toAnswer(answer))));
-  const arrival = { nowMs, arrivedUntilMs, ...(least && { least }) };
+  const arrival = { nowMs, arrivedUntilMs, ...(lowerBound && { lowerBound }) };
   const levels = [projects.value, ...(branches.ok ? [branches.value] : [])];
   return {
     ok: true,
@@ -90,7 +90,7 @@ export async function askUsage(options: ReadUsageOptions, range: UsageRange): Pr
 }
 
 /** The plans of several readings, oldest first. The last reading of an instant counts. */
-export function mergedPlans(...readings: Iterable<PlanTimes[number]>[]): UsageAbout['plans'] {
+export function mergedPlans(...readings: Iterable<PlanTimes[number]>[]): UsageMetadata['plans'] {
   return [...new Map(readings.flatMap((plans) => [...plans]))].sort(([a], [b]) => a - b);
 }
 
@@ -187,40 +187,41 @@ const UNITS_AT_ONCE = 500;
  * the stored usage is recent. Fails only if nothing is stored either.
  */
 export async function readKnownUsage(
-  kept: UsageReader | undefined,
+  stored: UsageReader | undefined,
   options: ReadUsageOptions,
 ): Promise<ApiResult<OrganizationUsage>> {
-  const about = await kept?.about();
-  const usage = kept && about ? await readUnits(kept) : new Map<string, UnitUsage>();
-  if (about && about.hourMs > options.nowMs - FRESH_MS) return { ok: true, value: usageOf(options, about, usage) };
+  const metadata = await stored?.metadata();
+  const usage = stored && metadata ? await readUnits(stored) : new Map<string, UnitUsage>();
+  if (metadata && metadata.hourMs > options.nowMs - FRESH_MS)
+    return { ok: true, value: usageOf(options, metadata, usage) };
   const asked = await askUsage(options, EVERYTHING);
-  if (!asked.ok) return about ? { ok: true, value: usageOf(options, about, usage) } : asked;
+  if (!asked.ok) return metadata ? { ok: true, value: usageOf(options, metadata, usage) } : asked;
   const { hours, days, ...others } = asked.value;
   for (const [name, series] of groupBy([...days, ...hours], unitName)) {
     const before = usage.get(name) ?? noUsage(unitNamed(name));
     usage.set(name, mergeUsage(before, { buckets: series.flatMap(({ buckets }) => buckets) }).usage);
   }
-  const plans = mergedPlans(about?.plans ?? [], others.plans);
-  const months = new Map([...(about?.months ?? []), ...others.months]);
-  const quantities = new Map([...(about?.quantities ?? []), ...others.quantities]);
+  const plans = mergedPlans(metadata?.plans ?? [], others.plans);
+  const months = new Map([...(metadata?.months ?? []), ...others.months]);
+  const quantities = new Map([...(metadata?.quantities ?? []), ...others.quantities]);
   const { account, organization } = options;
   return { ok: true, value: { account, organization, ...others, plans, months, quantities, series: seriesIn(usage) } };
 }
 
 function usageOf(
   { account, organization }: ReadUsageOptions,
-  { plans, months, quantities }: UsageAbout,
+  { plans, months, quantities }: UsageMetadata,
   usage: ReadonlyMap<string, UnitUsage>,
 ): OrganizationUsage {
   const series = seriesIn(usage);
   return { account, organization, plans, months: new Map(months), quantities: new Map(quantities), series };
 }
 
-async function readUnits(kept: UsageReader): Promise<Map<string, UnitUsage>> {
-  const units = await kept.units();
+async function readUnits(stored: UsageReader): Promise<Map<string, UnitUsage>> {
+  const units = await stored.units();
   const usage = new Map<string, UnitUsage>();
   for (const some of chunksOf(units, UNITS_AT_ONCE)) {
-    for (const one of await kept.read(some)) usage.set(unitName(one), one);
+    for (const one of await stored.read(some)) usage.set(unitName(one), one);
   }
   return usage;
 }

@@ -28,14 +28,14 @@ function trialKey(place: Place, name: string): string {
 export async function keepTrialDays(
   store: UsageStore,
   place: Place,
-  { kept, trial, nowMs }: { kept: UsageReader; trial: KeptTrial; nowMs: number },
+  { stored, trial, nowMs }: { stored: UsageReader; trial: KeptTrial; nowMs: number },
 ): Promise<void> {
   const { zone, fromDay, periods, rotateDays } = trial.design;
   const untilDay = Math.min(localDayAt(zone, nowMs), fromDay + periods * rotateDays);
   if (untilDay <= fromDay) return;
   for (const units of chunksOf(trial.units, UNITS_AT_ONCE)) {
     const before = await readTrialDays(store, place, trial.name, units);
-    const changed = (await kept.read(units)).map((usage) => {
+    const changed = (await stored.read(units)).map((usage) => {
       const days = localDays(seriesOf(usage).buckets, { zone, fromDay, untilDay });
       return [unitName(usage), encodeDays(moreComplete(before.get(unitName(usage)) ?? new Map(), days))] as const;
     });

@@ -7,10 +7,10 @@ import type { Project } from '../../ports/control-api.ts';
 import type { UsageStore } from '../../ports/store.ts';
 
 /** No unit has this name. */
-const ABOUT = ' ';
+const METADATA = ' ';
 
 /** Facts about all units of an organization. Instants are milliseconds since the epoch. */
-export interface UsageAbout {
+export interface UsageMetadata {
   /** The hour and the day of the last complete reading. */
   hourMs: number;
   dayMs: number;
@@ -30,11 +30,11 @@ export interface UsageAbout {
 export type StoredUsage = Pick<UsageStore, 'usageUnits' | 'usage'>;
 
 /** The part of {@link UsageAccount} that only reads. */
-export type UsageReader = Pick<UsageAccount, 'about' | 'units' | 'read'>;
+export type UsageReader = Pick<UsageAccount, 'metadata' | 'units' | 'read'>;
 
 export interface UsageAccount {
-  about(): Promise<UsageAbout | undefined>;
-  putAbout(about: UsageAbout): Promise<void>;
+  metadata(): Promise<UsageMetadata | undefined>;
+  putMetadata(metadata: UsageMetadata): Promise<void>;
   units(): Promise<UsageUnit[]>;
   /** The stored usage of these units; empty for a unit without any. */
   read(units: readonly UsageUnit[]): Promise<UnitUsage[]>;
@@ -57,7 +57,8 @@ export function usageAccount(store: UsageStore, place: Place): UsageAccount {
   const key = usageKey(place);
   return {
     ...usageReader(store, place),
-    putAbout: (about) => store.putUsage(key, new Map([[ABOUT, new TextEncoder().encode(JSON.stringify(about))]])),
+    putMetadata: (metadata) =>
+      store.putUsage(key, new Map([[METADATA, new TextEncoder().encode(JSON.stringify(metadata))]])),
     put: (usage) => store.putUsage(key, new Map(usage.map((unit) => [unitName(unit), encodeUsage(unit)]))),
     forget: (units) => store.deleteUsage(key, units.map(unitName)),
   };
@@ -67,11 +68,11 @@ export function usageAccount(store: UsageStore, place: Place): UsageAccount {
 export function usageReader(store: StoredUsage, place: Place): UsageReader {
   const key = usageKey(place);
   return {
-    async about() {
-      const bytes = (await store.usage(key, [ABOUT])).get(ABOUT);
-      return bytes === undefined ? undefined : readAbout(new TextDecoder().decode(bytes));
+    async metadata() {
+      const bytes = (await store.usage(key, [METADATA])).get(METADATA);
+      return bytes === undefined ? undefined : readMetadata(new TextDecoder().decode(bytes));
     },
-    units: async () => (await store.usageUnits(key)).filter((name) => name !== ABOUT).map(unitNamed),
+    units: async () => (await store.usageUnits(key)).filter((name) => name !== METADATA).map(unitNamed),
     async read(units) {
       const bytes = await store.usage(key, units.map(unitName));
       return units.map((unit) => {
@@ -88,9 +89,9 @@ export function unitNamed(name: string): UsageUnit {
   return { projectId, branchId };
 }
 
-function readAbout(text: string): UsageAbout | undefined {
-  const about = (parseJson(text) ?? {}) as Partial<UsageAbout>;
-  const { hourMs, dayMs, plans, months, gone, quantities = [], trials = [] } = about;
+function readMetadata(text: string): UsageMetadata | undefined {
+  const metadata = (parseJson(text) ?? {}) as Partial<UsageMetadata>;
+  const { hourMs, dayMs, plans, months, gone, quantities = [], trials = [] } = metadata;
   const isComplete = typeof hourMs === 'number' && typeof dayMs === 'number' && plans && months && gone;
   return isComplete ? { hourMs, dayMs, plans, months, gone, quantities, trials } : undefined;
 }

@@ -6,7 +6,7 @@ import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { mayBeOfUnloadedTeam } from '../../domain/policy/team-parts.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import { trialSpan } from '../../domain/trial/assignment.ts';
-import { leastUsageOf } from '../../domain/usage/known.ts';
+import { usageLowerBound } from '../../domain/usage/known.ts';
 import { HOURS_KEPT } from '../../domain/usage/stored.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi, ControlApiError, Project } from '../../ports/control-api.ts';
@@ -173,10 +173,10 @@ async function readOne(
   const { account, organization: id } = organization;
   const key = `${account}/${id}`;
   if (nowMs < (retryAtMs.get(key) ?? 0)) return 'old';
-  const kept = usageAccount(store, organization);
-  const keepTrials = (before: readonly string[]) => keepTrialsNow(deps, organization, { kept, nowMs, before });
-  const least = leastUsageOf(computesOf(deps), nowMs);
-  const read = await collectUsage({ api, kept, organization, nowMs, least, signal, keepTrials });
+  const stored = usageAccount(store, organization);
+  const keepTrials = (before: readonly string[]) => keepTrialsNow(deps, organization, { stored, nowMs, before });
+  const lowerBound = usageLowerBound(computesOf(deps), nowMs);
+  const read = await collectUsage({ api, stored, organization, nowMs, lowerBound, signal, keepTrials });
   if (read.ok) {
     if (retryAtMs.delete(key))
       log.info({ event: 'ebb.usage_available', account, organization: id }, `usage of ${id} can be read`);
@@ -228,7 +228,7 @@ async function stopTrials(deps: UsageRoundsDeps, trialStops: TrialStops): Promis
 async function keepTrialsNow(
   deps: UsageRoundsDeps,
   organization: Organization,
-  { kept, nowMs, before }: { kept: UsageAccount; nowMs: number; before: readonly string[] },
+  { stored, nowMs, before }: { stored: UsageAccount; nowMs: number; before: readonly string[] },
 ): Promise<string[]> {
   const { store, rules } = deps;
   if (!(await mayDecide(deps))) return [...before];
@@ -242,7 +242,7 @@ async function keepTrialsNow(
     const selected = computes.filter((compute) => policies.selects(index, compute, Number.POSITIVE_INFINITY));
     const units = new Map(selected.map((compute) => [unitOf(policy, compute), usageUnitOf(policy, compute)]));
     const trial = { name: policy.name, design: policy.design, units: [...units.values()] };
-    await keepTrialDays(store, organization, { kept, trial, nowMs });
+    await keepTrialDays(store, organization, { stored, trial, nowMs });
   }
   for (const name of before) {
     if (names.includes(name)) continue;
@@ -264,7 +264,7 @@ async function costsNow(
     const { account, organization } = one;
     const observed = deps.mode === 'observe' && { computes: computesOf(deps, one), policies, historyOf };
     const month = await monthCosts({
-      kept: usageAccount(store, one),
+      stored: usageAccount(store, one),
       account,
       organization,
       costs,

@@ -121,12 +121,12 @@ async function addUsage(
   options: { store: Store; organization: Organization; ownerOf: Spending['ownerOf']; week: Span; costs: CostRules },
 ): Promise<void> {
   const { store, organization, ownerOf, week, costs } = options;
-  const kept = usageAccount(store, organization);
-  const about = await kept.about();
-  if (!about) return;
-  const bill = { lineOf: ownerOf, byProject: false, priceAt: pricesOf(about, costs, organization.account) };
-  for (const units of projectsOf(await kept.units())) {
-    const series = (await kept.read(units)).map(seriesOf);
+  const stored = usageAccount(store, organization);
+  const metadata = await stored.metadata();
+  if (!metadata) return;
+  const bill = { lineOf: ownerOf, byProject: false, priceAt: pricesOf(metadata, costs, organization.account) };
+  for (const units of projectsOf(await stored.units())) {
+    const series = (await stored.read(units)).map(seriesOf);
     for (const own of groupBy(series, ({ projectId }) => projectId).values())
       for (const line of billOf({ ...bill, series: own, ...week }).lines)
         for (const shown of withUnknownHours(line, own, ownerOf)) addUnderName(used, shown);

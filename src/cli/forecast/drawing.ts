@@ -26,7 +26,7 @@ type Paint = ReturnType<typeof createColors>;
 
 /**
  * Draws at most a week of at most twenty computes, with a legend, in plain characters. Each has a row of blocks: the larger the size, the
- * higher; under it a line for the time in which it never suspends. Colour only repeats the height.
+ * higher; under it a line for the time in which it never suspends. Color only repeats the height.
  */
 export function drawWeek(outlooks: readonly Outlook[], options: DrawingOptions): string {
   const { zone, color, columns } = options;
@@ -93,8 +93,8 @@ function rowsOf({ compute, segments }: Outlook, { days, labelWidth, levels, pain
   const awake = row(days, ({ cells }) =>
     cells.map((cell) => (neverSleeps(within(segments, cell)) ? AWAKE : ' ')).join(''),
   );
-  const coloured = sizes.replace(/[^ ]+/g, (blocks) => Array.from(blocks, (block) => colourOf(block, paint)).join(''));
-  return [`${label(compute.projectName)}${coloured}`, `${paint.dim(label(compute.computeId))}${paint.magenta(awake)}`];
+  const colored = sizes.replace(/[^ ]+/g, (blocks) => Array.from(blocks, (block) => colorOf(block, paint)).join(''));
+  return [`${label(compute.projectName)}${colored}`, `${paint.dim(label(compute.computeId))}${paint.magenta(awake)}`];
 }
 
 function within(segments: readonly Segment[], cell: Span): Segment[] {
@@ -114,14 +114,14 @@ function neverSleeps(segments: readonly Segment[]): boolean {
   return segments.some(({ suspendTimeoutSeconds }) => suspendTimeoutSeconds === NEVER_SUSPENDS);
 }
 
-function colourOf(block: string, paint: Paint): string {
+function colorOf(block: string, paint: Paint): string {
   const level = BLOCKS.indexOf(block);
   if (level >= 6) return paint.red(block);
   return level >= 3 ? paint.yellow(block) : paint.green(block);
 }
 
 function legend(levels: Levels, { zone, hoursPerCell, paint }: { zone: string; hoursPerCell: number; paint: Paint }) {
-  const sizes = levels.sizes.map(({ level, sizes }) => `${colourOf(BLOCKS[level] ?? '', paint)} ${sizes.join(', ')}`);
+  const sizes = levels.sizes.map(({ level, sizes }) => `${colorOf(BLOCKS[level] ?? '', paint)} ${sizes.join(', ')}`);
   const cell = hoursPerCell === 1 ? 'an hour' : `${hoursPerCell} hours: the largest size in them`;
   return [
     `${sizes.join('   ')} CU   ${paint.magenta(AWAKE)} never suspends`,

@@ -9,7 +9,7 @@ import { formatProblem } from '../../policy/problem.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { unreadText } from '../not-planned.ts';
-import { type ReadPolicies, readParts } from '../or-fail.ts';
+import { type ReadPolicies, validPoliciesOf } from '../or-fail.ts';
 import { writeNotes } from '../output.ts';
 
 interface Readable extends Pick<ReadPolicies, 'broken'> {
@@ -30,7 +30,7 @@ export async function readablePolicies(settings: Settings): Promise<Readable> {
     }
     return { policies: undefined, broken: new Map(), isComplete: !problem };
   }
-  const { policies, broken } = readParts(loaded, settings);
+  const { policies, broken } = validPoliciesOf(loaded, settings);
   writeNotes({ notes: [...broken].map(([team, problem]) => printable(`${team}: ${unreadText(problem)}`)) });
   return { policies: compilePolicies(policies), broken, isComplete: broken.size === 0 };
 }

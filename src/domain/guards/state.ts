@@ -50,11 +50,11 @@ export function verdictAt(
   const key = guardKey(guard);
   const found = states?.find((state) => state.key === key);
   if (!found?.verdict || found.atMs === undefined) return undefined;
-  return aged(found.verdict, found.atMs, nowMs);
+  return datedVerdict(found.verdict, found.atMs, nowMs);
 }
 
 /** A verdict with its instant; an old one is unknown, and says what it was. */
-export function aged(verdict: Verdict, atMs: number, nowMs: number): DatedVerdict {
+export function datedVerdict(verdict: Verdict, atMs: number, nowMs: number): DatedVerdict {
   if (Math.abs(nowMs - atMs) <= VERDICT_VALID_MS) return { ...verdict, atMs };
   const message = `not asked since ${isoInstant(atMs)}, when it was ${verdict.state}: ${verdict.message}`;
   return { state: 'unknown', message, atMs };

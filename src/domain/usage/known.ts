@@ -21,7 +21,7 @@ export interface UsageAnswer extends Span {
 }
 
 /** Returns a lower bound of a unit's usage in a bucket, in CU-seconds, from its awake time; undefined if nothing is known. */
-export type LeastUsage = (unit: UsageUnit, startMs: number, seconds: number) => number | undefined;
+export type UsageLowerBound = (unit: UsageUnit, startMs: number, seconds: number) => number | undefined;
 
 /**
  * The instant up to which an account's usage has certainly arrived: the start of the latest bucket in which any unit has some. Later
@@ -38,7 +38,11 @@ export function arrivedUntil({ units }: UsageAnswer): number {
 /** The buckets of each unit in an answer read at `nowMs`, oldest first; null where the usage is unknown. */
 export function knownBuckets(
   answer: UsageAnswer,
-  { nowMs, arrivedUntilMs, least = () => undefined }: { nowMs: number; arrivedUntilMs: number; least?: LeastUsage },
+  {
+    nowMs,
+    arrivedUntilMs,
+    lowerBound = () => undefined,
+  }: { nowMs: number; arrivedUntilMs: number; lowerBound?: UsageLowerBound },
 ): UsageSeries[] {
   const { seconds, fromMs, toMs, units } = answer;
   return units.map(({ projectId, branchId, buckets: shownBuckets }) => {
@@ -47,7 +51,7 @@ export function knownBuckets(
       const endMs = startMs + seconds * 1000;
       const cuSeconds = shownBuckets.get(startMs) ?? 0;
       const isFinal = endMs + FINAL_AFTER_MS <= nowMs && endMs <= arrivedUntilMs;
-      const atLeast = isFinal ? (least({ projectId, branchId }, startMs, seconds) ?? 0) : 0;
+      const atLeast = isFinal ? (lowerBound({ projectId, branchId }, startMs, seconds) ?? 0) : 0;
       const isKnown = isFinal && cuSeconds >= PLAUSIBLE_SHARE * atLeast;
       buckets.push({ startMs, seconds, cuSeconds: isKnown ? cuSeconds : null });
     }
@@ -96,7 +100,7 @@ const MIN_AWAKE_SECONDS = 60;
  * Lower bounds from the state of computes at `nowMs`: each was awake from its last start until now or, if it sleeps, until its last
  * activity. The present minimum size counts only if the compute has not been changed since that start.
  */
-export function leastUsageOf(computes: Iterable<Compute>, nowMs: number): LeastUsage {
+export function usageLowerBound(computes: Iterable<Compute>, nowMs: number): UsageLowerBound {
   const awakeSpans = [...computes].flatMap((compute) => {
     const { projectId, branchId, state, startedAtMs: fromMs, lastActiveAtMs } = compute;
     const toMs = state === 'active' ? nowMs : lastActiveAtMs;

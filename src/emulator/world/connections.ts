@@ -61,7 +61,7 @@ export function admitWaiting(world: WorldState, compute: Compute): void {
 }
 
 /** All waiting clients get an error. */
-export function sendWaitingAway(world: WorldState, compute: Compute): void {
+export function rejectWaiting(world: WorldState, compute: Compute): void {
   announce(world, compute, compute.waiting.splice(0), 'sent_away');
 }
 

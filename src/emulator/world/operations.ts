@@ -1,4 +1,4 @@
-import { admitWaiting, dropConnections, markActive, sendWaitingAway } from './connections.ts';
+import { admitWaiting, dropConnections, markActive, rejectWaiting } from './connections.ts';
 import type {
   Compute,
   ComputeSettings,
@@ -307,7 +307,7 @@ function finishSuspend(world: WorldState, compute: Compute, operation: Operation
  * get an error: otherwise they would start the compute over and over.
  */
 function failEffect(world: WorldState, compute: Compute, operation: Operation): void {
-  if (operation.action === 'start_compute') sendWaitingAway(world, compute);
+  if (operation.action === 'start_compute') rejectWaiting(world, compute);
   if (operation.rollback === undefined) return;
   addUsage(compute, world.nowMs);
   Object.assign(compute, operation.rollback);
