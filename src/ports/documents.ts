@@ -197,8 +197,13 @@ const DaemonDocument = z.object({
   staged: texts,
   /** The number of its registered generation; null where it could not register it. */
   generation: z.number().nullable().exactOptional(),
-  /** `disconnected`: the number of computes that the set would disconnect at once. */
-  staged_sets: z.array(z.object({ hash, disconnected: z.number() })).exactOptional(),
+  /**
+   * In the order of `staged`. `disconnected`: the number of computes that the set would disconnect at once; `owner`: the team whose files it is
+   * of, '' for those of no team; `set_hash`: of these policies, which may be approved by another hash.
+   */
+  staged_sets: z
+    .array(z.object({ hash, disconnected: z.number(), owner: text.exactOptional(), set_hash: hash.exactOptional() }))
+    .exactOptional(),
   /** Why it does not use the newest policies, besides `staged`: the first few, one line each. */
   policy_problems: texts.exactOptional(),
   waiting,
@@ -240,10 +245,10 @@ export const StatusDocument = z
     waiting,
     holds: z.array(HoldDocument),
     freezes: z.array(FreezeDocument),
-    /** The policy set that waits for `ebb approve`. */
-    staged: z.object({ hash, message: text }).nullable(),
+    /** The policy set that waits for `ebb approve`. `set_hash`: of its policies, if they are approved with other settings by another hash. */
+    staged: z.object({ hash, set_hash: hash.exactOptional(), message: text }).nullable(),
     /** Staged files of teams. */
-    staged_teams: z.array(z.object({ owner: text, hash, message: text })),
+    staged_teams: z.array(z.object({ owner: text, hash, set_hash: hash.exactOptional(), message: text })),
     /** Other reasons for not using the newest policies, such as broken files: one line each. */
     policy_problems: texts.nullable(),
     /** Oldest first. */

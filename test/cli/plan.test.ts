@@ -11,8 +11,20 @@ import { readSettings } from '../../src/settings/settings.ts';
 import { aCompute, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 import { startTestDaemon } from '../support/daemon.ts';
 import { startEbb } from '../support/ebb-process.ts';
-import { prepareQueue, startTestPlatform } from '../support/platform.ts';
+import { makeFolder, prepareQueue, startTestPlatform } from '../support/platform.ts';
+import { replaceFile } from '../support/replace-file.ts';
 import { FLEET, fleetFile, MONDAY_NINE, POLICIES } from './fleet-files.ts';
+
+const ACTIVE = /^ebb_compute_state\{.*state="active"\} 1$/gm;
+
+const always = (size: string) => `version: 1
+policies:
+  - name: always
+    kind: schedule
+    select: { projects: ["*"], min_age: 1m }
+    windows: [{ at: always, size: ${size} }]
+    otherwise: leave
+`;
 
 const folder = mkdtempSync(join(tmpdir(), 'ebb-plan-'));
 
@@ -367,6 +379,41 @@ describe('ebb plan beside a daemon that has the embedded store for itself', () =
       await platform.close();
     }
   });
+});
+
+it('a plan says which changes wait for approval while policies are staged, in JSON by an added field', async () => {
+  const names = Array.from({ length: 8 }, (_, index) => `app-${index}`);
+  const platform = await startTestPlatform(Object.fromEntries(names.map((name) => [name, {}])), {
+    operationTimeMs: 50,
+  });
+  const here = await makeFolder({ 'policy.yaml': always('0.5-1') });
+  const queue = await prepareQueue(here.path);
+  const env = {
+    ...{ EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey, EBB_POLICIES: 'policy.yaml' },
+    ...{ EBB_QUEUE_URL: queue.url, EBB_GROUP: queue.group },
+  };
+  const daemon = await startTestDaemon({ platform, folder: here.path, env: { EBB_STAGING: 'always' }, reloads: true });
+  const shown = async (...args: string[]) => {
+    const run = startEbb(['plan', '--live', ...args], { cwd: here.path, env });
+    await run.ended;
+    return run.lines;
+  };
+  try {
+    await expect.poll(async () => (await platform.writes()).length).toBe(8);
+    for (const name of names) await platform.control(`computes/ep-${name}/connect`, { connections: 2 });
+    const metrics = async () => (await (await fetch(`${daemon.url}/metrics`)).text()).match(ACTIVE)?.length;
+    await expect.poll(metrics).toBe(8);
+    await replaceFile(join(here.path, 'policy.yaml'), always('2'));
+    const staged = () => daemon.logs.find(({ event }) => event === 'ebb.policies_staged')?.hash;
+    await expect.poll(staged).toBeDefined();
+    expect((await shown()).join('\n')).toContain('0 to change now, 8 waiting (8 for ebb approve), 0 as wanted');
+    const { computes } = JSON.parse((await shown('--json')).join('\n'));
+    expect(computes.map((one: { waits_for_approval?: string }) => one.waits_for_approval)).toEqual(names.map(staged));
+  } finally {
+    await daemon.stop();
+    await platform.close();
+    await here.remove();
+  }
 });
 
 describe('a plan for people', () => {

@@ -84,7 +84,9 @@ function documentOf(deps: ReportDeps, { ready, checks }: Readiness): DaemonDocum
     decision_hash: blocked === undefined ? currentIdentity(deps).decisionHash : null,
     generation: mayTakeOver ? (sets.generation ?? null) : null,
     staged: staged.map(({ message }) => message),
-    staged_sets: staged.map(({ hash, impact: { disconnected } }) => ({ hash, disconnected })),
+    staged_sets: staged.map(({ team: owner, hash, setHash, impact: { disconnected } }) => ({
+      ...{ hash, disconnected, owner, set_hash: setHash },
+    })),
     policy_problems: policyProblems(deps).slice(0, MAX_PROBLEMS).map(cut),
     waiting: countWaiting(deps),
     unmet_headroom: unmetOf(deps)

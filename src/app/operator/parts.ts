@@ -54,7 +54,13 @@ export interface DaemonView {
   /** The source of the policies, such as a commit. */
   revision(): string | undefined;
   /** Staged parts of the policy set, one for each team. The files of no team count as the team ''. */
-  staged(): readonly { team: string; hash: string; message: string; impact: { disconnected: number } }[];
+  staged(): readonly {
+    team: string;
+    hash: string;
+    setHash: string;
+    message: string;
+    impact: { disconnected: number };
+  }[];
   week: WeekAhead;
   /** Other reasons why the newest policies are not in effect, one line each. */
   policyProblems(): readonly string[];

@@ -191,10 +191,14 @@ async function narrowed(
 }
 
 function stagedDocuments(daemon: DaemonView): Pick<StatusDocument, 'staged' | 'staged_teams'> {
-  const staged = daemon.staged().map(({ team: owner, hash, message }) => ({ owner, hash, message }));
+  const staged = daemon
+    .staged()
+    .map(({ team: owner, hash, setHash, message }) => ({ owner, hash, set_hash: setHash, message }));
   const withoutTeam = staged.find(({ owner }) => owner === NO_TEAM);
   return {
-    staged: withoutTeam ? { hash: withoutTeam.hash, message: withoutTeam.message } : null,
+    staged: withoutTeam
+      ? { hash: withoutTeam.hash, set_hash: withoutTeam.set_hash, message: withoutTeam.message }
+      : null,
     staged_teams: staged.filter((one) => one !== withoutTeam),
   };
 }

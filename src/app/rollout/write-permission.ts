@@ -129,6 +129,8 @@ const IMPACT_NOT_COUNTED = 'counting how many computes the policy set would disc
 export interface StagedSet {
   team: string;
   hash: string;
+  /** The hash of its policies. */
+  setHash: string;
   message: string;
   impact: DisruptionImpact;
 }
@@ -159,7 +161,7 @@ export function stagedSets({ sets, rules }: SetsDeps): StagedSet[] {
     const isBlocked = sets.generation === undefined || candidate === sets.takeOver;
     const meanwhile = isBlocked ? 'nothing is written' : staysCurrent(rules, team);
     const message = `${what} would disconnect ${disconnected} of ${computes} computes at once: it is staged, and ${meanwhile}; to make it current: ebb approve ${hash}`;
-    return [{ team, hash, message, impact: candidate.impact }];
+    return [{ team, hash, setHash, message, impact: candidate.impact }];
   });
 }
 

@@ -21,6 +21,7 @@ import { refusedBranchNotes } from '../fleet/branches.ts';
 import type { FleetReading, OnProgress } from '../fleet/read-fleet.ts';
 import { spansOf } from '../usage/budget-store.ts';
 import { type FleetSource, noteOf, readSituation, type StoredSituation } from './read-situation.ts';
+import type { StagedPart } from './staged-parts.ts';
 import type { StoredFacts, StoredSource } from './stored-source.ts';
 
 /** Boundaries within this time get their waves in the plan. */
@@ -63,6 +64,8 @@ export interface PlanResult {
   missing: string[];
   /** The modes of the daemons that are known to run; empty if none is known. */
   modes: StoredFacts['modes'];
+  /** What waits for approval now. */
+  staged: readonly StagedPart[];
   /** The assumptions that the user must know, one line each. */
   notes: string[];
 }
@@ -94,7 +97,7 @@ export async function planFor(
     }),
     { limits: rules.limits, fixed: facts.readyWaves, isWhole: project === undefined },
   );
-  const staged = facts.staged.map((message) => `staged: ${message}`);
+  const staged = facts.staged.map(({ message }) => `staged: ${message}`);
   const notes = [...noteOf(source), ...stored.notes, ...staged, ...refusedBranchNotes(fleet.branchNamesRefused)];
   const value = {
     plan: planFleet(situation),
@@ -106,6 +109,7 @@ export async function planFor(
     isStored: source.isStored === true,
     missing,
     modes: facts.modes,
+    staged: facts.staged,
     notes,
   };
   return { ok: true, value };

@@ -32,6 +32,7 @@ import { collectReadings, isAbout, readReadings, type SharedFleet } from '../rea
 import { readReadyWaves } from '../stored-waves.ts';
 import { readBudgets } from '../usage/budget-store.ts';
 import type { StoredUsage } from '../usage/usage-account.ts';
+import { type StagedPart, stagedInReports, stagedInStatus } from './staged-parts.ts';
 
 /** Projects whose records are read concurrently. */
 const CONCURRENT_READS = 16;
@@ -45,8 +46,8 @@ export interface StoredFacts {
   budgets: readonly BudgetOutlook[];
   /** The waves that the leader has fixed. */
   readyWaves: readonly ReadyWaves[];
-  /** Staged changes, one line each. */
-  staged: readonly string[];
+  /** What waits for approval. */
+  staged: readonly StagedPart[];
   /** The last verdicts of guards, and their watches. */
   guards: GuardStates;
   /** The modes of the daemons that are known to run; empty if none is known. */
@@ -217,7 +218,7 @@ async function readFacts(store: Store, wanted: FactsQuery, readRecords: StoredSo
   const budgets = await FLEET_FACTS.budgets.readFromStore(store, nowMs);
   const readyWaves = (await readReadyWaves(store)) ?? [];
   const reports = presentReports(await readReports(store, nowMs), nowMs);
-  const staged = [...new Set(reports.flatMap((daemon) => daemon.staged))];
+  const staged = stagedInReports(reports);
   const modes = reports.map(({ mode }) => mode);
   const guards = wanted.guards ? await readGuardStates(store) : new Map();
   return { records, holds, freezes, samples, budgets, readyWaves, staged, guards, modes };
@@ -262,7 +263,6 @@ async function factsFromDaemon(operator: Operator, compute: string | undefined) 
     operator.status(),
   ]);
   if (!documents || !holds || !freezes) return undefined;
-  const staged = status.ok ? [status.value.staged ?? [], status.value.staged_teams].flat() : [];
   const facts: StoredFacts = {
     records: new Map(documents.flatMap(({ records }) => Object.entries(records))),
     holds,
@@ -271,7 +271,7 @@ async function factsFromDaemon(operator: Operator, compute: string | undefined) 
     budgets: status.ok ? outlooksOf(status.value) : [],
     // Without fixed waves, the caller computes them from the fleet.
     readyWaves: [],
-    staged: staged.map(({ message }) => message),
+    staged: status.ok ? stagedInStatus(status.value) : [],
     guards: new Map(documents.flatMap(({ guards }) => Object.entries(guards ?? {}))),
     modes: status.ok && status.value.mode !== null ? [status.value.mode] : [],
   };

@@ -11,6 +11,7 @@ import { localInstants } from '../forecast/local-time.ts';
 import { groupAlike, namesOf } from '../group-alike.ts';
 import { type NotPlanned, notPlannedLines } from '../not-planned.ts';
 import type { Colors } from '../terminal.ts';
+import { isOnlySpread } from './staged.ts';
 
 /**
  * Changes of now in their order, waiting changes with their reasons, and a summary line. Computes with the same changes are one entry,
@@ -43,18 +44,22 @@ export function describePlan(
   return localInstants(text, zone);
 }
 
-/** `3 to change now (1 disconnects clients), 2 waiting (1 disconnects clients as soon as …), 15 as wanted, 1 selected by no policy, 4 not planned`. */
+/** `3 to change now (1 disconnects clients), 2 waiting (1 disconnects clients as soon as …; 1 for ebb approve), 15 as wanted, 1 selected by no policy, 4 not planned`. */
 function summarise({ computes }: FleetPlan, notPlanned: readonly NotPlanned[]): string {
   const count = (isOne: (one: EvaluatedCompute) => boolean) => computes.filter(isOne).length;
   const acting = count(({ plan }) => plan.verdict === 'act');
   const disconnecting = count(({ plan }) => plan.verdict === 'act' && plan.actions.some((one) => one.disconnects));
   const waiting = count(({ plan }) => plan.verdict === 'wait');
   const spread = count(isSpread);
+  const staged = count(({ plan }) => gatesOf(plan).includes('staged'));
   const unmatched = count(({ decision, plan }) => !decision.matched && plan.verdict === 'none');
   const word = disconnecting === 1 ? 'disconnects' : 'disconnect';
   const parts = [
     `${acting} to change now${disconnecting > 0 ? ` (${disconnecting} ${word} clients)` : ''}`,
-    `${waiting} waiting${spread > 0 ? ` (${spread} disconnect${spread === 1 ? 's' : ''} clients as soon as at_once and at_most allow)` : ''}`,
+    `${waiting} waiting${inBrackets([
+      spread > 0 && `${spread} disconnect${spread === 1 ? 's' : ''} clients as soon as at_once and at_most allow`,
+      staged > 0 && `${staged} for ebb approve`,
+    ])}`,
     `${computes.length - acting - waiting - unmatched} as wanted`,
   ];
   if (unmatched > 0) parts.push(`${unmatched} selected by no policy`);
@@ -62,10 +67,14 @@ function summarise({ computes }: FleetPlan, notPlanned: readonly NotPlanned[]): 
   return parts.join(', ');
 }
 
+function inBrackets(notes: readonly (string | false)[]): string {
+  const given = notes.filter((note) => note !== false);
+  return given.length === 0 ? '' : ` (${given.join('; ')})`;
+}
+
 /** True for a change that only a limit of restarts spreads: an announcement counts it with those that are made at once. */
 function isSpread({ plan }: EvaluatedCompute): boolean {
-  const isOnlySpread = gatesOf(plan).every((gate) => gate === 'at_once' || gate === 'at_most');
-  return plan.verdict === 'wait' && isOnlySpread && plan.actions.some(({ disconnects }) => disconnects);
+  return isOnlySpread(plan) && plan.actions.some(({ disconnects }) => disconnects);
 }
 
 export function nameOf({ projectName, projectId, computeId }: Compute): string {

@@ -1,6 +1,6 @@
 import type { PlanResult } from '../../app/situation/plan.ts';
 import { planOnce } from '../../compose/situation.ts';
-import { fleetPlanJson } from '../../domain/evaluate/fleet-plan-json.ts';
+import { fleetPlanJson, plannedComputeJson } from '../../domain/evaluate/fleet-plan-json.ts';
 import type { FleetPlan } from '../../domain/evaluate/plan-fleet.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { ownersOf } from '../../domain/policy/owners.ts';
@@ -17,6 +17,7 @@ import { withProgress } from '../past/progress.ts';
 import { colorsOf } from '../terminal.ts';
 import { describePlan } from './describe-plan.ts';
 import { planMonth } from './month.ts';
+import { approvalJson, approvalsNeeded, withApprovals } from './staged.ts';
 import { MOST_IN_DETAIL, summarySections } from './summary.ts';
 
 export interface PlanFlags extends CommonFlags, FilterFlags {
@@ -43,8 +44,14 @@ export async function runPlan(names: string[], flags: PlanFlags): Promise<void> 
   const filters = { settings, policies: planned.policies };
   const computes = filtered(selectComputes(planned.plan.computes, names), flags, filters);
   const { plan, notPlanned } = withoutUnread({ ...planned.plan, computes }, planned.policies, broken);
-  const shown = { ...planned, plan };
-  const document = { ...fleetPlanJson({ ...plan, computes }), ...notPlannedJson(notPlanned) };
+  const staged = atMs === undefined ? planned.staged : [];
+  const approvals = approvalsNeeded(computes, { staged, policies, teams: settings.teams });
+  const shown = { ...planned, plan: withApprovals(plan, approvals) };
+  const document = {
+    ...fleetPlanJson({ ...plan, computes: [] }),
+    computes: computes.map((one) => ({ ...plannedComputeJson(one), ...approvalJson(approvals.get(one)) })),
+    ...notPlannedJson(notPlanned),
+  };
   const json = `${jsonText(document)}\n`;
   if (flags.out !== undefined) await writeWhole(flags.out, json);
   writePlanNotes(shown);

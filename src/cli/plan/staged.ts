@@ -1,0 +1,68 @@
+/** The changes of a plan that daemons make only once a person has approved a staged policy set. */
+import type { StagedPart } from '../../app/situation/staged-parts.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { Reason } from '../../domain/compute/reasons.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import type { FleetPlan } from '../../domain/evaluate/plan-fleet.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
+import { type PolicySet, shortHash } from '../../domain/policy/policy.ts';
+import { compileSelector } from '../../domain/policy/select.ts';
+import { NO_TEAM, type TeamScope, teamPart } from '../../domain/policy/team-parts.ts';
+
+/**
+ * The hash to approve for each change of now, also those that limits of restarts spread, that waits for it. Daemons have made what their present policies want, so the changes that
+ * are left, of the computes of a staged part, come from that part; if these are other policies than the staged ones, nothing is known.
+ */
+export function approvalsNeeded(
+  computes: readonly EvaluatedCompute[],
+  { staged, policies, teams }: { staged: readonly StagedPart[]; policies: PolicySet; teams: readonly TeamScope[] },
+): ReadonlyMap<EvaluatedCompute, string> {
+  const parts = staged
+    .filter(({ team, setHash }) => [teamPart(policies, team).hash, policies.hash].includes(setHash ?? ''))
+    .map(({ team, hash }) => ({ hash, concerns: inScope(teams, team) }));
+  const ofNow = computes.filter(({ plan }) => plan.verdict === 'act' || isOnlySpread(plan));
+  return new Map(
+    ofNow.flatMap((one) => {
+      const part = parts.find(({ concerns }) => concerns(one.compute));
+      return part ? [[one, part.hash] as const] : [];
+    }),
+  );
+}
+
+function inScope(teams: readonly TeamScope[], team: string): (compute: Compute) => boolean {
+  if (team === NO_TEAM) return () => true;
+  const selectors = teams
+    .filter(({ name }) => name === team)
+    .map(({ projects }) => compileSelector({ projects, minAgeMs: 0 }));
+  return (compute) => selectors.some((selects) => selects(compute, Number.POSITIVE_INFINITY) === 'yes');
+}
+
+/** The plan as people see it: what needs an approval waits for it. */
+export function withApprovals(plan: FleetPlan, approvals: ReadonlyMap<EvaluatedCompute, string>): FleetPlan {
+  const computes = plan.computes.map((one) => {
+    const hash = approvals.get(one);
+    return hash === undefined ? one : { ...one, plan: awaiting(one.plan, hash) };
+  });
+  return { ...plan, computes };
+}
+
+function awaiting({ untilMs: _, ...plan }: Plan, hash: string): Plan {
+  const gate = { code: 'staged', message: `the policy set is staged: ebb approve ${shortHash(hash)}` } as const;
+  const held = plan.why.map((why) => ({ why, gate }));
+  const waiting = plan.waiting.map((one) => (spreads(one.gate) ? { ...one, gate } : one));
+  return { ...plan, verdict: 'wait', why: [], waiting: [...held, ...waiting] };
+}
+
+/** True for a plan that waits, but only for a limit that spreads restarts. */
+export function isOnlySpread({ verdict, waiting }: Plan): boolean {
+  return verdict === 'wait' && waiting.every(({ gate }) => spreads(gate));
+}
+
+function spreads({ code }: Reason): boolean {
+  return code === 'at_once' || code === 'at_most';
+}
+
+/** An additional field of a compute in JSON documents: the hash to approve before its actions are taken. */
+export function approvalJson(hash: string | undefined): { waits_for_approval?: string } {
+  return hash === undefined ? {} : { waits_for_approval: hash };
+}
