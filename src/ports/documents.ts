@@ -88,7 +88,7 @@ export const HoldDocument = z
   .meta({ id: 'Hold' });
 export type HoldDocument = z.infer<typeof HoldDocument>;
 
-const Selected: z.ZodType<SelectorKeys> = z.object({
+export const selectorKeys = {
   accounts: texts.exactOptional(),
   projects: texts.exactOptional(),
   scope: texts.exactOptional(),
@@ -99,7 +99,8 @@ const Selected: z.ZodType<SelectorKeys> = z.object({
   branchRoles: z.array(z.enum(['default', 'protected', 'child'])).exactOptional(),
   share: z.number().exactOptional(),
   minAgeMs: z.number(),
-});
+};
+const Selected: z.ZodType<SelectorKeys> = z.object(selectorKeys);
 
 export const FreezeDocument = z
   .object({

@@ -3,12 +3,7 @@ import { z } from 'zod';
 import { parseJson } from '../../common/result.ts';
 import { HISTORY_KINDS, type HistoryEntry } from '../../domain/records/history.ts';
 import type { ConnectionSample } from '../../ports/store.ts';
-
-const SomeSettings = z.looseObject({
-  minCu: z.number().exactOptional(),
-  maxCu: z.number().exactOptional(),
-  suspendTimeoutSeconds: z.number().exactOptional(),
-});
+import { SomeSettings } from './record-json.ts';
 
 export const StoredEntry = z.looseObject({
   atMs: z.number(),

@@ -3,6 +3,7 @@ import { parseJson } from '../../common/result.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { parsedOrAll } from '../../domain/policy/selector.ts';
+import { selectorKeys } from '../../ports/documents.ts';
 import type { Approval } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 
@@ -24,19 +25,7 @@ export const StoredHold = z.looseObject({
   teams: z.array(z.string()).exactOptional(),
 }) satisfies z.ZodType<Hold>;
 
-const Names = z.array(z.string()).exactOptional();
-const StoredSelector = z.looseObject({
-  accounts: Names,
-  projects: Names,
-  scope: Names,
-  branches: Names,
-  computes: Names,
-  regions: Names,
-  types: z.array(z.enum(['read_write', 'read_only'])).exactOptional(),
-  branchRoles: z.array(z.enum(['default', 'protected', 'child'])).exactOptional(),
-  share: z.number().exactOptional(),
-  minAgeMs: z.number(),
-});
+const StoredSelector = z.looseObject(selectorKeys);
 export const StoredFreeze = z.looseObject({
   ...Common,
   select: z.union([z.literal('all'), StoredSelector]).transform(parsedOrAll),

@@ -10,11 +10,16 @@ const VERSION = 1;
 // Loose objects keep unknown fields, so that data of a newer daemon survive a write by an older one.
 
 const Settings = z.looseObject({ minCu: z.number(), maxCu: z.number(), suspendTimeoutSeconds: z.number() });
-const SomeSettings = z.looseObject({
+export const SomeSettings = z.looseObject({
   minCu: z.number().exactOptional(),
   maxCu: z.number().exactOptional(),
   suspendTimeoutSeconds: z.number().exactOptional(),
 });
+
+/** An optional value for each group of fields. */
+const byGroup = <One extends z.ZodType>(one: One) =>
+  z.looseObject({ size: one.exactOptional(), suspend_timeout: one.exactOptional() }).exactOptional();
+
 const Intent = z.looseObject({
   fields: SomeSettings.exactOptional(),
   restart: z.literal(true).exactOptional(),
@@ -132,16 +137,10 @@ const Stored = z.looseObject({
     openOperations: z.array(OpenOperation),
     operationEndedAtMs: z.number().exactOptional(),
     failures: Failures.exactOptional(),
-    lostWrites: z
-      .looseObject({ size: LostWrites.exactOptional(), suspend_timeout: LostWrites.exactOptional() })
-      .exactOptional(),
-    wanted: z
-      .looseObject({ size: OneWanted.exactOptional(), suspend_timeout: OneWanted.exactOptional() })
-      .exactOptional(),
-    manual: z.looseObject({ size: Mark.exactOptional(), suspend_timeout: Mark.exactOptional() }).exactOptional(),
-    lastChanges: z
-      .looseObject({ size: LastChange.exactOptional(), suspend_timeout: LastChange.exactOptional() })
-      .exactOptional(),
+    lostWrites: byGroup(LostWrites),
+    wanted: byGroup(OneWanted),
+    manual: byGroup(Mark),
+    lastChanges: byGroup(LastChange),
     lagging: z
       .looseObject({
         size: Lags.exactOptional(),
@@ -149,12 +148,8 @@ const Stored = z.looseObject({
         updatedAtMs: z.number().exactOptional(),
       })
       .exactOptional(),
-    baselineCandidates: z
-      .looseObject({ size: Candidate.exactOptional(), suspend_timeout: Candidate.exactOptional() })
-      .exactOptional(),
-    reversals: z
-      .looseObject({ size: Instants.exactOptional(), suspend_timeout: Instants.exactOptional() })
-      .exactOptional(),
+    baselineCandidates: byGroup(Candidate),
+    reversals: byGroup(Instants),
     lastDisruption: z
       .looseObject({ atMs: z.number(), lowered: z.boolean(), policy: z.string().exactOptional() })
       .exactOptional(),
@@ -162,11 +157,9 @@ const Stored = z.looseObject({
     projectName: z.string().exactOptional(),
     renamed: z.looseObject({ from: z.string(), atMs: z.number(), by: z.array(z.string()) }).exactOptional(),
     restore: Restore.exactOptional(),
-    setBy: z
-      .looseObject({ size: z.string().exactOptional(), suspend_timeout: z.string().exactOptional() })
-      .exactOptional(),
+    setBy: byGroup(z.string()),
     guardFinding: Finding.exactOptional(),
-    floors: z.looseObject({ size: Floor.exactOptional(), suspend_timeout: Floor.exactOptional() }).exactOptional(),
+    floors: byGroup(Floor),
     oneFieldGroupAtATime: z.literal(true).exactOptional(),
   }),
 }) satisfies z.ZodType<{ version: number; record: ComputeRecord }>;
