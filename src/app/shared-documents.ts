@@ -19,6 +19,25 @@ export interface SharedDocuments<Value> {
   delete(store: Pick<DocumentStore, 'deleteDocuments'>, names: readonly string[]): Promise<void>;
 }
 
+/** The only document of its kind. */
+interface SharedDocument<Value> {
+  /** Undefined if there is none, or another version of ebb has written it. */
+  read(store: Pick<DocumentStore, 'document'>): Promise<Value | undefined>;
+  open(store: Pick<DocumentStore, 'document' | 'replaceDocument'>): Promise<OpenDocument<Value>>;
+  /** Without a value, deletes what is stored. */
+  keep(store: Pick<DocumentStore, 'putDocument' | 'deleteDocuments'>, value: Value | undefined): Promise<void>;
+}
+
+/** Returns a document that has one name in its collection; see {@link sharedDocuments}. */
+export function sharedDocument<Value>(collection: string, name: string, version: number): SharedDocument<Value> {
+  const documents = sharedDocuments<Value>(collection, version);
+  return {
+    read: (store) => documents.read(store, name),
+    open: (store) => documents.open(store, name),
+    keep: (store, value) => (value === undefined ? documents.delete(store, [name]) : documents.put(store, name, value)),
+  };
+}
+
 /** Returns the documents of a collection. Raise `version` when the form of the value changes: other versions count as absent. */
 export function sharedDocuments<Value>(collection: string, version: number): SharedDocuments<Value> {
   const encode = (value: Value) => JSON.stringify({ version, value });

@@ -1,6 +1,6 @@
 /** Commands know what guards said last: from the store, and from the daemon that has it open. */
 import { describe, expect, it } from 'vitest';
-import { readGuardStates, storeAnswers, WATCHES } from '../../src/app/guards/stored-states.ts';
+import { ANSWERS, readGuardStates, WATCHES } from '../../src/app/guards/stored-states.ts';
 import { createGuardVerdicts } from '../../src/app/guards/verdicts.ts';
 import { describeWatch, verdictAt } from '../../src/domain/guards/state.ts';
 import type { Verdict } from '../../src/domain/guards/verdict.ts';
@@ -15,7 +15,7 @@ async function stored(verdict: Verdict = HEALTHY) {
   const verdicts = createGuardVerdicts();
   verdicts.set(guard, { atMs: SIX, verdicts: new Map([['ep-one', verdict]]), sinceLowered: new Map() });
   const store = memoryDocumentStore();
-  await storeAnswers(store, verdicts.stored());
+  await ANSWERS.keep(store, Object.fromEntries(verdicts.stored()));
   return store;
 }
 

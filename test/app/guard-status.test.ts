@@ -1,6 +1,6 @@
 /** The status shows what guards say, hold back, watch and keep; trials list what was taken back. */
 import { expect, it } from 'vitest';
-import { storeAnswers, WATCHES } from '../../src/app/guards/stored-states.ts';
+import { ANSWERS, WATCHES } from '../../src/app/guards/stored-states.ts';
 import { guardStatus } from '../../src/app/operator/guard-status.ts';
 import { undosBetween } from '../../src/app/situation/stored-source.ts';
 import { describeStatus } from '../../src/cli/status.ts';
@@ -35,7 +35,7 @@ async function statusNow(nowMs = NOW_MS) {
     guardStates: new Map([['ep-held', [{ guard: 'latency', key, atMs: NOW_MS, verdict }]]]),
   });
   const store = { ...memoryDocumentStore(), usage: async () => new Map(), usageUnits: async () => [] };
-  await storeAnswers(store, new Map([['latency', { key, atMs: NOW_MS, verdicts: { 'ep-held': verdict } }]]));
+  await ANSWERS.keep(store, { latency: { key, atMs: NOW_MS, verdicts: { 'ep-held': verdict } } });
   const watch = { loweredAtMs: NOW_MS - 600_000, sampledMs: 240_000, blindMs: 0 };
   const memory = { computes: { 'ep-kept': { lastMs: NOW_MS, watch } }, harms: [] };
   await WATCHES.put(store, 'latency', { terms: '', memory });

@@ -37,7 +37,7 @@ async function withBudget(limitsUntilMs: number) {
   expect(ofGuard).toMatchObject({ ok: false, error: { code: 'invalid' } });
   const released = await operator.release({ target: 'budget:dev-budget', owner: 'ann' }, ann);
   const { entries } = await store.audit({ sinceMs: 0, untilMs: Number.MAX_SAFE_INTEGER, limit: 9 });
-  return { released, entries, releases: await readReleases(store) };
+  return { released, entries, releases: (await readReleases(store)) ?? [] };
 }
 
 describe('a person who ends the limits of a budget', () => {

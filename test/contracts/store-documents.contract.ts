@@ -91,13 +91,13 @@ export function describeDocuments(current: () => { store: DocumentStore; other: 
     it('keep every release of people who release at once, and of a budget the newest', async () => {
       const { store, other } = current();
       const stores = [store, await other()];
-      expect(await readReleases(store)).toEqual([]);
+      expect(await readReleases(store)).toBeUndefined();
       const policies = Array.from({ length: 8 }, (_, index) => `budget-${index}`);
       await Promise.all(
         policies.map((policy, index) => addRelease(stores[index % 2] ?? store, { policy, who: 'ann', atMs: 1 })),
       );
       await addRelease(store, { policy: 'budget-0', who: 'bob', atMs: 2 });
-      const releases = await readReleases(store);
+      const releases = (await readReleases(store)) ?? [];
       expect(releases.map(({ policy }) => policy).sort()).toEqual(policies);
       expect(releases.at(-1)).toEqual({ policy: 'budget-0', who: 'bob', atMs: 2 });
     });

@@ -70,11 +70,11 @@ it('is in no dollars where a price is not known, and is kept until nothing is kn
   const unpriced = { ...costs, days: new Map([['a', new Map([[FROM_MS, aLine(3600)]])]]) };
   expect(detailOf(unpriced).owners).toMatchObject([{ owner: 'a', usd: null }]);
   const store = memoryDocumentStore();
-  expect(await readDetail(store)).toBeNull();
+  expect(await readDetail(store)).toBeUndefined();
   await keepDetail(store, detailOf(unpriced));
   expect(await readDetail(store)).toEqual(detailOf(unpriced));
   await keepDetail(store, costDetail([], String));
-  expect(await readDetail(store)).toBeNull();
+  expect(await readDetail(store)).toBeUndefined();
 });
 
 function aLine(cuSeconds: number) {

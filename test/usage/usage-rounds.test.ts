@@ -287,7 +287,7 @@ describe('the rounds of the leader', () => {
       return rounds.api.usage(...asked);
     }, currentRules(aBudget()));
     await firstRound(rounds);
-    expect([await readBudgets(rounds.store), await readSummary(rounds.store)]).toEqual([undefined, null]);
+    expect([await readBudgets(rounds.store), await readSummary(rounds.store)]).toEqual([undefined, undefined]);
     expect(rounds.gauges).toEqual(new Map());
     await rounds.rounds.close();
   });

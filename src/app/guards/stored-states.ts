@@ -7,7 +7,7 @@ import type { GuardState, GuardStates } from '../../domain/guards/state.ts';
 import type { Verdict } from '../../domain/guards/verdict.ts';
 import type { WatchMemory } from '../../domain/guards/watch.ts';
 import type { DocumentStore } from '../../ports/store.ts';
-import { sharedDocuments } from '../shared-documents.ts';
+import { sharedDocument, sharedDocuments } from '../shared-documents.ts';
 
 /** A guard's answers of one round. */
 export interface StoredAnswer {
@@ -25,19 +25,11 @@ export interface StoredWatch {
 
 export const WATCHES = sharedDocuments<StoredWatch>('guard-watches', 1);
 /** By guard. */
-const ANSWERS = sharedDocuments<Readonly<Record<string, StoredAnswer>>>('guard-answers', 1);
-const ALL = 'all';
-
-export function storeAnswers(
-  store: Pick<DocumentStore, 'putDocument'>,
-  answers: ReadonlyMap<string, StoredAnswer>,
-): Promise<void> {
-  return ANSWERS.put(store, ALL, Object.fromEntries(answers));
-}
+export const ANSWERS = sharedDocument<Readonly<Record<string, StoredAnswer>>>('guard-answers', 'all', 1);
 
 /** Reads the last verdicts, and the watches that are not over. */
 export async function readGuardStates(store: Pick<DocumentStore, 'document'>): Promise<GuardStates> {
-  const answers = Object.entries((await ANSWERS.read(store, ALL)) ?? {});
+  const answers = Object.entries((await ANSWERS.read(store)) ?? {});
   const watches = await Promise.all(answers.map(([guard]) => WATCHES.read(store, guard)));
   const states = new Map<string, GuardState[]>();
   const add = (computeId: string, state: GuardState) => {

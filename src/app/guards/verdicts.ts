@@ -9,7 +9,7 @@ import type { SeriesSources } from '../../ports/guards.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import { createGuardAsker, type GuardAnswer } from './ask.ts';
 import { askedOf } from './observed.ts';
-import { type StoredAnswer, storeAnswers } from './stored-states.ts';
+import { ANSWERS, type StoredAnswer } from './stored-states.ts';
 import { createGuardWatches, type GuardWatchesDeps } from './watches.ts';
 
 /** The longest wait for all answers of one guard, in real milliseconds. */
@@ -79,7 +79,7 @@ export function startGuardRounds(deps: GuardRoundsDeps): Running {
     await Promise.all(enforcing.map((one) => askOne(policies, one)));
     // Without guards, the last document is emptied once.
     if (stop.signal.aborted || !deps.leaderLease.isHeld() || (enforcing.length === 0 && !storesAnswers)) return;
-    await storeAnswers(deps.store, guards.stored());
+    await ANSWERS.keep(deps.store, Object.fromEntries(guards.stored()));
     storesAnswers = enforcing.length > 0;
   }
 

@@ -69,7 +69,7 @@ export function createOperator(parts: OperatorParts): Operator {
     records: (query) => listRecords(parts, query),
     readings: (query) => listReadings(parts, query),
     usage: (query) => listUsage(parts, query),
-    costs: async () => ({ ok: true, value: { costs: await readDetail(parts.store) } }),
+    costs: async () => ({ ok: true, value: { costs: (await readDetail(parts.store)) ?? null } }),
     waste: (query) => waste(parts, query),
     notifications: () => listNotifications(parts),
     retryOrDropNotifications: (request, caller) => retryOrDropNotifications(by(caller), request),

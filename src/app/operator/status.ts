@@ -41,7 +41,7 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
   const isFiltered = isNarrowed(query) || query.select !== undefined;
   if (isFiltered && !parts.daemon)
     return fail('unavailable', 'a store does not know which computes match: ask a daemon with --url');
-  const summary = await readSummary(store);
+  const summary = (await readSummary(store)) ?? null;
   const problem = parts.daemon && (await ownerProblem(parts.daemon, summary, query.owner, clock));
   if (problem !== undefined) return fail('invalid', problem);
   const daemon = isFiltered && parts.daemon ? await narrowed({ ...parts, daemon: parts.daemon }, query) : parts.daemon;

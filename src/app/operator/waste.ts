@@ -9,7 +9,7 @@ import {
   type WasteQuery,
   type WasteTotal,
 } from '../../ports/waste.ts';
-import { readFindings, totalsByFigure } from '../recommend/finding-document.ts';
+import { FINDINGS, totalsByFigure } from '../recommend/finding-document.ts';
 import type { OperatorParts } from './parts.ts';
 
 /** One page of the leader's findings over all projects, and the sums of all that match. */
@@ -17,7 +17,7 @@ export async function waste(
   { store }: OperatorParts,
   { owner, finding, page }: WasteQuery,
 ): Promise<OperatorResult<WasteDocument>> {
-  const analysed = [...(await readFindings(store)).values()];
+  const analysed = [...(await FINDINGS.all(store)).values()];
   const instants = analysed.map(({ atMs }) => atMs).sort((a, b) => a - b);
   const [first, last] = [instants[0], instants.at(-1)];
   const all = analysed.flatMap(({ findings }) => findings);

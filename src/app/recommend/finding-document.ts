@@ -70,8 +70,8 @@ function rounded(value: number): number {
 
 /* The leader stores the findings of each project, so that all daemons and commands show the same. */
 
-/** By project id. */
-const FINDINGS = sharedDocuments<ProjectFindings>('findings', 2);
+/** By project id. Findings of another version count as absent and are computed again. */
+export const FINDINGS = sharedDocuments<ProjectFindings>('findings', 2);
 
 /** At most this many findings of a project are stored: those that may save most. */
 const MAX_STORED_FINDINGS = 100;
@@ -89,16 +89,4 @@ export function storeFindings(
   found: ProjectFindings,
 ): Promise<void> {
   return FINDINGS.put(store, projectId, { ...found, findings: found.findings.slice(0, MAX_STORED_FINDINGS) });
-}
-
-export function forgetFindings(
-  store: Pick<DocumentStore, 'deleteDocuments'>,
-  projectIds: readonly string[],
-): Promise<void> {
-  return FINDINGS.delete(store, projectIds);
-}
-
-/** Reads all stored findings, by project id. Findings of another version count as absent and are computed again. */
-export function readFindings(store: Pick<DocumentStore, 'documents'>): Promise<Map<string, ProjectFindings>> {
-  return FINDINGS.all(store);
 }

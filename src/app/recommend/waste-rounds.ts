@@ -35,13 +35,7 @@ import {
 import { lastPlan } from '../usage/project-periods.ts';
 import { usageAccount } from '../usage/usage-account.ts';
 import { pastOfComputes, recommendFacts } from './facts.ts';
-import {
-  findingDocument,
-  forgetFindings,
-  type ProjectFindings,
-  readFindings,
-  storeFindings,
-} from './finding-document.ts';
+import { FINDINGS, findingDocument, type ProjectFindings, storeFindings } from './finding-document.ts';
 
 /** Each project is analysed once a day, and an hour later if it could not be read. Milliseconds of the clock. */
 const ANALYSE_EVERY_MS = DAY_MS;
@@ -123,12 +117,12 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
 
   /** Loads stored findings, and deletes those of projects that are gone. */
   async function readStates({ fleet }: WasteRoundsDeps): Promise<Map<string, ProjectState>> {
-    const stored = await readFindings(store);
+    const stored = await FINDINGS.all(store);
     const isGone = (projectId: string, atMs: number) =>
       fleet.listed(projectId) === undefined && atMs < clock.now() - FORGET_AFTER_MS;
     await deleteOldOperations(store, isGone);
     const gone = [...stored].filter(([projectId, { atMs }]) => isGone(projectId, atMs)).map(([projectId]) => projectId);
-    await forgetFindings(store, gone);
+    await FINDINGS.delete(store, gone);
     for (const projectId of gone) stored.delete(projectId);
     const withOperations = new Set(await store.usageUnits(OPERATIONS_KEY));
     return new Map(

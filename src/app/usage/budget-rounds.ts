@@ -65,7 +65,7 @@ export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
       const { policies, costs } = rules.current;
       const hasBudgets = policiesOfKind(policies.set.policies, 'budget').length > 0;
       if (!hasBudgets && decided?.length === 0) return;
-      const releases = await readReleases(store);
+      const releases = (await readReleases(store)) ?? [];
       const groundsNow = JSON.stringify([policies.set.hash, releases]);
       if (!isNewUsage && groundsNow === grounds) return;
       grounds = undefined;

@@ -6,14 +6,16 @@ import { STEP_END_SPREAD_MS, type StepSpan, stepText } from '../../domain/spend/
 import { toHundredths } from '../../domain/sum.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { BudgetDocument } from '../../ports/cost-documents.ts';
-import type { DocumentStore } from '../../ports/store.ts';
-import { type OpenDocument, sharedDocuments } from '../shared-documents.ts';
+import { sharedDocument } from '../shared-documents.ts';
 
-const STATES = sharedDocuments<readonly BudgetState[]>('budgets', 1);
-const RELEASES = sharedDocuments<readonly BudgetRelease[]>('budget-releases', 1);
-const NAME = 'all';
+/** The states of all budgets. While none can be read, the caller keeps its own. The leader replaces them. */
+export const { read: readBudgets, open: openBudgets } = sharedDocument<readonly BudgetState[]>('budgets', 'all', 1);
 
-type Documents = Pick<DocumentStore, 'document' | 'replaceDocument'>;
+export const { read: readReleases, open: openReleases } = sharedDocument<readonly BudgetRelease[]>(
+  'budget-releases',
+  'all',
+  1,
+);
 
 /** A person's request to end the current steps of a budget. */
 export interface BudgetRelease {
@@ -29,24 +31,10 @@ const MAX_RELEASES = 200;
 /** Attempts to store a release while others write at the same time. */
 const MAX_TRIES = 50;
 
-/** The states of all budgets; undefined if none are stored, or another version wrote them: the caller then keeps its own. */
-export function readBudgets(store: Pick<DocumentStore, 'document'>): Promise<readonly BudgetState[] | undefined> {
-  return STATES.read(store, NAME);
-}
-
-/** Opens the states for the leader to replace, which fails if another daemon has replaced them meanwhile. */
-export function openBudgets(store: Documents): Promise<OpenDocument<readonly BudgetState[]>> {
-  return STATES.open(store, NAME);
-}
-
-export async function readReleases(store: Pick<DocumentStore, 'document'>): Promise<readonly BudgetRelease[]> {
-  return (await RELEASES.read(store, NAME)) ?? [];
-}
-
 /** Stores a release for the leader, in place of an older one of the budget. Throws if concurrent writes never stop. */
-export async function addRelease(store: Documents, release: BudgetRelease): Promise<void> {
+export async function addRelease(store: Parameters<typeof openReleases>[0], release: BudgetRelease): Promise<void> {
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    const stored = await RELEASES.open(store, NAME);
+    const stored = await openReleases(store);
     const others = (stored.value ?? []).filter(({ policy }) => policy !== release.policy);
     if (await stored.replace([...others, release].slice(-MAX_RELEASES))) return;
   }

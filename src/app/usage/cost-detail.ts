@@ -7,13 +7,11 @@ import { seriesOf } from '../../domain/usage/stored.ts';
 import type { UsageUnit } from '../../domain/usage/usage.ts';
 import type { BranchCostDocument, CostDetailDocument, DailyDocument } from '../../ports/cost-documents.ts';
 import type { CostRules } from '../../ports/rules.ts';
-import type { DocumentStore } from '../../ports/store.ts';
-import { sharedDocuments } from '../shared-documents.ts';
+import { sharedDocument } from '../shared-documents.ts';
 import { firstKnownMs, lastKnownMs, type MonthCosts, pricesOf } from './month-costs.ts';
 import { type StoredUsage, usageReader } from './usage-account.ts';
 
-const DETAIL = sharedDocuments<CostDetailDocument>('costs', 1);
-const NAME = 'detail';
+export const { read: readDetail, keep: keepDetail } = sharedDocument<CostDetailDocument>('costs', 'detail', 1);
 
 /** At least this many days before today are shown, so that a young month can be compared. */
 const DAYS_SHOWN = 28;
@@ -54,19 +52,6 @@ export function costDetail(
     })),
     projects_left_out: Math.max(0, lines.length - MAX_PROJECTS),
   };
-}
-
-/** Stores the detail; without one the stored one is deleted. */
-export function keepDetail(
-  store: Pick<DocumentStore, 'putDocument' | 'deleteDocuments'>,
-  detail: CostDetailDocument | undefined,
-): Promise<void> {
-  return detail ? DETAIL.put(store, NAME, detail) : DETAIL.delete(store, [NAME]);
-}
-
-/** The last stored detail; null if there is none, or if another version wrote it. */
-export async function readDetail(store: Pick<DocumentStore, 'document'>): Promise<CostDetailDocument | null> {
-  return (await DETAIL.read(store, NAME)) ?? null;
 }
 
 /** This month's usage of a branch; null where none is stored. */

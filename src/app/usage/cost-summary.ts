@@ -6,13 +6,11 @@ import { sum, toHundredths } from '../../domain/sum.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { type Projection, sumOfRanges } from '../../domain/usage/projection.ts';
 import type { CostsDocument, OwnerCostsDocument } from '../../ports/cost-documents.ts';
-import type { DocumentStore } from '../../ports/store.ts';
-import { sharedDocuments } from '../shared-documents.ts';
+import { sharedDocument } from '../shared-documents.ts';
 import type { Counterfactual } from './counterfactual.ts';
 import type { MonthCosts } from './month-costs.ts';
 
-const SUMMARY = sharedDocuments<CostsDocument>('costs', 1);
-const NAME = 'month';
+export const { read: readSummary, keep: keepSummary } = sharedDocument<CostsDocument>('costs', 'month', 1);
 
 /** The sum over all organizations; undefined if no usage is known. */
 export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDocument | undefined {
@@ -130,17 +128,4 @@ function notProjected(
 ): Pick<OwnerCostsDocument, 'not_projected'> {
   const reason = reasons.find((one) => one !== undefined);
   return reason === undefined ? {} : { not_projected: reason };
-}
-
-/** Stores the summary; without one the stored one is deleted. */
-export function keepSummary(
-  store: Pick<DocumentStore, 'putDocument' | 'deleteDocuments'>,
-  summary: CostsDocument | undefined,
-): Promise<void> {
-  return summary ? SUMMARY.put(store, NAME, summary) : SUMMARY.delete(store, [NAME]);
-}
-
-/** The last stored summary; null if there is none, or if another version wrote it. */
-export async function readSummary(store: Pick<DocumentStore, 'document'>): Promise<CostsDocument | null> {
-  return (await SUMMARY.read(store, NAME)) ?? null;
 }

@@ -14,23 +14,22 @@ import { trialSpan } from '../../domain/trial/assignment.ts';
 import { isStopOf, type TrialStop, type TrialUnit, tooHighCost } from '../../domain/trial/savings.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
 import { unitName } from '../../domain/usage/usage.ts';
-import type { DocumentStore, Store } from '../../ports/store.ts';
+import type { Store } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import type { CompiledRules } from '../rules.ts';
-import { sharedDocuments } from '../shared-documents.ts';
+import { sharedDocument } from '../shared-documents.ts';
 import { readTrialDays } from './trial-days.ts';
 import { type Organization, usageAccount } from './usage-account.ts';
 
-const STOPS = sharedDocuments<readonly TrialStop[]>('trial-stops', 1);
-const NAME = 'all';
+/** The ended trials. */
+export const { read: readTrialStops, open: openTrialStops } = sharedDocument<readonly TrialStop[]>(
+  'trial-stops',
+  'all',
+  1,
+);
 
 /** Older stops are dropped, since the records of computes have them. */
 const MAX_STOPS = 200;
-
-/** The ended trials; undefined if nothing is stored. */
-export function readTrialStops(store: Pick<DocumentStore, 'document'>): Promise<readonly TrialStop[] | undefined> {
-  return STOPS.read(store, NAME);
-}
 
 /** The leader's facts for the decision. */
 export interface StopFacts {
@@ -52,7 +51,7 @@ export function createTrialStops(): TrialStops {
     const today = Math.floor(nowMs / DAY_MS);
     const trials = runningTrials(rules, nowMs).filter(({ policy }) => decidedOn.get(policy.digest) !== today);
     if (trials.length === 0) return;
-    const stored = await STOPS.open(store, NAME);
+    const stored = await openTrialStops(store);
     // The stops in memory outlive the loss of a store.
     const before = stored.value ?? rules.policies.trialStops;
     const running = trials.filter(({ policy }) => !before.some((stop) => isStopOf(stop, policy)));
