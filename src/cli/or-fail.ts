@@ -61,7 +61,8 @@ export async function loadToRun(paths: readonly string[], settings: PolicySettin
 }
 
 /**
- * The valid policies, with a freeze for each team that has a problem. Throws a UserError with every problem if files of no team have one.
+ * The valid policies, with a freeze for each team that has a problem. Throws a UserError with every problem if files that belong to no
+ * team have one.
  */
 export function validPoliciesOf(loaded: PolicySetResult, { teams }: Pick<PolicySettings, 'teams'>): ReadPolicies {
   if (loaded.ok) return { policies: loaded.set, broken: new Map() };

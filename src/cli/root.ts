@@ -27,7 +27,7 @@ export function readVersion(): string {
   return readJson<{ version: string }>('../../package.json').version;
 }
 
-/** As `0.1.0 (abc1234)`, with the commit that the build has noted; from source there is none. */
+/** Such as `0.1.0 (abc1234)`, with the commit that the build has noted; without one when run from source. */
 function versionText(): string {
   const commit = builtFrom();
   return commit === null ? readVersion() : `${readVersion()} (${commit})`;

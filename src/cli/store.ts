@@ -72,9 +72,9 @@ async function load(path: string, flags: CommonFlags & { yes?: boolean; keep?: b
   ]);
   const { yes = false, keep = false } = flags;
   const loaded = await loadDump({ settings: settingsOrFail(flags), path, write: yes, keep });
-  const { counts, left, restores } = orFail(loaded);
+  const { counts, skipped, restores } = orFail(loaded);
   printLines([
-    ...left.map((key) => `left as it is: ${key}`),
+    ...skipped.map((key) => `left as it is: ${key}`),
     ...(restores > 0
       ? [`left out: requests to go back of ${countedComputes(restores)}; ask again with ebb restore`]
       : []),

@@ -6,7 +6,7 @@ interface Turns {
 /** With the costliest selector, or a thousand ordinary freezes, this many entries take some 15 ms. */
 const ENTRIES_PER_TURN = 50;
 
-/** As `map`, but other work, such as the renewal of leases, gets a turn in between. */
+/** Like `map`, but other work, such as the renewal of leases, gets a turn in between. */
 export async function mapInTurns<T, Mapped>(
   all: readonly T[],
   map: (entry: T) => Mapped,
@@ -20,7 +20,7 @@ export async function mapInTurns<T, Mapped>(
   return mapped;
 }
 
-/** As `filter`, in turns. */
+/** Like `filter`, in turns. */
 export async function filterInTurns<T>(all: readonly T[], test: (entry: T) => boolean, turns: Turns): Promise<T[]> {
   const accepted = await mapInTurns(all, test, turns);
   return all.filter((_, index) => accepted[index]);

@@ -37,7 +37,7 @@ export function severalComputes(project: string, computeIds: readonly string[]):
   return `${project} has ${computeIds.length} computes, name one: ${firstNames(computeIds.toSorted())}`;
 }
 
-/** As `1 project` or `12 projects`. */
+/** Such as `1 project` or `12 projects`. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -3,7 +3,7 @@
 /** Control characters, and marks that change the direction of text. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
 
-/** People's text is shown in other people's terminals. */
+/** Text without control characters: what one person writes is shown in the terminals of others. */
 const SHOWABLE = /^[^\p{Cc}\p{Cf}\p{Cs}]+$/u;
 
 /** Harmless control sequences. */
@@ -18,7 +18,7 @@ export function isShowable(text: string): boolean {
   return SHOWABLE.test(text);
 }
 
-/** Makes text printable in one line: other characters become `?`. */
+/** Replaces unprintable characters by `?`, line breaks included. */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, '?');
 }

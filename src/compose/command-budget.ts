@@ -39,7 +39,7 @@ export async function openCommandBudget(options: CommandBudgetOptions): Promise<
     try {
       return { budget: await createGroupBudget({ engine: shared, limits, clock }), close };
     } catch {
-      // As without the store.
+      // The command goes on as it would without the store.
       await close();
     }
   }

@@ -30,7 +30,7 @@ export function openControlApi(options: {
   newId?: NewId;
   /** 0..1, for the jitter of waits. */
   random?: () => number;
-  /** Of commands, for which a person waits. */
+  /** Given by commands, for which a person waits. */
   patience?: Patience;
   /** Replaces HTTP. */
   transport?: Transport;

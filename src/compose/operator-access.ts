@@ -15,7 +15,7 @@ export interface OperatorAccess {
   operator: Operator;
   /** `daemon`: a running daemon answers. `store`: the store was opened; if it is embedded, no daemon runs. */
   via: 'daemon' | 'store';
-  /** That no daemon has used the store; see `noteIfUnused`. */
+  /** Says that no daemon has used the store; see `noteIfUnused`. */
   unusedNote?: string | undefined;
   close(): Promise<void>;
 }

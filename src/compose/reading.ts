@@ -86,7 +86,7 @@ export interface Reading extends FleetSource {
   close(): Promise<void>;
 }
 
-/** Larger than any fleet file, in bytes: another file must not fill the memory. */
+/** The most bytes that are read, more than any fleet file has: another file must not fill the memory. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /**

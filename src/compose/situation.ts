@@ -154,7 +154,7 @@ export function readFacts<Name extends keyof typeof FLEET_FACTS>(
   );
 }
 
-/** As {@link readFacts}, for a fact that needs more than its name, which notes call it by. */
+/** Like {@link readFacts}, for one fact that is not among {@link FLEET_FACTS}. Notes call it by `name`. */
 export async function readFact<Facts>(
   settings: Settings,
   name: string,

@@ -20,9 +20,9 @@ export interface OpenDump {
   lines: AsyncIterable<string>;
   /** The number of entries read so far. */
   counts: Counts;
-  /** That no daemon has used the store; see `noteIfUnused`. */
+  /** Says that no daemon has used the store; see `noteIfUnused`. */
   unusedNote?: string | undefined;
-  /** After all lines: PROJECT/COMPUTE of records that could not be read. */
+  /** The records that could not be read, as PROJECT/COMPUTE; known once all lines have been read. */
   leftOut(): Promise<string[]>;
   close(): Promise<void>;
 }
@@ -83,8 +83,8 @@ async function leftOut(store: Store): Promise<string[]> {
 export interface Loaded {
   /** The number of entries that are, or would be, written. */
   counts: Counts;
-  /** Entries that the store already has, and keeps. */
-  left: string[];
+  /** Entries that are not written, since the store already has them. */
+  skipped: string[];
   /** Restore requests in the file, which are not written. */
   restores: number;
 }
@@ -105,7 +105,7 @@ export async function loadDump({ settings, path, write, keep }: LoadOptions): Pr
     if (!opening.ok) return opening;
     const { engine, close } = opening.value;
     try {
-      // The bare store, without the holds and freezes that this machine remembers: they are not in it.
+      // Without the holds and freezes that this machine remembers: they don't belong to the store.
       const store = await createStore({ engine, log: SILENT_LOG });
       return await withoutDaemons(store, settings, (holder) => load({ store, holder }, { path, write, keep }));
     } finally {
@@ -144,10 +144,10 @@ async function load(
     if (!written.ok) return written;
     await store.appendHistory([auditOf(counts, nowMs)]);
   }
-  return { ok: true, value: { counts, left: [...skipKeys], restores } };
+  return { ok: true, value: { counts, skipped: [...skipKeys], restores } };
 }
 
-/** Holds the leader lease meanwhile, so that no daemon leads. A longer load is protected by the leases of the projects. */
+/** Holds the leader lease meanwhile, so that no daemon leads. If the load outlasts that lease, the leases of the projects protect it. */
 async function withoutDaemons<T>(
   store: Store,
   { queue }: Settings,

@@ -151,7 +151,7 @@ function unresolved(path: FoundPath, claims: readonly TeamClaims[], cwd: string)
   return { code: 'files', file: shownPath(path.name, cwd), message, team: claim?.team.name };
 }
 
-/** Files of no team that are hard links to a file of a team, which can change their content. */
+/** Files that belong to no team but are hard links to a file of a team, which can change their content. */
 async function hardLinksOf(claims: readonly TeamClaims[], reals: Iterable<string>): Promise<Map<string, TeamClaims>> {
   const owners = new Map<string, TeamClaims>();
   const others = new Map<string, string>();

@@ -13,7 +13,7 @@ import type { ReceiverNames } from './to-domain.ts';
 export interface PolicySettings {
   /** The sources that policies may name. */
   knownSources: KnownSources;
-  /** The permissions of team files; files of no team have all. */
+  /** The permissions of team files; files that belong to no team may do everything. */
   teams: readonly Team[];
   /** The receivers that policies may name. */
   notify: { receivers: ReceiverNames };
@@ -82,7 +82,7 @@ export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResu
 }
 
 /**
- * A team's link can take a file that would otherwise be of no team. If the team's files are then refused, its policies would
+ * A team's link can take a file that would otherwise belong to no team. If the team's files are then refused, its policies would
  * silently be missing for everyone, so nothing is loaded.
  */
 function refuseLostFiles(

@@ -36,7 +36,7 @@ export type PolicySetResult =
   | {
       ok: false;
       problems: PolicyProblem[];
-      /** The set without the teams that have problems; absent if a file of no team has one. */
+      /** The set without the teams that have problems; absent if a file that belongs to no team has one. */
       others?: ParsedSet;
     };
 
@@ -53,7 +53,7 @@ interface ParseOptions {
   unread?: readonly PolicyProblem[];
 }
 
-/** The files of one team, or those of no team. */
+/** The files of one team, or those that belong to no team. */
 interface TeamFiles {
   team: string | undefined;
   policies: readonly Policy[];

@@ -5,7 +5,7 @@ import type { ConnectionSource } from '../domain/policy/policy.ts';
 /** A source's count, without ebb's own sessions and those without a client. */
 export interface ConnectionCount {
   connections: number;
-  /** As the server reports it. */
+  /** The value that the server reports. */
   maxConnections?: number;
   /** The instant of the earlier count that this repeats because nothing has happened since. */
   countedAtMs?: number;

@@ -36,14 +36,14 @@ export interface Operation {
   projectId: string;
   /** Absent when no compute is involved. */
   computeId?: string;
-  /** As the API writes it; unknown ones are accepted. */
+  /** The API's name of the action; unknown ones are accepted. */
   action: string;
   status: string;
   outcome: OperationOutcome;
   failuresCount: number;
   createdAtMs: number;
   updatedAtMs: number;
-  /** As the platform measures it; final once the operation has ended. */
+  /** The platform's measurement; final once the operation has ended. */
   totalDurationMs?: number;
   error?: string;
 }

@@ -109,7 +109,7 @@ export const CostDetailDocument = z
     first_day: text,
     /** Most CU-hours first. */
     owners: z.array(DailyDocument.extend({ owner: text })),
-    /** Of this billing month; a project whose branches have several owners has one entry for each. */
+    /** The costs of this billing month; a project whose branches have several owners has one entry for each. */
     projects: z.array(z.object(ofProject)),
     /** The number of entries beyond the first 1,000. */
     projects_left_out: z.number(),

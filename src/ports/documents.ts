@@ -190,7 +190,7 @@ const DaemonDocument = z.object({
   leader: z.boolean(),
   /** A daemon that ended gracefully has no report; that of a killed one stays for a day. */
   last_seen: instant,
-  /** Of its policies. */
+  /** The hash of its policies. */
   set_hash: hash,
   /** The decision hash; null while it may not write. */
   decision_hash: hash.nullable().exactOptional(),

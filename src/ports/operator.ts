@@ -130,7 +130,7 @@ export interface ReleaseRequest extends Confirmable {
   /** Id of a hold, or of a compute; or `budget:NAME`. */
   target: string;
   owner: string;
-  /** Of a compute: only allows lowerings again that guards have taken back. */
+  /** True if the target is a compute, and only lowerings are allowed again that guards have taken back. */
   guard?: boolean | undefined;
 }
 
@@ -169,7 +169,7 @@ export interface Caller {
 /** A query of the audit. Instants are milliseconds since the epoch. */
 export interface AuditListQuery extends PageQuery {
   compute?: string | undefined;
-  /** Of the compute. */
+  /** The owner of the compute. */
   owner?: string | undefined;
   kind?: HistoryKind | undefined;
   policy?: string | undefined;
@@ -239,7 +239,7 @@ export interface DaemonOperator extends Operator {
   teamsOf(kind: 'compute' | 'set' | 'freeze', target: string): Promise<string[] | undefined>;
   /** Writes a refusal into the audit. Never rejects. */
   refused(refusal: Refusal, caller: Caller): Promise<void>;
-  /** As `ebb plan --json` prints it. */
+  /** The document that `ebb plan --json` prints. */
   plan(): Promise<object>;
   /** A page of the fleet, the most urgent first. */
   fleet(query: FleetQuery): Promise<FleetDocument>;

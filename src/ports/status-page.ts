@@ -70,7 +70,7 @@ export const FleetDocument = z
         owners: z.array(z.object({ owner: text, computes: z.number() })),
       }),
     ),
-    /** Of all that matched; by group if requested, the largest first. */
+    /** The totals of all computes that matched; `groups`: by group if requested, the largest first. */
     totals: FleetTotals,
     groups: z.array(z.object({ name: text, ...totals })),
     /** Owners of the whole fleet. */
@@ -159,7 +159,7 @@ export const ComputeDetailDocument = z
     operations: z.array(OperationDocument),
     /** Newest first. */
     decisions: z.array(DecisionDocument),
-    /** Of its branch with all its computes; null where usage is not measured. */
+    /** The costs of its branch with all its computes; null where usage is not measured. */
     cost: BranchCostDocument.nullable(),
     ...age,
   })

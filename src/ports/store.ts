@@ -16,9 +16,9 @@ export interface Lease {
 
 /** Identifies the rules of a daemon. A daemon of 0.1.0 knows only the hash of its policies. */
 export interface DecisionIdentity {
-  /** Of the policies, as named in approvals, history and messages. */
+  /** The hash of the policies, which approvals, history and messages name. */
   setHash: string;
-  /** Of policies, settings and engine: daemons with the same hash decide alike. */
+  /** The hash of policies, settings and engine: daemons with the same one decide alike. */
   decisionHash?: string;
   /** The version of the engine. */
   decisionVersion?: number;
@@ -156,7 +156,7 @@ export interface OverrideStore {
   deleteHold(id: string, also?: WithAudit): Promise<boolean>;
   /** A freeze that this version can't parse counts as one of everything. */
   freezes(nowMs: number): Promise<Freeze[]>;
-  /** As {@link OverrideStore.putHold}. */
+  /** Like {@link OverrideStore.putHold}. */
   putFreeze(freeze: Freeze, also?: WithAudit): Promise<PutOutcome>;
   deleteFreeze(id: string, also?: WithAudit): Promise<boolean>;
   /** Keeps the newest hundred. */

@@ -58,7 +58,7 @@ const WasteTotal = z.object({
   change_by: z.enum(CHANGE_BY).meta({ description: 'What makes the change.' }),
   findings: z.number(),
   cu_hours_month: estimate,
-  /** Of the findings with a price; null if none has. */
+  /** The sum of the findings with a price; null if none has. */
   usd_month: estimate.nullable(),
 });
 export type WasteTotal = z.infer<typeof WasteTotal>;
@@ -75,9 +75,9 @@ export const WasteDocument = z
     /** From 1. */
     page: z.number(),
     pages: z.number(),
-    /** Of all that matched. */
+    /** The totals of all findings that matched. */
     totals: z.array(WasteTotal),
-    /** Of all findings. */
+    /** The owners of all findings, matching or not. */
     owners: z.array(text),
     findings: z.array(FindingDocument),
     ...age,

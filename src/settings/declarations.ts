@@ -6,7 +6,7 @@ export interface SettingDeclaration {
   variable?: string;
   /** The flag that overrides both. */
   flag?: string;
-  /** As it would be written in `ebb.yaml`. */
+  /** The default, written as in `ebb.yaml`. */
   fallback: string;
   help: string;
 }

@@ -76,7 +76,7 @@ export interface Settings {
   token: Secret | undefined;
   /** The file of such tokens, one for each person; absolute. */
   tokenFile: string | undefined;
-  /** The provider of further accepted tokens. */
+  /** The provider of other tokens that are accepted. */
   login: LoginProvider | undefined;
   audit: AuditCopies;
   /** Host names that are accepted without a token, besides those of this machine; in lower case. */

@@ -30,7 +30,7 @@ interface Kept<Value> {
 }
 
 interface KeptProject {
-  /** As the list showed it when this was read. */
+  /** The value in the list when this was read. */
   updatedAtMs: number;
   computes?: ComputeList;
   branches?: Branch[];

@@ -35,7 +35,7 @@ export function callerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
   });
 }
 
-/** Refuses requests beyond the caller's roles, and writes them to log and audit. */
+/** Refuses requests beyond the caller's roles, and writes them to the log and to the audit. */
 export function roleGuard(options: {
   role: Role;
   targets: TargetsOf;

@@ -87,7 +87,7 @@ function digested(tokens: readonly NamedToken[], hide: (token: string) => void):
   });
 }
 
-/** Of equal length, which a comparison in constant time needs. */
+/** Digests have equal lengths, which a comparison in constant time needs. */
 function digestOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
@@ -98,7 +98,7 @@ interface NamedToken extends TokenHolder {
 
 const MAX_BYTES = 64 * 1024;
 
-/** A token a line: `NAME: TOKEN`, `NAME [ROLES]: TOKEN` or `TOKEN`; `#` begins a comment. A problem never contains a token. */
+/** One token per line: `NAME: TOKEN`, `NAME [ROLES]: TOKEN` or `TOKEN`; `#` begins a comment. A problem never contains a token. */
 function readTokenFile(path: string): Result<readonly NamedToken[]> {
   let text: string;
   try {
@@ -111,7 +111,7 @@ function readTokenFile(path: string): Result<readonly NamedToken[]> {
   return parseTokens(text, path);
 }
 
-/** Differs once the file has changed or was replaced; the error's code if it can't be read. */
+/** A text that differs once the file has changed or was replaced; the error's code if it can't be read. */
 function tokenFileVersion(path: string): string {
   try {
     const { mtimeMs, ctimeMs, ino, size } = statSync(path);
@@ -196,7 +196,7 @@ const NOT_YET = {
   approve: NOT_STAGED_HERE,
 } as const;
 
-/** The caller for the audit, by the name of the token, else by the one that the request gives. */
+/** The caller for the audit: named by the token, or else by the request. */
 export function callerOf({ name, grants }: TokenHolder, context: Context, owner = ''): Caller {
   const requestId = String(context.get('requestId'));
   const [teams, freezes] = [teamsOfHolder(grants, 'operate'), teamsOfHolder(grants, 'freeze')];
@@ -214,7 +214,7 @@ function teamsOfHolder(grants: TokenHolder['grants'], limited: Role): string[] |
   return teams.length > 0 && teams.length === own.length ? [...new Set(teams)] : undefined;
 }
 
-/** Writes a refused request to log and audit. */
+/** Writes a refused request to the log and to the audit. */
 export async function noteForbidden(
   { operator, log }: { operator: Pick<DaemonOperator, 'refused'>; log: Pick<Log, 'warn'> },
   caller: Caller,

@@ -197,7 +197,7 @@ export function createRecordReader({ log }: { log: Log }) {
   }
 
   return {
-    /** As of {@link RecordStore.brokenRecords}. */
+    /** See {@link RecordStore.brokenRecords}. */
     broken: broken as ReadonlyMap<string, string>,
     /** The valid records of a project, by compute id. */
     readAll(

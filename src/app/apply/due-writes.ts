@@ -4,7 +4,7 @@ import type { Clock } from '../../ports/clock.ts';
 /** Enough concurrent writes to keep the control API busy while the next ones are decided. */
 const CONCURRENT_WRITES = 64;
 
-/** Of these, as many are decided at once as keep the store busy. More would only share the processor, and all be sent late. */
+/** The writes among them that are decided at once: enough to keep the store busy. More would share the processor, and all be sent late. */
 const CONCURRENT_DECISIONS = 16;
 
 /** Work after a write yields to due writes for at most this long, in real milliseconds, since its lease runs on. */

@@ -44,7 +44,7 @@ export interface GuardAsker {
 /** Concurrent queries about earlier days. */
 const CONCURRENT_QUERIES = 4;
 
-/** Up to a day since a lowering, and the day before it, in milliseconds. */
+/** How far back samples are read, in milliseconds: up to a day since a lowering, and the day before it. */
 const PAST_MS = 2 * DAY_MS;
 /** The past is read in parts of this length, in milliseconds, since sources limit the length of an answer. */
 const PART_MS = 6 * HOUR_MS;

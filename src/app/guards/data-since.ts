@@ -8,9 +8,9 @@ const STEP_MS = 5 * MINUTE_MS;
 
 /** Since when a source has samples, milliseconds since the epoch; undefined if it has none. */
 export interface DataSince {
-  /** Of the guard's query. */
+  /** Since when the guard's query has samples. */
   ownMs: number | undefined;
-  /** Of any series: Prometheus stores `up` for each of its targets. */
+  /** Since when any series has: Prometheus stores `up` for each of its targets. */
   anyMs: number | undefined;
 }
 

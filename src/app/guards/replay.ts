@@ -41,7 +41,7 @@ export interface ReplayedLowering {
   before: Verdict | 'asleep' | 'not_asked';
   /** Oldest first. */
   events: ReplayedEvent[];
-  /** The time awake that was watched, with samples and without, in milliseconds. */
+  /** How long the compute was awake while it was watched: with samples (`sampledMs`), and without (`blindMs`). */
   sampledMs: number;
   blindMs: number;
   /** The groups of fields that the guard would have set back because of the harm; absent without a harm. */

@@ -46,7 +46,7 @@ function readComputes(fleet: DaemonView['fleet'], isAsked: (compute: Compute) =>
   return [...fleet.cachedProjects()].flatMap(({ computes }) => computes.filter(isAsked));
 }
 
-/** As {@link findCompute}, for many computes: reads the store once at most. */
+/** Like {@link findCompute}, for many computes: reads the store once at most. */
 export function computeFinder(parts: OperatorParts): (written: string) => Promise<OperatorResult<ComputePlace>> {
   let stored: Map<string, ComputePlace> | undefined;
   async function inStore(computeId: string): Promise<ComputePlace | undefined> {

@@ -123,7 +123,7 @@ export async function limitsOf({ daemon, policies }: Pick<OperatorParts, 'daemon
   return (hold) => (local ? limitByIds(local.set.policies, hold, local.areCurrent ? 'caps' : 'may cap') : null);
 }
 
-/** As {@link limitsOf}, for a new hold: also says if hard limits are unknown. */
+/** Like {@link limitsOf}, for a new hold: also says if hard limits are unknown. */
 async function limitOfNew(parts: Pick<OperatorParts, 'daemon' | 'policies'>, hold: Hold): Promise<string | null> {
   const limited = (await limitsOf(parts))(hold);
   const setsNothing = hold.size === undefined && hold.suspendTimeoutSeconds === undefined;

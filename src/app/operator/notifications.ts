@@ -11,7 +11,7 @@ import type { OperatorResult } from '../../ports/operator.ts';
 import type { QueuedEntry } from '../../ports/outbox.ts';
 import { auditOf, fail, type OperatorParts } from './parts.ts';
 
-/** Of each receiver and state. */
+/** The most messages of each receiver and state that are listed. */
 const MAX_LISTED = 50;
 /** One command retries or drops at most this many dead entries. */
 const MAX_AT_ONCE = 10_000;

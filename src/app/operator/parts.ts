@@ -53,7 +53,7 @@ export interface DaemonView {
   apiLimits(): NonNullable<StatusDocument['api_limits']>;
   /** The source of the policies, such as a commit. */
   revision(): string | undefined;
-  /** Staged parts of the policy set, one for each team. The files of no team count as the team ''. */
+  /** Staged parts of the policy set, one for each team. The files that belong to no team count as the team ''. */
   staged(): readonly {
     team: string;
     hash: string;

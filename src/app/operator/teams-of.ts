@@ -6,9 +6,12 @@ import { budgetNamed, computeIn, findCompute } from './find-compute.ts';
 import type { DaemonView, OperatorParts } from './parts.ts';
 
 /**
- * The teams to which a target belongs; none if it has none. Undefined if this daemon doesn't know it yet: a compute while projects are not
- * read, or a set that is not staged here. `compute`: the teams whose scope has the compute, which is given by name or by a hold of it; or
- * the team of `budget:NAME`. `set`: the team whose files are staged, by hash. `freeze`: the team that set it.
+ * The teams to which a target belongs; empty if there are none. Undefined if this daemon doesn't know the target yet: a compute while it
+ * has not read all projects, or a set that is not staged here.
+ * - `compute`: the target is a compute's name, or the id of a hold: the teams whose scope the compute is in. Or it is `budget:NAME`: the
+ *   team of the budget.
+ * - `set`: the target is a hash: the team whose files are staged.
+ * - `freeze`: the target is an id: the team that set the freeze.
  */
 export async function teamsOf(
   parts: OperatorParts & { daemon: DaemonView },

@@ -32,7 +32,7 @@ export interface SharedFleet {
   atMs: number;
 }
 
-/** An older list of projects confirms no readings, in milliseconds. */
+/** How long a list of projects confirms readings, in milliseconds. */
 const MAX_LIST_AGE_MS = 600_000;
 
 /** The collections in the order in which they must be read. Surveys come first: readings that are stored after a survey are not older. */

@@ -260,7 +260,7 @@ function delayReading(deps: ActivateDeps, reading: GoodReading, before: DelayedR
   deps.telemetry.log.info({ event: 'ebb.policies_delayed', hash, vanished }, describeDelay(vanished));
 }
 
-/** Splits a reading by team, the part of no team first: problems and waits of one part don't affect the others. */
+/** Splits a reading by team, the part that belongs to no team first: problems and waits of one part don't affect the others. */
 function partsOf({ rules: { current }, clock }: ActivateDeps, { rules, broken }: GoodReading) {
   const before = current.policies.set;
   const teams = new Set([...rules.teams.map(({ name }) => name), ...before.policies.flatMap(({ team }) => team ?? [])]);
@@ -318,7 +318,7 @@ function offerPart(deps: ActivateDeps, team: string, rules: Rules): void {
   const state = stateOf(deps.sets, team);
   const before = teamPart(deps.rules.current.policies.set, team);
   const { hash } = rules.policies;
-  // Settings come with the part of no team.
+  // Settings come with the part that belongs to no team.
   const hasSameSettings = (one: Rules) => team !== NO_TEAM || settingsHash(deps, one) === settingsHash(deps, rules);
   const isCandidate = state.candidate?.rules.policies.hash === hash && hasSameSettings(state.candidate.rules);
   const isCurrent = hash === before.hash && hasSameSettings(currentRules(deps));

@@ -15,7 +15,7 @@ import { type CompareGenerationsDeps, compareGenerations, describeNewer, type Ge
 
 /** Rules that have been read and are not yet current. */
 export interface Candidate {
-  /** Rules with the policies of one part of the set: a team's files, or the files of no team. */
+  /** Rules with the policies of one part of the set: a team's files, or the files that belong to no team. */
   rules: Rules;
   /** Absent until the impact has been counted. */
   impact?: DisruptionImpact;
@@ -34,7 +34,7 @@ export interface PartState {
 
 /** The state of this daemon's policy set: generation, staged parts and problems. The rules that decide are in {@link CurrentRules}. */
 export interface PolicySets extends PartState, GenerationState {
-  /** The state of each team's part. The inherited fields are about the settings and the files of no team. */
+  /** The state of each team's part. The inherited fields are about the settings and the files that belong to no team. */
   readonly teams: Map<string, PartState>;
   /** False if nothing has to be approved, since the control API is on this machine. */
   readonly stages: boolean;
@@ -145,7 +145,7 @@ export function staysCurrent({ current: { policies } }: CurrentRules, team: stri
   return `the current policies of ${team} stay in effect`;
 }
 
-/** Returns everything that waits for `ebb approve`, the part of no team first. */
+/** Returns everything that waits for `ebb approve`, the part that belongs to no team first. */
 export function stagedSets({ sets, rules }: SetsDeps): StagedSet[] {
   const candidates = [
     ...partStates(sets).map(([team, { candidate }]) => [team, candidate] as const),

@@ -227,7 +227,7 @@ function storedConnections(samples: ReadonlyMap<string, readonly StoredSample[]>
 }
 
 function sameForAllSources(needs: readonly ConnectionNeed[], samples: readonly ConnectionSample[]): ConnectionHistory {
-  // As in storedConnections, '' stands for any source.
+  // Here, too, '' stands for any source: see storedConnections.
   return new Map([['', samples], ...needs.map(({ connections }) => [connections, samples] as const)]);
 }
 

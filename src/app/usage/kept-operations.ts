@@ -49,7 +49,7 @@ export interface KeptOperations extends KeptSpan {
 const VERSION = 1;
 const HEADER_BYTES = 14;
 
-/** Larger than the operations of any project, in bytes: damaged data must not fill the memory. */
+/** The most bytes that are unpacked, more than the operations of any project: damaged data must not fill the memory. */
 const MAX_BYTES = 256 * 1024 * 1024;
 
 interface Body {

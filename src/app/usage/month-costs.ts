@@ -230,7 +230,7 @@ function ownersIn(
         ...line,
         ...projectedUsdOf(line, { days, expected, month }),
         ...(typeof shown === 'object' && { projectedCuSeconds: shown }),
-        // Of whoever happens not to be read yet nothing is usual.
+        // The line of projects that are not read yet has no usual use: it has other projects each time.
         ...(anomaly && line.name !== NOT_READ && { anomaly }),
       };
     }),

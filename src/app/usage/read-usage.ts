@@ -10,7 +10,7 @@ import { type UsageMetadata, type UsageReader, unitNamed } from './usage-account
 
 const COMPUTE_METRIC = 'compute_unit_seconds';
 
-/** Metrics without a price here. The routes for branches have none that matter. */
+/** Metrics that are read without a price, and for projects only: what the routes for branches have of them does not matter. */
 const OTHER_METRICS = [
   'root_branch_bytes_month',
   'child_branch_bytes_month',
@@ -28,8 +28,8 @@ export interface UsageRange {
 }
 
 /**
- * What the control API has: 168 hours, 60 days, a year. It refuses to go back further (406), and a request may be sent only when the next
- * hour, day or month has begun: so one less of each.
+ * All that the control API has: 168 hours, 60 days, a year, less one of each. It refuses to go back further (406), and the next hour, day
+ * or month may begin before a request is sent.
  */
 export const EVERYTHING: UsageRange = { hours: 167, days: 59, months: 11 };
 
@@ -39,7 +39,7 @@ export interface AskedUsage {
   days: UsageSeries[];
   /** The plans with the instants from which they apply, oldest first. */
   plans: PlanTimes;
-  /** The vendor's figures of complete months, CU-seconds by start. */
+  /** The vendor's figures of complete months, CU-seconds by the start of the month. */
   months: ReadonlyMap<number, number>;
   /** Other metrics of each day, summed over projects. */
   quantities: ReadonlyMap<number, Readonly<Record<string, number>>>;
@@ -58,7 +58,7 @@ export interface ReadUsageOptions {
   api: Pick<ControlApi, 'usage'>;
   account: string;
   organization: string;
-  /** Projects whose branches to ask for. */
+  /** The projects whose branches are asked for. */
   projectIds: readonly string[];
   nowMs: number;
   lowerBound?: UsageLowerBound | undefined;
@@ -177,14 +177,14 @@ function quantitiesOf({ units }: UsagePages): Map<number, Record<string, number>
 
 /* The stored usage of an organization, completed from the control API where it is outdated. */
 
-/** Daemons read usage each hour; stored usage that is older than this is completed, in milliseconds. */
+/** Stored usage that is older is completed from the control API, in milliseconds. Daemons read usage each hour. */
 const FRESH_MS = 2 * HOUR_MS;
 
 const UNITS_AT_ONCE = 500;
 
 /**
  * Reads an organization's usage: stored usage, which goes back further than the control API's, and newer usage from the control API unless
- * the stored usage is recent. Fails only if nothing is stored either.
+ * the stored usage is recent. Fails only if the control API does and nothing is stored.
  */
 export async function readKnownUsage(
   stored: UsageReader | undefined,

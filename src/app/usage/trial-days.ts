@@ -14,7 +14,7 @@ export interface KeptTrial {
   units: readonly UsageUnit[];
 }
 
-/** Local days since 1970-01-01. */
+/** By the number of local days since 1970-01-01. */
 export type TrialDays = ReadonlyMap<number, LocalDay>;
 
 const UNITS_AT_ONCE = 500;
@@ -90,7 +90,7 @@ function decodeDays(bytes: Uint8Array): TrialDays {
 
 /* The policy sets in effect during a trial, since changes of them affect its result. */
 
-/** No unit has this name. */
+/** The noted policies are stored under this name, which no unit has. */
 const POLICIES = ' ';
 
 /** More changes of one trial are not stored. */

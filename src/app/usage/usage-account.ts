@@ -1,4 +1,4 @@
-/** The stored usage of an organization: the usage of each unit under its name, and facts about all units. */
+/** The stored usage of an organization: the usage of each unit under its name, and metadata. */
 
 import { parseJson } from '../../common/result.ts';
 import { decodeUsage, encodeUsage, noUsage, type UnitUsage } from '../../domain/usage/stored.ts';
@@ -6,10 +6,10 @@ import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { Project } from '../../ports/control-api.ts';
 import type { UsageStore } from '../../ports/store.ts';
 
-/** No unit has this name. */
+/** The metadata are stored under this name, which no unit has. */
 const METADATA = ' ';
 
-/** Facts about all units of an organization. Instants are milliseconds since the epoch. */
+/** What is stored of an organization besides the usage of its units. Instants are milliseconds since the epoch. */
 export interface UsageMetadata {
   /** The hour and the day of the last complete reading. */
   hourMs: number;
@@ -64,7 +64,7 @@ export function usageAccount(store: UsageStore, place: Place): UsageAccount {
   };
 }
 
-/** As {@link usageAccount}, but read-only. */
+/** Like {@link usageAccount}, but read-only. */
 export function usageReader(store: StoredUsage, place: Place): UsageReader {
   const key = usageKey(place);
   return {

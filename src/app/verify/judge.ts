@@ -90,7 +90,7 @@ function disturbance({ before, operations, seen }: Omit<WatchedRestart, 'open'>,
   return undefined;
 }
 
-/** As {@link disturbance}, for a change: the answer must have the requested values, and nothing may touch a sleeping compute after it. */
+/** Like {@link disturbance}, for a change: the answer must have the requested values, and nothing may touch a sleeping compute after it. */
 function disturbed(change: WatchedChange): string | undefined {
   const { before, patch, answer, seen } = change;
   const wanted = { ...settingsOf(before.compute), ...patch };

@@ -114,7 +114,7 @@ ${cases.join('\n')}
   ];
 }
 
-/** As `_arguments` reads it: `--mode[text]:value:(a b)`; a flag may be given several times. */
+/** Describes a flag for `_arguments`: `--mode[text]:value:(a b)`; a flag may be given several times. */
 function flagSpec({ long, description, value, optional }: Flag): string {
   const text = description.replace(/[[\]\\:]/g, '\\$&');
   const after = value === undefined ? '' : `${optional ? '::' : ':'}value:${action(value)}`;

@@ -58,7 +58,7 @@ export function describeExplanation({ atMs, planned, verified, ...facts }: Expla
       ({ trial, at }) => `  trial     ${trial} was stopped at ${at}: its policies apply again`,
     ),
   ];
-  // That no policy sets a field is known only of policies that could be read.
+  // If some policies could not be read, nobody knows that no policy sets a field.
   const trace = decision.trace.filter(({ code }) => !(isUnread && code === 'no_value'));
   const guards = facts.guards ? guardLines(planned, facts.guards) : [];
   const sections = [

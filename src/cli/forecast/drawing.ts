@@ -73,7 +73,7 @@ function headOf({ label, cells }: Day): string {
   return [label, `${weekday} ${number}`, weekday, ''].find((text) => text.length <= cells.length) ?? '';
 }
 
-/** Marks 12 o'clock, and 6 and 18 where there is room. */
+/** Marks 0 and 12 o'clock, and also 6 and 18 where there is room. */
 function hoursOf({ cells, wholeCells }: Day): string {
   if (cells.length < wholeCells || wholeCells < 4) return '';
   const marks = wholeCells >= 12 ? [0, 6, 12, 18] : [0, 12];
@@ -129,7 +129,7 @@ function legend(levels: Levels, { zone, hoursPerCell, paint }: { zone: string; h
   ];
 }
 
-/** Sizes in steps that the eye tells apart. */
+/** The steps of height in which sizes are drawn, so that the eye can tell them apart. */
 interface Levels {
   /** The step of a size, from 0. */
   of(size: Size): number;

@@ -115,7 +115,7 @@ function namesOf(members: readonly Outlook[], top: number): string[] {
   return [element('g', {}, label.join(''))];
 }
 
-/** As many names as fit, and the number of the others: `web-shop, web-blog, +9`. */
+/** The names that fit, and the number of the others: `web-shop, web-blog, +9`. */
 function firstOf(names: readonly string[]): string {
   const texts = names.map((_, index) => {
     const more = index + 1 < names.length ? [`+${names.length - index - 1}`] : [];

@@ -27,7 +27,7 @@ export function fleetTable(computes: readonly Compute[]): string {
   return more > 0 ? `${table}\nand ${more} more: ebb snapshot shows them all` : table.toString();
 }
 
-/** As `6 computes in 3 projects: 2 awake, 1 never sleeps; 3.5 to 12 CU if all were awake`. */
+/** Such as `6 computes in 3 projects: 2 awake, 1 never sleeps; 3.5 to 12 CU if all were awake`. */
 export function totalsLine({ projects, computes, active, neverSuspend, minCu, maxCu }: Totals): string {
   const never = `${neverSuspend} never ${neverSuspend === 1 ? 'sleeps' : 'sleep'}`;
   const fleet = `${counted(computes, 'compute')} in ${counted(projects, 'project')}`;

@@ -40,7 +40,7 @@ const COMPUTE_HEAD = ['saves a month', 'compute', 'what helps'];
 
 const BEST_TITLE = 'Most would be saved by:';
 const NEXT_TITLE = 'As policies, which ebb then keeps:';
-/** As in README.md. Each is a line: `ebb plan` ends with 2 if there is something to do. */
+/** The commands of README.md. They are not joined by `&&`: `ebb plan` ends with 2 if there is something to do. */
 const NEXT_COMMANDS = [
   'ebb init                             # once, in an empty folder',
   'ebb recommend --write recommended',

@@ -116,7 +116,7 @@ export function workflowCommand(level: 'error' | 'warning' | 'notice', problem: 
   return `::${head}::${escapeData(message)}`;
 }
 
-/** As the runner reads them back: a percent sign first, so that nothing is escaped twice. `##[` is a command in its old form. */
+/** Escapes what the runner unescapes: the percent sign first, so that nothing is escaped twice. `##[` is a command in its old form. */
 function escapeData(text: string): string {
   return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A').replaceAll('##[', '## [');
 }

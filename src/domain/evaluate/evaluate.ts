@@ -138,7 +138,7 @@ function startedBy(compute: Compute, record: ComputeRecord | undefined): Compute
     : { ...compute, startedAtMs: restartedAtMs };
 }
 
-/** As {@link evaluate}, without the search for the next boundary. */
+/** Like {@link evaluate}, without the search for the next boundary. */
 export function evaluateNow(
   situation: Situation,
 ): Omit<Evaluation, 'nextBoundaryMs' | 'nextChangeMs' | 'searchedUntilMs'> {

@@ -130,7 +130,7 @@ export function settingsJson({ minCu, maxCu, suspendTimeoutSeconds }: ComputeSet
   return { min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: suspendTimeoutSeconds };
 }
 
-/** As {@link settingsJson}, for some of the settings. */
+/** Like {@link settingsJson}, for some of the settings. */
 export function fieldsJson({ minCu, maxCu, suspendTimeoutSeconds }: Partial<ComputeSettings>): Partial<SettingsJson> {
   return {
     ...(minCu !== undefined && { min_cu: minCu }),

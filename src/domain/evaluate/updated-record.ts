@@ -37,7 +37,7 @@ export function updatedRecord(confirmed: ComputeRecord, compute: Compute, situat
 }
 
 /**
- * Returns the record with the project's current name, which is only stored where policies belong to teams. If the new name makes further
+ * Returns the record with the project's current name, which is only stored where policies belong to teams. If the new name makes more
  * team policies select the compute, the record is marked as renamed, and a gate holds its changes for a while. During that time another
  * new name is still compared with the name before the mark.
  */

@@ -1,31 +1,31 @@
-/** The state that daemons keep of a guard and a compute between two questions. Instants are milliseconds since the epoch. */
+/** What daemons know about a guard of a compute from one query to the next. Instants are milliseconds since the epoch. */
 
 import { formatDuration } from '../compute/compute-units.ts';
 import { isoInstant, MINUTE_MS } from '../time/units.ts';
 import type { GuardTerms } from './guard.ts';
 import type { Verdict } from './verdict.ts';
 
-/** An older verdict counts as unknown, in milliseconds: three rounds. */
+/** How long a verdict counts, in milliseconds: three rounds. After that it is unknown. */
 const VERDICT_VALID_MS = 90_000;
 
-/** A verdict with the instant of its question, if there was one. */
+/** A verdict, and the instant at which the guard was asked; absent if it was not. */
 export type DatedVerdict = Verdict & { atMs?: number };
 
 /** The watch of a compute after a lowering. */
 export interface WatchState {
   loweredAtMs: number;
-  /** The time awake with samples, and without. */
+  /** How long the compute was awake with samples (`sampledMs`), and without (`blindMs`). */
   sampledMs: number;
   blindMs: number;
-  /** The first sample of the present bad stretch. */
+  /** When the current run of bad samples began. */
   badSinceMs?: number;
-  /** True if a common cause explains it, such as other computes that are bad, too. */
+  /** Set if it is bad for a cause that it shares with others: other computes are bad, too. */
   isCommon?: true;
 }
 
 export interface GuardState {
   guard: string;
-  /** Of the guard that was asked, see {@link guardKey}; absent: only a watch is known. */
+  /** The {@link guardKey} of the guard that was asked; absent if only a watch is known. */
   key?: string;
   verdict?: Verdict;
   /** When it was asked. */
@@ -41,7 +41,7 @@ export function guardKey({ name, source, query, match, badWhen, noData }: GuardT
   return JSON.stringify([name, source, query, match, badWhen, noData]);
 }
 
-/** The verdict that counts at an instant; undefined if none is known. An old one is unknown, and says what it was. */
+/** The verdict that counts at an instant; undefined if none is known. See {@link datedVerdict} for an old one. */
 export function verdictAt(
   states: readonly GuardState[] | undefined,
   guard: GuardTerms & { name: string },
@@ -53,7 +53,7 @@ export function verdictAt(
   return datedVerdict(found.verdict, found.atMs, nowMs);
 }
 
-/** A verdict with its instant; an old one is unknown, and says what it was. */
+/** A verdict with its instant. An old one becomes `unknown`, with a message that says what it was. */
 export function datedVerdict(verdict: Verdict, atMs: number, nowMs: number): DatedVerdict {
   if (Math.abs(nowMs - atMs) <= VERDICT_VALID_MS) return { ...verdict, atMs };
   const message = `not asked since ${isoInstant(atMs)}, when it was ${verdict.state}: ${verdict.message}`;

@@ -91,7 +91,7 @@ interface OwnPast {
   /** Oldest first. */
   samples: readonly Sample[];
   instants: readonly number[];
-  /** Of each earlier day with enough samples, the value up to which they are usual, and the multiple of their median. */
+  /** The limits of each earlier day with enough samples: the value up to which they are usual, and the multiple of their median. */
   dailyLimits: readonly number[];
 }
 

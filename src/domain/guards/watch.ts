@@ -60,7 +60,7 @@ interface WatchedCompute {
   bad?: BadStretch;
   watch?: {
     loweredAtMs: number;
-    /** The time awake with samples, and without. */
+    /** How long the compute was awake with samples (`sampledMs`), and without (`blindMs`). */
     sampledMs: number;
     blindMs: number;
     isOver?: true;
@@ -71,9 +71,9 @@ interface WatchedCompute {
 interface Suspect {
   computeId: string;
   loweredAtMs: number;
-  /** The first bad sample without a break. */
+  /** The first bad sample since the last break. */
   badSinceMs: number;
-  /** As of a {@link BadStretch}. */
+  /** See {@link BadStretch}. */
   firstMs?: number;
 }
 
@@ -236,11 +236,11 @@ function mostAtOnce({ computes }: WatchRound): number {
 
 /** The instants at which the computes that are bad now became bad. */
 interface BadNow {
-  /** Of computes that were not lowered, or are no longer watched. */
+  /** Those of computes that were not lowered, or are no longer watched. */
   unlowered: readonly number[];
   /** The number of such computes with a value, bad or not. */
   unloweredCount: number;
-  /** Of lowered computes, and of the harms of the last minutes. */
+  /** Those of lowered computes, and of the harms of the last minutes. */
   lowered: readonly number[];
 }
 

@@ -79,7 +79,7 @@ function selectorText({ minAgeMs: _age, ...keys }: SelectorKeys): string {
     .join(' ');
 }
 
-/** As `projects=web-*, raises allowed`. */
+/** Such as `projects=web-*, raises allowed`. */
 export function describeSelect({ select, allowRaise }: Pick<Freeze, 'select' | 'allowRaise'>): string {
   const computes = select === 'all' ? 'all computes' : selectorText(select);
   return allowRaise ? `${computes}, raises allowed` : computes;

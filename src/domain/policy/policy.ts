@@ -57,7 +57,7 @@ export function countsConnections(source: ConnectionSource): boolean {
 /** The default interval of counts, in milliseconds. */
 export const DEFAULT_SOURCE_EVERY_MS = MINUTE_MS;
 
-/** As much of the hash of a policy set as people are shown. */
+/** The part of a policy set's hash that people are shown. */
 export function shortHash(hash: string): string {
   return hash.slice(0, 12);
 }

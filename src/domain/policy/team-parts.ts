@@ -12,7 +12,7 @@ export interface TeamScope {
   projects: readonly string[];
 }
 
-/** The name that stands for files of no team. */
+/** The name that stands for the files that belong to no team. */
 export const NO_TEAM = '';
 
 /** The part of a team, or of files without a team; the whole set if there are no teams. */

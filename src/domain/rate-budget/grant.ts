@@ -72,7 +72,7 @@ export const ASK_AGAIN_MS = 1_000;
 /** How much longer than announced a caller counts as waiting. */
 export const WAITING_SLACK_MS = 250;
 
-/** At this level the steady rate applies; each further level halves it. */
+/** At this level the steady rate applies; each higher level halves it. */
 export const STEADY_LEVEL = 2;
 export const HIGHEST_LEVEL = 5;
 /** The share of the second's limit that remains from level 1 on. */

@@ -231,7 +231,7 @@ export interface ComputeRecord {
   trials?: TrialRecords;
   /** The last known name of the project; stored only where policies belong to teams. */
   projectName?: string;
-  /** Set if further team policies select the compute because its project was renamed. */
+  /** Set if more team policies select the compute because its project was renamed. */
   renamed?: { from: string; atMs: number; by: readonly string[] };
   /** A person's request to restore the baseline. */
   restore?: Restore;

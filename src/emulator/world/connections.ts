@@ -35,7 +35,7 @@ function announce(world: WorldState, compute: Compute, groups: readonly Connecti
   }
 }
 
-/** Connects a group to an active compute. Its time begins now, unless it began before the group was dropped. */
+/** Connects a group to an active compute. The time for which it stays begins when it first connects. */
 function admit(world: WorldState, compute: Compute, group: ConnectionGroup): void {
   addUsage(compute, world.nowMs);
   markActive(world, compute);

@@ -32,7 +32,7 @@ export interface ComputeSettings {
   branchId: string;
   minCu: number;
   maxCu: number;
-  /** As it was written: 0 is the default of 300 s, −1 is never. */
+  /** The value that was written: 0 is the default of 300 s, −1 is never. */
   suspendTimeoutSeconds: number;
   disabled: boolean;
   poolerEnabled: boolean;

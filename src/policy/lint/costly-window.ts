@@ -6,7 +6,7 @@ import { firingsOfDay } from '../../domain/time/windows/cron-times.ts';
 import { isOpenAt, mayChangeAfter, openSince } from '../../domain/time/windows.ts';
 import { type LintContext, type LintRule, type Remark, timesOf } from './rule.ts';
 
-/** As with an opening every five minutes. */
+/** An opening and a closing every five minutes. */
 const MAX_CHANGES_PER_DAY = 576;
 /** Ends that are checked before a switch counts as never closing. */
 const MAX_ENDS = 8;

@@ -29,7 +29,7 @@ export const deadlineBeforeNotice: LintRule = function* ({ policies, disruption,
   }
 };
 
-/** The longest wait after which a change is made all the same, in milliseconds. */
+/** The longest wait before a change is made anyway, in milliseconds. */
 function restartDeadlineMs({ when, deadlineMs, atDeadline }: DisruptionRule): number | undefined {
   return when === 'any' || atDeadline === 'skip' ? undefined : deadlineMs;
 }

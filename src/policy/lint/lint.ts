@@ -83,9 +83,9 @@ export interface LintInput {
   plans?: ReadonlyMap<string, AccountPlan>;
   /** By account. */
   profiles?: ReadonlyMap<string, ConnectionProfile>;
-  /** Of the settings. */
+  /** `disruption` of the settings. */
   disruption?: PartialDisruption | undefined;
-  /** Of the settings, in milliseconds. */
+  /** `notify_before` of the settings, in milliseconds. */
   notifyBeforeMs?: number | undefined;
   sources?: PolicySet['sources'];
   /** Default: {@link LINT_STEPS}. */

@@ -164,7 +164,7 @@ export function renamedUntil(atMs: number, nextBoundaryAfter: (afterMs: number) 
   return nextBoundaryAfter(atMs) ?? atMs + LONGEST_WAIT_MS;
 }
 
-/** Holds changes of a compute that further teams select since its project was renamed, so that people have time to notice. */
+/** Delays changes of a compute that more teams select since its project was renamed, so that people have time to notice. */
 export const renamed: Gate = ({ change, record, nowMs, nextBoundaryAfter }) => {
   if (!record?.renamed) return undefined;
   const { from, atMs, by } = record.renamed;
