@@ -1,6 +1,7 @@
 /** Opens the fleet for commands that only read it: from the control API, or from a snapshot. */
 
 import { readFile, stat } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { afterHerds, type BusyTime } from '../adapters/control-api/after-herds.ts';
 import { createReadLately, type ReadLately } from '../adapters/control-api/read-lately.ts';
@@ -11,14 +12,17 @@ import { withBranches } from '../app/fleet/branches.ts';
 import { FEWEST_PROJECTS_KEPT } from '../app/fleet/read-fleet.ts';
 import {
   isAbout,
+  lacksList,
   type RecentFleet,
   readReadings,
   recentFleet,
+  type SharedFleet,
   withAppliedSince,
 } from '../app/readings/read-readings.ts';
 import type { SharedReading } from '../app/readings/reading.ts';
 import type { FleetSource } from '../app/situation/read-situation.ts';
 import {
+  daemonRuns,
   FLEET_FACTS,
   herdsFromDaemon,
   herdsInStore,
@@ -75,7 +79,7 @@ export interface ReadingOptions {
 }
 
 /** A store, or a daemon that has one open. */
-export interface SharedSource extends Pick<StoredSource, 'readings' | 'records' | 'herds'> {
+export interface SharedSource extends Pick<StoredSource, 'readings' | 'records' | 'herds' | 'daemonRuns'> {
   /** Includes stored operations; absent if they aren't needed. */
   usage?: StoredUsage | undefined;
 }
@@ -167,11 +171,11 @@ interface SharedRead {
 /** Reads the fleet as daemons have stored it, with the changes that ebb has applied since. */
 async function readShared(
   source: SharedSource,
-  { settings, operationsSinceMs, subject }: ReadingOptions,
+  { settings, operationsSinceMs, subject, live }: ReadingOptions,
 ): Promise<SharedRead | undefined> {
-  const fleet = await source.readings();
-  const accounts = settings.accounts.map(({ name }) => name);
-  const found = fleet && recentFleet(fleet, { accounts, apiUrl: settings.apiUrl });
+  const expected = { accounts: settings.accounts.map(({ name }) => name), apiUrl: settings.apiUrl };
+  const fleet = live ? await source.readings() : await readOnceRead(source, expected);
+  const found = fleet && recentFleet(fleet, expected);
   if (!found) return undefined;
   const { atMs } = fleet;
   const named = found.readings.filter((reading) => subject !== undefined && isAbout(reading, subject));
@@ -194,6 +198,28 @@ async function readShared(
     atMs,
     ...(past && { past }),
   };
+}
+
+/** A daemon that stores no further reading for this long is not waited for; real milliseconds. */
+const STALLED_MS = 25_000;
+const POLL_EVERY_MS = 1_000;
+
+/** Waits for a daemon that is reading the fleet: reading it a second time would take the requests that it needs. */
+async function readOnceRead(
+  source: SharedSource,
+  expected: { accounts: readonly string[]; apiUrl: string },
+): Promise<SharedFleet | undefined> {
+  let fleet = await source.readings();
+  if (!fleet || !lacksList(fleet, expected) || !(await source.daemonRuns())) return fleet;
+  WAITS.publish('waiting until the daemon has read the fleet; --live reads the API (Ctrl-C stops)');
+  let sinceMonotonicMs = performance.now();
+  while (fleet && lacksList(fleet, expected) && performance.now() - sinceMonotonicMs < STALLED_MS) {
+    await delay(POLL_EVERY_MS);
+    const before: number = fleet.readings.size;
+    fleet = await source.readings(true);
+    if (fleet?.readings.size !== before) sinceMonotonicMs = performance.now();
+  }
+  return fleet;
 }
 
 /** Daemons read the operations of the days that findings consider: the control API is not asked for those that are still missing. */
@@ -282,6 +308,7 @@ export function sharedInStore(store: Store): SharedSource {
     readings: () => readReadings(store),
     records: recordsInStore(store),
     herds: () => herdsInStore(store),
+    daemonRuns: () => daemonRuns(store),
     usage: store,
   };
 }
@@ -292,6 +319,7 @@ export function sharedByDaemon(daemon: Operator): SharedSource {
     records: async () => (await FLEET_FACTS.records.readFromDaemon(daemon)) ?? new Map(),
     herds: () => herdsFromDaemon(daemon),
     usage: usageFromDaemon(daemon),
+    daemonRuns: async () => true,
   };
 }
 

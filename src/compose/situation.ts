@@ -38,6 +38,7 @@ import { openStoreToRead } from './store.ts';
 
 const NOT_SHARED: SharedSource = {
   readings: async () => undefined,
+  daemonRuns: async () => false,
   records: async () => new Map(),
   herds: async () => [],
 };

@@ -152,8 +152,41 @@ it.each([
     lists: new Map([['default', projectIds]]),
     atMs: 0,
   };
-  const shared = { readings: async () => fleet, records: async () => new Map(), herds: async () => [] };
+  const shared = {
+    readings: async () => fleet,
+    records: async () => new Map(),
+    herds: async () => [],
+    daemonRuns: async () => true,
+  };
   const opened = await openForReading({ settings, subject: 'ep-x', shared });
   expect(opened.ok && opened.value.isStored).toBe(isStored);
   if (opened.ok) await opened.value.close();
+});
+
+it('a command waits for a daemon that is reading the fleet for the first time', async () => {
+  const settings = await inUse({ url: 'http://127.0.0.1:1' });
+  const project = { ...PROJECTS[0], account: 'default', projectId: 'p', name: 'p', regionId: 'r', updatedAtMs: 0 };
+  const reading = { project, computes: [], unreadable: [], branchesRefused: false, readAtMs: 0 } as never;
+  const survey = { apiUrl: settings.apiUrl, listedAtMs: 0, projects: digestOf(['p']) } as never;
+  const begun = { readings: new Map(), accounts: new Map(), lists: new Map(), atMs: 0 };
+  const done = {
+    readings: new Map([['p', reading]]),
+    accounts: new Map([['default', survey]]),
+    lists: new Map([['default', ['p']]]),
+    atMs: 0,
+  };
+  const asked: boolean[] = [];
+  const shared = {
+    async readings(again = false) {
+      asked.push(again);
+      return again ? done : begun;
+    },
+    records: async () => new Map(),
+    herds: async () => [],
+    daemonRuns: async () => true,
+  };
+  const opened = await openForReading({ settings, subject: 'p', shared });
+  expect(opened.ok && opened.value.isStored).toBe(true);
+  if (opened.ok) await opened.value.close();
+  expect(asked).toEqual([false, true]);
 });

@@ -125,6 +125,17 @@ export function recentFleet(
   return recent.readings.length === 0 && recent.unread.length > 0 ? undefined : recent;
 }
 
+/** Returns true if the last list of one of these accounts is missing or old: a daemon that runs is then about to store one. */
+export function lacksList(
+  { accounts, atMs }: SharedFleet,
+  expected: { accounts: readonly string[]; apiUrl: string },
+): boolean {
+  return expected.accounts.some((account) => {
+    const survey = accounts.get(account);
+    return !survey || (survey.apiUrl === expected.apiUrl && atMs - survey.listedAtMs > MAX_LIST_AGE_MS);
+  });
+}
+
 /** The readings of an account's listed projects, and the ids of those that have none. */
 function readingsOf(
   projectIds: readonly string[],

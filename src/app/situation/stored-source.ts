@@ -7,7 +7,7 @@ import type { Hold } from '../../domain/overrides/holds.ts';
 import { parsedOrAll } from '../../domain/policy/selector.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
-import { presentReports } from '../../domain/records/recovery-times.ts';
+import { isHeardOf, presentReports } from '../../domain/records/recovery-times.ts';
 import type { BudgetOutlook } from '../../domain/spend/state.ts';
 import { msOfIso } from '../../domain/time/units.ts';
 import type { BudgetDocument } from '../../ports/cost-documents.ts';
@@ -68,8 +68,10 @@ export interface StoredSource {
   facts(wanted: FactsQuery): Promise<StoredFacts>;
   /** Returns the id of the project with this compute, id or name; undefined if it is not stored. */
   projectOf(subject: string): Promise<string | undefined>;
-  /** The readings of the fleet by daemons; undefined if unknown. */
-  readings(): Promise<SharedFleet | undefined>;
+  /** The readings of the fleet by daemons, which are read once, or with `again` anew; undefined if unknown. */
+  readings(again?: boolean): Promise<SharedFleet | undefined>;
+  /** True if a daemon is known to run. */
+  daemonRuns(): Promise<boolean>;
   /** The records of all computes of these projects, and perhaps of others, by compute id. */
   records(projectIds: readonly string[]): Promise<StoredFacts['records']>;
   /** The boundaries of many computes that daemons expect soon. */
@@ -165,6 +167,7 @@ export function emptySource(notes: readonly string[] = []): StoredSource {
     facts: async () => facts,
     projectOf: async () => undefined,
     readings: async () => undefined,
+    daemonRuns: async () => false,
     records: async () => facts.records,
     herds: async () => [],
     notes,
@@ -179,18 +182,24 @@ export function sourceFromStore(store: Store, notes: readonly string[] = []): St
     projectOf: async (subject) =>
       projectIn(await readings(), subject) ?? (await findInStore({ store }, subject))?.projectId,
     readings,
+    daemonRuns: () => daemonRuns(store),
     records: readRecords,
     herds: () => herdsInStore(store),
     notes,
   };
 }
 
-function once<T>(read: () => Promise<T>): () => Promise<T> {
+function once<T>(read: () => Promise<T>): (again?: boolean) => Promise<T> {
   let reading: Promise<T> | undefined;
-  return () => {
-    reading ??= read();
+  return (again = false) => {
+    if (again || !reading) reading = read();
     return reading;
   };
+}
+
+export async function daemonRuns(store: Store): Promise<boolean> {
+  const nowMs = await store.timeMs();
+  return (await readReports(store, nowMs)).some((report) => isHeardOf(report, nowMs));
 }
 
 /** Returns the only project with this compute, id or name. */
@@ -249,6 +258,7 @@ export async function sourceFromDaemon(
       documents.find(({ records }) => Object.hasOwn(records, subject))?.project_id ??
       projectIn(await readings(), subject),
     readings,
+    daemonRuns: async () => true,
     records: async () => facts.records,
     herds: async () => herds,
     notes: [],
