@@ -1,6 +1,7 @@
+import { once } from 'node:events';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { askRedis, engineDaemon, untilWorkedOff } from '../support/engine-daemon.ts';
-import { refusal } from '../support/engines.ts';
+import { openTestEngine, refusal } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts';
 import type { RedisServer } from '../support/redis-server.ts';
@@ -87,6 +88,33 @@ describeWith('redis-server', 'a Redis Cluster', () => {
     await eventually(() => done).toEqual(['before', 'after']);
     expect(failed).toEqual([]);
     expect(log.lines).toEqual([]);
+  });
+
+  it('is connected again by a worker that rested, as soon as the connection has ended or before', async () => {
+    const { engine } = await openTestEngine(cluster.url);
+    cleanups.push(engine.close);
+    if (engine.kind !== 'redis') throw new Error('not on Redis');
+    const connection = engine.openWorkerConnection();
+    await once(connection, 'ready');
+    // So that one node has a connection, and the others, which end at once, have none.
+    const use = () => connection.set('key', 'value');
+    await use();
+    const nodes = 'nodes' in connection ? connection.nodes() : [];
+    const nodesEnd = Promise.all(nodes.map(async (node) => node.status === 'end' || once(node, 'end')));
+    connection.disconnect();
+    await once(connection, 'end');
+    await nodesEnd;
+    expect(connection.status).toBe('end');
+    await connection.connect();
+    await use();
+    connection.disconnect();
+    await once(connection, 'end');
+    await connection.connect();
+    await use();
+    const ended = once(connection, 'end');
+    connection.disconnect();
+    await Promise.all([ended, connection.connect()]);
+    await use();
   });
 });
 

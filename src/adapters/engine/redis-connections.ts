@@ -1,3 +1,4 @@
+import { type EventEmitter, once } from 'node:events';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { RedisConnection } from '../../ports/engine.ts';
 import { explainConnectError } from './opened-engine.ts';
@@ -21,6 +22,7 @@ export function createRedisConnections(place: RedisPlace) {
     opened.push(connection);
     // Without a listener ioredis prints errors. Only the state of `commands` is logged.
     connection.on('error', () => {});
+    if (connection instanceof Cluster) letEnd(connection);
     trackDuplicates(connection, track);
     keepBullQuiet(connection);
     return connection;
@@ -116,6 +118,27 @@ function createReconnectOnError(): (error: Error) => 2 | false {
     if (!message.includes('READONLY') || performance.now() - lastMs < READONLY_QUIET_MS) return false;
     lastMs = performance.now();
     return 2;
+  };
+}
+
+/**
+ * Lets a Cluster that is disconnected end, and once. It ends with the first of its nodes, and each later one closes it once more: it then
+ * stays closed, or fails to connect again (https://github.com/redis/ioredis/pull/1864). And BullMQ may connect it again before it has
+ * ended. Either way a worker that is paused would wait for its connection for ever.
+ */
+function letEnd(cluster: Cluster): void {
+  const pool: EventEmitter = Reflect.get(cluster, 'connectionPool');
+  const emit = pool.emit.bind(pool);
+  let hasNodes = false;
+  pool.emit = (event, ...args) => {
+    if (event === 'drain' && !hasNodes) return false;
+    if (event === '+node' || event === 'drain') hasNodes = event === '+node';
+    return emit(event, ...args);
+  };
+  const connect = cluster.connect.bind(cluster);
+  cluster.connect = async () => {
+    if (hasNodes && cluster.status === 'disconnecting') await once(cluster, 'end');
+    return connect();
   };
 }
 
