@@ -115,6 +115,7 @@ it('changes that are coming are decided once for each evaluation, and told when 
 it('who is told of a compute follows from its whole branch, for coming changes and for what has happened', async () => {
   const { rules, fleet, queued, search } = start();
   await search(EVENING - 10 * MINUTE_MS);
+  await search(EVENING - 9 * MINUTE_MS);
   const before = aRecord({ lastApplied: { minCu: 1, maxCu: 4 } });
   const mark = { seenAtMs: EVENING, fields: { minCu: 2, maxCu: 8 }, raises: true };
   const after = { ...before, manual: { size: mark } };
@@ -166,6 +167,7 @@ it('raises before an opening are announced once their waves are fixed, those of 
   ]);
   for (const compute of awake) put(compute);
   await search(opensMs - 9 * MINUTE_MS);
+  await search(opensMs - 8 * MINUTE_MS);
   expect(messagesIn(queued)).toMatchObject([
     { changes: { computes: 2, raised: 2, from: '2026-03-03T07:59:30Z', to: '2026-03-03T07:59:45Z' } },
   ]);
@@ -257,6 +259,36 @@ it('a receiver that only a policy names is told of its changes alone', async () 
   ]);
 });
 
+const AWAKE = EVENING_OF_WEB.slice(-16).map((compute) => ({ ...compute, state: 'active' as const }));
+
+it('what is told late is one message, though an approval or a boundary makes it known bit by bit', async () => {
+  const { queued, put, search } = start({ policies: [WEB], computes: [] });
+  let atMs = EVENING - 12 * MINUTE_MS;
+  const round = async (seconds = 5) => {
+    await search(atMs);
+    atMs += seconds * 1000;
+  };
+  for (const compute of AWAKE.slice(0, 8)) {
+    put(compute);
+    await round();
+  }
+  expect(queued).toEqual([]);
+  for (let rounds = 0; rounds < 8; rounds += 1) await round();
+  expect(messagesIn(queued)).toMatchObject([{ at: '2026-03-02T17:48:55Z', changes: { disconnecting: 8 } }]);
+  // What goes on and on is told once a minute.
+  for (const compute of AWAKE.slice(8)) {
+    put(compute);
+    await round(15);
+  }
+  expect(messagesIn(queued).map(({ changes }) => changes?.disconnecting)).toEqual([8, 5]);
+});
+
+it('what is told late does not wait for more where it is near', async () => {
+  const { queued, search } = start({ policies: [WEB], computes: AWAKE });
+  await search(EVENING - 2 * MINUTE_MS);
+  expect(messagesIn(queued)).toMatchObject([{ changes: { disconnecting: 16 } }]);
+});
+
 /** A lowering of an active compute that waits until so many minutes after 19:00: an hour after its last restart. */
 const SEVEN = EVENING + 60 * MINUTE_MS;
 const WAITS = [
@@ -295,6 +327,7 @@ it.each(['the same leader', 'another leader'])(
     put(...waiting('ep-3', 3));
     put(...waiting('ep-12', 12));
     await search(SEVEN - 10 * MINUTE_MS);
+    await search(SEVEN - 9 * MINUTE_MS);
     if (who === 'another leader') lead();
     await search(SEVEN + 4 * MINUTE_MS);
     put(...waiting('ep-10', 10));

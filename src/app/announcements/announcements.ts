@@ -41,6 +41,7 @@ import { hasReadyWaves } from '../stored-waves.ts';
 import type { OutageDeps } from '../telemetry/outages.ts';
 import { readBudgets } from '../usage/budget-store.ts';
 import { readSummary } from '../usage/cost-summary.ts';
+import { createGathering, type IsGathered } from './gathering.ts';
 import { createOutageNotifications } from './of-outages.ts';
 import { createFreezeNotifications, holdNotifications } from './of-overrides.ts';
 import { createPolicyFileNotifications } from './of-policy-files.ts';
@@ -71,6 +72,8 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
   const queued = new Set<string>();
   let learntAtMs = Number.NEGATIVE_INFINITY;
   const futureOf = createFutureCache(deps);
+  const isGathered = createGathering(clock);
+  const known = () => ({ futureOf, isGathered, sent: knownDigests.current });
   const freezes = createFreezeNotifications(deps);
   const lasting = [createPolicyFileNotifications(deps), createOutageNotifications(deps)];
 
@@ -83,16 +86,19 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
       await learnDigests();
       return;
     }
-    const hasNews = comingDigests(deps, futureOf, knownDigests.current).length > 0;
+    const hasNews = comingDigests(deps, known()).length > 0;
     // Another daemon, or this one before its restart, may have queued them.
     if (hasNews) await readSentDigests(deps);
-    const coming = hasNews ? comingDigests(deps, futureOf, knownDigests.current) : [];
+    const coming = hasNews ? comingDigests(deps, known()) : [];
     const ofStates = await Promise.all(lasting.map((states) => states.read()));
     const ofFleet = [freezes(), ofStates.flat(), await fleetNotifications(deps)].flat();
     const entries = [...coming.map(({ entry }) => entry), ...outboxEntries(deps.rules.current.notify, ofFleet)];
     const fresh = entries.filter(({ id }) => !queued.has(id));
     if (fresh.length > 0) await deps.store.appendOutbox(fresh);
-    for (const { key, digest } of coming) await SENT_DIGESTS.put(deps.store, key, digest);
+    for (const { key, digest } of coming) {
+      await SENT_DIGESTS.put(deps.store, key, digest);
+      knownDigests.current = new Map([...knownDigests.current, [key, digest]]);
+    }
     remember(fresh);
   }
 
@@ -155,7 +161,10 @@ async function readSentDigests({ store, clock, leaderLease, knownDigests }: Anno
  * if a compute will be disconnected that was not in it, or only with another timeout. The id depends on the computes, so that the store
  * accepts both.
  */
-function comingDigests(deps: AnnounceDeps, futureOf: FutureOf, sent: SentDigests) {
+function comingDigests(
+  deps: AnnounceDeps,
+  { futureOf, isGathered, sent }: { futureOf: FutureOf; isGathered: IsGathered; sent: SentDigests },
+) {
   const { notify } = deps.rules.current;
   const nowMs = deps.clock.now();
   return [...groupComing(deps, futureOf, nowMs)].flatMap(([key, { receiver, owner, slotMs, changes, leads }]) => {
@@ -166,13 +175,20 @@ function comingDigests(deps: AnnounceDeps, futureOf: FutureOf, sent: SentDigests
       ({ compute: { computeId }, action }) =>
         !before.has(computeId) || (action.disconnects && toldOfTimeout.has(computeId)),
     );
-    const isDue = news.some((one) => one.action.disconnects && one.instantMs - nowMs <= (leads(one) ?? 0));
+    const restarting = news
+      .filter(({ action }) => action.disconnects)
+      .map((one) => ({
+        computeId: one.compute.computeId,
+        leftMs: one.instantMs - nowMs,
+        leadMs: leads(one) ?? 0,
+      }));
+    const isDue = restarting.some(({ leftMs, leadMs }) => leftMs <= leadMs);
     const [first, ...others] = news;
-    if (!first || !isDue) return [];
+    if (!first || !isDue || !isGathered(key, restarting)) return [];
     const newIds = [...new Set(news.map(({ compute }) => compute.computeId))].sort();
     const hash = createHash('sha256').update(newIds.join()).digest('hex').slice(0, 16);
     const notification = digestOfChanges([first, ...others], { id: `${owner}:${slotMs}:${hash}`, owner, nowMs });
-    const restarts = news.filter(({ action }) => action.disconnects).map(({ compute }) => compute.computeId);
+    const restarts = restarting.map(({ computeId }) => computeId);
     const timeouts = news
       .filter(({ action, compute }) => changeKind([action]) === 'timeout' && !restarts.includes(compute.computeId))
       .map(({ compute }) => compute.computeId);

@@ -1,0 +1,54 @@
+import { MINUTE_MS, SECOND_MS } from '../../domain/time/units.ts';
+import type { Clock } from '../../ports/clock.ts';
+
+/** What is told later than it should be waits until nothing was added for this long, in real milliseconds, but not longer than the second. */
+const QUIET_MS = 20 * SECOND_MS;
+const MAX_WAIT_MS = MINUTE_MS;
+
+/** A restart that comes within this time is told at once, in milliseconds. */
+const NEAR_MS = 2 * MINUTE_MS;
+
+/** A round may be this late, in milliseconds. */
+const ON_TIME_MS = 10 * SECOND_MS;
+
+/** A restart that was not announced yet: when it comes from now, and how long before it should be told, in milliseconds. */
+interface UntoldRestart {
+  computeId: string;
+  leftMs: number;
+  leadMs: number;
+}
+
+/** True if a digest need not wait for more restarts. */
+export type IsGathered = (key: string, restarts: readonly UntoldRestart[]) => boolean;
+
+/**
+ * Restarts that are told late anyway are gathered: an approval, a boundary or a start of a daemon makes them known one by one, and people
+ * should get one message of them. What is told in time does not wait.
+ */
+export function createGathering({ monotonicMs }: Pick<Clock, 'monotonicMs'>): IsGathered {
+  const gathered = new Map<string, Gathered>();
+  return (key, restarts) => {
+    const nowMs = monotonicMs();
+    for (const [other, { seenAtMs }] of gathered) if (nowMs - seenAtMs > MAX_WAIT_MS) gathered.delete(other);
+    const now = gather(gathered.get(key), new Set(restarts.map(({ computeId }) => computeId)), nowMs);
+    gathered.set(key, now);
+    const isInTime = restarts.every(({ leftMs, leadMs }) => leftMs >= leadMs - ON_TIME_MS);
+    const isNear = restarts.some(({ leftMs }) => leftMs <= NEAR_MS);
+    return isInTime || isNear || nowMs - now.addedAtMs >= QUIET_MS || nowMs - now.sinceMs >= MAX_WAIT_MS;
+  };
+}
+
+/** The restarts of a digest that waits. Times are monotonic milliseconds. */
+interface Gathered {
+  ids: ReadonlySet<string>;
+  sinceMs: number;
+  addedAtMs: number;
+  seenAtMs: number;
+}
+
+function gather(before: Gathered | undefined, ids: ReadonlySet<string>, nowMs: number): Gathered {
+  const added = [...ids].filter((id) => !before?.ids.has(id));
+  // If nothing is left of what waited, it has been told, or does not come.
+  if (!before || added.length === ids.size) return { ids, sinceMs: nowMs, addedAtMs: nowMs, seenAtMs: nowMs };
+  return { ...before, ids, addedAtMs: added.length > 0 ? nowMs : before.addedAtMs, seenAtMs: nowMs };
+}
