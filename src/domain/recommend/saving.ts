@@ -1,6 +1,9 @@
 /**
  * What rules would have saved in a compute's own past. Plans, diffs, forecasts, findings, pages and metrics all show this estimate.
  * Rules are settings over time. Negative savings are costs.
+ *
+ * Each figure is a range (low, mid, high), not a confidence interval. The ends for sizes come from `useInHour` (forecast/expected.ts), those for
+ * timeouts from timeout.ts and long-timeout.ts; `savingOf` adds them.
  */
 
 import { MONTH_HOURS } from '../awake/causes.ts';
