@@ -63,6 +63,8 @@ function start({
   };
   for (const compute of computes) put(compute);
   const queued: OutboxEntry[] = [];
+  /** What the store has, if another daemon has written later. */
+  const stored = new Map<string, ComputeRecord>();
   let decisions = 0;
   const deps = {
     ...{ clock, fleet, rules, mode: 'enforce', leaderLease: { isHeld: () => true } },
@@ -78,6 +80,7 @@ function start({
     ...{ outages: { current: () => new Map() }, knownDigests: { current: new Map() } },
     store: {
       ...memoryDocumentStore(),
+      records: async () => stored,
       appendOutbox: async (entries: OutboxEntry[]) =>
         void queued.push(...entries.filter(({ id }) => queued.every((one) => one.id !== id))),
     },
@@ -93,7 +96,7 @@ function start({
     nowMs = atMs;
     for (const round of rounds) await round();
   };
-  return { rules, fleet, queued, put, lead, search, store: deps.store, decisions: () => decisions };
+  return { rules, fleet, queued, stored, put, lead, search, store: deps.store, decisions: () => decisions };
 }
 
 it('changes that are coming are decided once for each evaluation, and told when their time has come', async () => {
@@ -281,6 +284,16 @@ it('what is told late is one message, though an approval or a boundary makes it 
     await round(15);
   }
   expect(messagesIn(queued).map(({ changes }) => changes?.disconnecting)).toEqual([8, 5]);
+});
+
+it('what another daemon has done since is not announced', async () => {
+  const [done, coming] = AWAKE.slice(0, 2) as [Compute, Compute];
+  const { queued, stored, search } = start({ policies: [WEB], computes: [done, coming] });
+  const lastApplied = { minCu: 0.25, maxCu: 1, suspendTimeoutSeconds: 300 };
+  stored.set(done.computeId, aRecord({ lastApplied, lastSentAtMs: EVENING - 16 * MINUTE_MS }));
+  stored.set(coming.computeId, aRecord({ lastApplied: settingsOf(coming) }));
+  await search(EVENING - 15 * MINUTE_MS);
+  expect(messagesIn(queued)).toMatchObject([{ compute: coming.computeId, changes: { computes: 1, disconnecting: 1 } }]);
 });
 
 it('what is told late does not wait for more where it is near', async () => {

@@ -42,6 +42,7 @@ import type { OutageDeps } from '../telemetry/outages.ts';
 import { readBudgets } from '../usage/budget-store.ts';
 import { readSummary } from '../usage/cost-summary.ts';
 import { createGathering, type IsGathered } from './gathering.ts';
+import { adoptNewerRecords } from './newer-records.ts';
 import { createOutageNotifications } from './of-outages.ts';
 import { createFreezeNotifications, holdNotifications } from './of-overrides.ts';
 import { createPolicyFileNotifications } from './of-policy-files.ts';
@@ -60,7 +61,10 @@ const MAX_REMEMBERED_IDS = 20_000;
 
 export interface AnnounceDeps extends EvaluateDeps, SetsDeps, OutageDeps {
   api: Pick<ControlApi, 'accountStatus'>;
-  store: Pick<Store, 'appendOutbox' | 'document' | 'documents' | 'putDocument' | 'replaceDocument' | 'deleteDocuments'>;
+  store: Pick<
+    Store,
+    'appendOutbox' | 'document' | 'documents' | 'putDocument' | 'replaceDocument' | 'deleteDocuments' | 'records'
+  >;
   fleet: Fleet;
   leaderLease: LeaderLease;
   runInBackground: RunInBackground;
@@ -86,10 +90,13 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
       await learnDigests();
       return;
     }
-    const hasNews = comingDigests(deps, known()).length > 0;
-    // Another daemon, or this one before its restart, may have queued them.
-    if (hasNews) await readSentDigests(deps);
-    const coming = hasNews ? comingDigests(deps, known()) : [];
+    const found = comingDigests(deps, known());
+    // Another daemon, or this one before its restart, may have queued them, or made the changes.
+    if (found.length > 0) {
+      await readSentDigests(deps);
+      await adoptNewerRecords(deps, new Set(found.flatMap(({ projectIds }) => projectIds)));
+    }
+    const coming = found.length > 0 ? comingDigests(deps, known()) : [];
     const ofStates = await Promise.all(lasting.map((states) => states.read()));
     const ofFleet = [freezes(), ofStates.flat(), await fleetNotifications(deps)].flat();
     const entries = [...coming.map(({ entry }) => entry), ...outboxEntries(deps.rules.current.notify, ofFleet)];
@@ -200,7 +207,8 @@ function comingDigests(
       toMs: Math.max(sentBefore?.toMs ?? 0, ...news.map(({ instantMs }) => instantMs)),
       untilMs: slotMs + KEPT_MS,
     };
-    return [{ key, entry: outboxEntry(notification, receiver, notify.statusUrl), digest }];
+    const projectIds = news.map(({ compute }) => compute.projectId);
+    return [{ key, entry: outboxEntry(notification, receiver, notify.statusUrl), digest, projectIds }];
   });
 }
 
