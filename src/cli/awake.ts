@@ -81,7 +81,7 @@ function findCauses(computes: readonly AskedCompute<PastCompute>[]): PricedCause
   return found.toSorted((a, b) => middle(b) - middle(a));
 }
 
-/** Undefined where people are told of CU-hours: the plan is free, or the price is not known. */
+/** The cost of a month; undefined where people are told CU-hours instead, as the plan is free or the price is not known. */
 function paidMonth({ usdMonth, past }: PricedCause): Range | undefined {
   return past.price === 0 ? undefined : usdMonth;
 }

@@ -56,7 +56,7 @@ async function textOf(fleet: object, { json }: { json: boolean }): Promise<strin
   return stringify(fleet, { lineWidth: 0 });
 }
 
-/** On standard error, since the fleet itself may go to standard output. */
+/** Writes to standard error, since the fleet itself may go to standard output. */
 function report({ projects, computes, branchNamesRefused, missing, notes }: ReadFleet, out: string | undefined): void {
   writeNotes({ notes });
   for (const line of missing) writeErrLine(`not in the snapshot: ${line}`);

@@ -62,7 +62,7 @@ async function openShared({ queue, group }: Settings): Promise<Engine | undefine
 /** After this time without a grant a read of a whole fleet waits like any read. Longer than a minute, which may be full of its own requests. */
 const PATIENT_MS = 75_000;
 
-/** For reads of a whole fleet: requests wait like background reads, which leave part of each minute to raises. */
+/** A budget for reads of a whole fleet: requests wait like background reads, which leave part of each minute to raises. */
 export function patient(budget: RateBudget, clock: Pick<Clock, 'wait'>): RateBudget {
   return {
     ...budget,

@@ -107,7 +107,7 @@ export function viaProxy(proxy: ProxySetting | undefined): ViaProxy | undefined 
 /** A wrong address or a stopped proxy shows itself at once; what restarts is back within this time, milliseconds. */
 const UNREACHED_MS = 10_000;
 
-/** For commands: they say that they wait for the API, and don't wait long where no connection can be made. */
+/** The patience of commands: they say that they wait for the API, and don't wait long where no connection can be made. */
 export function patienceOf({ apiUrl }: Pick<Settings, 'apiUrl'>): Patience {
   return {
     unreachedMs: UNREACHED_MS,
@@ -119,5 +119,5 @@ export function patienceOf({ apiUrl }: Pick<Settings, 'apiUrl'>): Patience {
   };
 }
 
-/** For commands, which nobody scrapes. */
+/** Commands export no metrics: nobody scrapes them. */
 export const NO_METRICS: Metrics = { increment: () => {}, set: () => {}, clear: () => {}, observe: () => {} };

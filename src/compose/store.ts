@@ -20,7 +20,7 @@ interface OpenStore {
   close(): Promise<void>;
 }
 
-/** For commands, which report errors themselves. */
+/** Commands log nothing: they report errors themselves. */
 export const SILENT_LOG: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 interface Unopened {

@@ -3,7 +3,7 @@ export interface Range {
   high: number;
 }
 
-/** A value that is expected, with the ends of its interval. */
+/** An expected value, and the interval around it. */
 export interface Estimate extends Range {
   mid: number;
 }

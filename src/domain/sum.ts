@@ -3,7 +3,7 @@ export function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-/** Without the noise of floating point, for JSON, CSV and texts. */
+/** Rounds to a number of digits, so that JSON, CSV and texts show no floating-point error. */
 export function roundTo(value: number, digits: number): number {
   const factor = 10 ** digits;
   return Math.round(value * factor) / factor;

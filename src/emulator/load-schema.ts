@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Consumption, Load } from './fleet.ts';
 
-/** For changes that are spread or assigned over existing values. */
+/** Leaves out undefined values, so that changes can be spread or assigned over existing values. */
 export function withoutUndefined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const entries = Object.entries(values).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> };

@@ -95,7 +95,7 @@ interface RecordedRequest {
   /** ISO 8601, the emulator's clock when the request arrived. */
   at: string;
   method: string;
-  /** With the query, as it was sent. */
+  /** The path that was sent, with the query. */
   path: string;
   /** The template, e.g. `/projects/{project_id}`; absent for a path that the API doesn't have. */
   route?: string;

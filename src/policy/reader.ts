@@ -17,7 +17,7 @@ export interface FileReader {
 
 /** The text of a policy, enabled or not. All paths start at the top of the file. */
 export interface WrittenPolicy {
-  /** Qualified by the team. */
+  /** The name, qualified by the team. */
   name: string;
   file: string;
   team?: string | undefined;

@@ -27,7 +27,7 @@ export type ComputeEvent =
       operations: readonly Operation[];
       origin?: WriteOrigin;
       error?: ControlApiError;
-      /** From the boundary that caused it to the answer, simulated milliseconds. */
+      /** The time from the boundary that caused the change to the answer, in simulated milliseconds. */
       latenessMs?: number;
       /** Only of a change that restarts the compute. */
       restartCause?: RestartCause;

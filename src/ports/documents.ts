@@ -111,7 +111,7 @@ export const FreezeDocument = z
     team: text.exactOptional(),
     /** The number of computes that it selects; only in the answer to the request that has set it, where known. */
     covers: z.number().int().exactOptional(),
-    /** In the same answer: `covers` may lack computes of projects that the daemon has not read yet. */
+    /** Set with `covers` if that may lack computes of projects that the daemon has not read yet. */
     partial: z.literal(true).exactOptional(),
     ...acknowledged,
   })
@@ -153,7 +153,7 @@ export const OperationDocument = z
 export type OperationDocument = z.infer<typeof OperationDocument>;
 
 const estimate = z.object({ low: z.number(), mid: z.number(), high: z.number() });
-/** In dollars where the price is known. */
+/** What floors cost, in dollars where the price is known. */
 const costOfFloors = z.object({ cu_hours: estimate, usd: estimate.nullable() });
 
 /** One check for each of queue, store, policies and control API. */
@@ -186,7 +186,7 @@ const DaemonDocument = z.object({
   host: text,
   version: text,
   mode: z.enum(['enforce', 'observe']),
-  /** In a status false, too, once the daemon was not heard of for as long as its lease lasts. */
+  /** A status also shows false once the daemon has not reported for as long as its lease lasts. */
   leader: z.boolean(),
   /** A daemon that ended gracefully has no report; that of a killed one stays for a day. */
   last_seen: instant,
@@ -215,7 +215,7 @@ const DaemonDocument = z.object({
   herds: herds.exactOptional(),
   /** The first few. */
   api_limits: apiLimits.exactOptional(),
-  /** With the first few checks that failed. */
+  /** Lists the first few checks that failed. */
   readiness: ReadinessDocument.exactOptional(),
   projects: projectsRead.exactOptional(),
 });

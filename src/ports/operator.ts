@@ -118,7 +118,7 @@ export interface Confirmable {
 export interface RestoreRequest extends Confirmable {
   computes: readonly string[] | 'all';
   owner: string;
-  /** Without waiting for sleep. */
+  /** True if it does not wait for sleep. */
   now: boolean;
   /** The settings to restore instead of the stored ones. */
   baselines?: readonly ComputeBaseline[] | undefined;
@@ -225,7 +225,7 @@ export interface Operator {
   ): Promise<OperatorResult<NotificationIdsDocument>>;
 }
 
-/** With queries that only a running daemon can answer. */
+/** An operator with queries that only a running daemon can answer. */
 export interface DaemonOperator extends Operator {
   /** Undefined while the store is available. */
   staleness(): Staleness | undefined;

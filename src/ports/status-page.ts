@@ -37,7 +37,7 @@ export type WeekDocument = z.infer<typeof WeekDocument>;
 const rowFields = {
   ...computeFields,
   branch_name: text.nullable(),
-  /** By `owners` of the settings, else by policies, as for costs; else `unowned`. */
+  /** The owner by `owners` of the settings, or else by policies, as for costs; or else `unowned`. */
   owner: text,
   week: WeekDocument,
 };

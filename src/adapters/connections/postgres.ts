@@ -38,7 +38,7 @@ export function createPostgresCounter({
 }: {
   /** The connection string, perhaps with `$host`. */
   readDsnText: ReadSecret;
-  /** In the time of the control API's instants. */
+  /** The time by the clock of the control API's instants, milliseconds since the epoch. */
   now: () => number;
   timeouts?: typeof TIMEOUTS;
 }): ConnectionCounter {

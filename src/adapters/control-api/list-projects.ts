@@ -133,7 +133,7 @@ type ScopedAccount = ApiAccount & Required<Pick<ApiAccount, 'projectIds'>>;
 /** Yields each project as a page. */
 type ScopedProjects = (account: ScopedAccount, options: CallOptions) => AsyncGenerator<ApiResult<Project[]>>;
 
-/** After a first refusal, which may be temporary, the list is tried again after a minute; after later ones, each hour. */
+/** The pauses before a refused list is tried again: after the first refusal, which may be temporary, and after later ones. */
 const FIRST_REFUSAL_MS = MINUTE_MS;
 const REPEATED_REFUSAL_MS = HOUR_MS;
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { ApiResult, ControlApiError } from '../../ports/control-api.ts';
 
-/** For a client that a person waits for. */
+/** Given to clients for which a person waits. */
 export interface Patience {
   /** Nothing is tried again once no connection could be made for so long, milliseconds. */
   unreachedMs: number;
@@ -15,11 +15,11 @@ const QUIET_MS = 3_000;
 
 interface NextTry {
   failures: number;
-  /** Since the call's first failure. */
+  /** The time since the call's first failure. */
   failingMs: number;
-  /** Until the call's next try; undefined if there is none. */
+  /** The time until the call's next try; undefined if there is none. */
   waitMs: number | undefined;
-  /** Until the call's deadline. */
+  /** The time until the call's deadline. */
   remainingMs: number;
 }
 

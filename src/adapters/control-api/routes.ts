@@ -161,7 +161,7 @@ interface Page<T> {
 /** Limits for reading one list; far above any real list. */
 interface ListLimits {
   pages: number;
-  /** With duplicates. */
+  /** The number of items, with duplicates. */
   items: number;
   /** Real milliseconds, checked after each page. */
   ms: number;
@@ -208,7 +208,7 @@ export async function* pagesOf<T>(options: {
   }
 }
 
-/** Undefined while the next page may be fetched. */
+/** Which limit has been reached; undefined while the next page may be fetched. */
 function tooMuch(read: ListLimits, limits: ListLimits): string | undefined {
   if (read.pages >= limits.pages) return `more than ${limits.pages} pages`;
   if (read.items >= limits.items) return `more than ${limits.items} items`;

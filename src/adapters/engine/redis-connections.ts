@@ -181,7 +181,7 @@ const REFUSALS: readonly [pattern: RegExp, text: string][] = [
 const AWAY =
   /Connection is closed|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|isn't writeable|isn't ready|max retries per request|timed out|Socket timeout|Failed to refresh slots|startup nodes|Too many Cluster redirections|Cluster is (?:ended|disconnect)|TRYAGAIN|UNBLOCKED|sentinels are unreachable/i;
 
-/** Undefined for errors that are no refusal. */
+/** Why Redis refuses; undefined for other errors. */
 function refusal(error: Error): string | undefined {
   const text = textOf(error);
   return REFUSALS.find(([pattern]) => pattern.test(text))?.[1];

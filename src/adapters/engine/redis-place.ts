@@ -10,7 +10,7 @@ interface Account {
 interface SinglePlace {
   kind: 'single';
   url: string;
-  /** For messages: no password. */
+  /** The address for messages, without a password. */
   address: string;
 }
 

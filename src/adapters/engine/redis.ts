@@ -126,7 +126,7 @@ function wrongMode(info: string, place: RedisPlace): string | undefined {
   return isReplica && place.kind !== 'cluster' ? 'it is a read-only replica: name the primary' : undefined;
 }
 
-/** From INFO, since hosted services refuse CONFIG; some leave out this line, too. */
+/** The eviction policy. INFO is read, since hosted services refuse CONFIG; some leave it out of INFO, too. */
 async function policyOf(commands: RedisConnection): Promise<string | undefined> {
   const reply: unknown = await commands.call('INFO', 'memory');
   return /^maxmemory_policy:(\S+)/m.exec(String(reply))?.[1];

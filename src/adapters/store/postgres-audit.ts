@@ -54,11 +54,11 @@ export function createPostgresAudit(options: { engine: PostgresEngine; limits: S
   return {
     /** An entry's parameters; empty lists without an entry. */
     columns: (entry: HistoryEntry | undefined) => columnsOf(entry ? [entry] : []),
-    /** In the transaction of `query`. */
+    /** Adds entries in the transaction of `query`. */
     async add(entries: readonly HistoryEntry[], query: Query): Promise<void> {
       if (entries.length > 0) await query(ADD, columnsOf(entries));
     },
-    /** To be called after entries were added: removes old ones now and then. */
+    /** Must be called after entries were added: removes old ones now and then. */
     async added(): Promise<void> {
       count += 1;
       if (count % FORGET_EVERY !== 1) return;

@@ -66,7 +66,7 @@ export function createPostgresOutbox({ engine, limits }: { engine: PostgresEngin
   const forgetEvery = Math.ceil(limits.outbox / 100);
   let sinceForgotten = forgetEvery;
 
-  /** To be called after this many entries were appended: removes the oldest ones now and then. */
+  /** Must be called after this many entries were appended: removes the oldest ones now and then. */
   async function forgetOldest(count: number): Promise<void> {
     sinceForgotten += count;
     if (sinceForgotten < forgetEvery) return;

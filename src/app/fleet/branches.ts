@@ -7,11 +7,11 @@ export type Branches = ReadonlyMap<string, { name: string; roles: readonly Branc
 
 export interface ListedBranches {
   branches: Branches;
-  /** Since when the key may not list branches (then there are none), in monotonic time; absent while it may. */
+  /** The instant from which the key may not list branches (then there are none), in monotonic time; absent while it may. */
   refusedSinceMonotonicMs?: number;
   /** The project's `updated_at` when its branches were read, milliseconds since the epoch. */
   projectUpdatedAtMs: number;
-  /** In monotonic time. */
+  /** When the branches were read, in monotonic time. */
   readAtMonotonicMs: number;
 }
 

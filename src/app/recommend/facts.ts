@@ -150,7 +150,7 @@ export interface PastCompute {
   plan?: AccountPlan;
   /** US dollars for a CU-hour; absent where the account's plan is unknown. */
   price?: number;
-  /** From samples of its Postgres, if any. */
+  /** The clients in samples of its Postgres, if there are any. */
   clients?: readonly NamedClient[];
   sessions?: SessionFacts;
 }

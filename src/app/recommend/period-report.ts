@@ -23,7 +23,7 @@ export interface ProjectReport {
   includedCuHours?: number;
   /** US dollars so far; absent if the plan is free or unknown. */
   usd?: number;
-  /** At the end of the period; absent if less than a week of days is known. */
+  /** The usage at the end of the period; absent if less than a week of days is known. */
   projected?: Projection;
   /** The same in US dollars; absent if the plan is free or unknown. */
   projectedUsd?: Estimate;
@@ -40,7 +40,7 @@ export interface ComputeReport {
   compute: Compute;
   /** The change of settings that saves most. */
   setting?: Finding;
-  /** Without such a change: a finding that settings can't mend. */
+  /** If there is no such change: a finding that settings can't mend. */
   cause?: Finding;
   /** Never slept while its history is known. */
   neverSlept: boolean;

@@ -208,7 +208,7 @@ function released(state: BudgetState, release: BudgetRelease | undefined, nowMs:
   return begunBefore ? releaseBudget(state, nowMs) : state;
 }
 
-/** Undefined if the budget selects nothing in the account, or no usage has been read yet. */
+/** What is known of a budget's month; undefined if it selects nothing in the account, or no usage has been read yet. */
 async function factsOf(input: BudgetsInput, budget: BudgetPolicy, account: string): Promise<BudgetFacts | undefined> {
   const { organizations, costs, nowMs } = input;
   const selected = unitsOf(input, budget, account);
@@ -270,7 +270,7 @@ function addMonth(facts: BudgetFacts, bill: Bill, amountOf: (line: BillLine) => 
   };
 }
 
-/** Undefined if a part is. */
+/** The sum; undefined if a part is. */
 function plus(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || other === undefined ? undefined : one + other;
 }

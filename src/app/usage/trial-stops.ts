@@ -66,7 +66,7 @@ export function createTrialStops(): TrialStops {
 
 interface RunningTrial {
   policy: TrialPolicy;
-  /** In the policy set. */
+  /** The policy's index in the set. */
   index: number;
   mostUsd: number;
 }

@@ -62,7 +62,7 @@ export const AT_ONCE_MS = 15_000;
 const SHOWN_MS = 2_000;
 /** A change counts as never shown if a list that began this long after the answer lacks it. */
 export const NOT_SHOWN_MS = 60_000;
-/** For instants of the API, which are in whole seconds of another clock. */
+/** How far instants of the API may be off: they are in whole seconds, and of another clock. */
 const TOLERANCE_MS = 5_000;
 /** Instants are useless if clocks differ by more. */
 const MAX_SKEW_MS = 60_000;

@@ -44,7 +44,7 @@ export function closingTable(
   return table.toString();
 }
 
-/** From "it always ran at its minimum" to "always at its maximum". */
+/** The usage if it always ran at its minimum, up to the usage if it always ran at its maximum. */
 function cuHoursOf({ cu_seconds_low: low, cu_seconds_high: high }: ComputeUse): Range {
   return cuHours({ low, high });
 }

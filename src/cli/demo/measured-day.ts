@@ -19,7 +19,7 @@ import { DAY_ENDS_MS, DAY_STARTS_MS } from './working-day.ts';
 /** The settings of a compute, oldest first: [fromMs, toMs). */
 type HadSettings = readonly (ComputeSettings & { fromMs: number; toMs: number })[];
 
-/** In CU-hours. */
+/** The usage and the saving of a day, in CU-hours. */
 export interface MeasuredDay {
   used: number;
   /** The saving: each measured hour replayed with the settings from before the day. */

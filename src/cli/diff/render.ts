@@ -49,7 +49,7 @@ export function diffText(comparison: Comparison, options: RenderOptions): string
   return render(comparison, options, TEXT);
 }
 
-/** For a comment on a pull request. */
+/** Writes a comparison for a comment on a pull request. */
 export function diffMarkdown(comparison: Comparison, options: RenderOptions): string {
   return render(comparison, options, MARKDOWN);
 }

@@ -24,7 +24,7 @@ export function printTable(head: readonly string[], rows: readonly (readonly str
   writeOut(`${plainTable(head, shown)}\n`);
 }
 
-/** In the form that `ebb hold` takes. */
+/** Describes a hold in the form that `ebb hold` takes. */
 export function describeHold({ size, suspend_timeout_seconds: timeout, freeze, limited }: Hold): string {
   const parts = [
     ...(size ? [`size ${sizeText(size)}`] : []),

@@ -40,7 +40,7 @@ export function unitOf(terms: Pick<TrialTerms, 'unit'>, compute: Compute): strin
   return unitName(usageUnitOf(terms, compute));
 }
 
-/** The effective policies of a compute; in the control group of its first trial, without the withdrawn ones. */
+/** The effective policies of a compute, without those that its first trial withdraws if it is in the control group. */
 export function effectiveInTrial(policies: CompiledPolicies, subject: TrialSubject): EffectivePolicies {
   const effective = policies.effectiveFor(subject.compute, subject.instantMs);
   if (effective.all.trial.length === 0) return effective;
@@ -128,7 +128,7 @@ function trialsSelecting({ set, selecting }: CompiledPolicies, compute: Compute)
   return selecting(compute).flatMap((index) => asKind(set.policies[index], 'trial') ?? []);
 }
 
-/** The flips of all trials of a compute. One that only observes may affect the desired settings, and another the enforced ones. */
+/** The flips of all trials of a compute: one that only observes may affect the desired settings, and another one the enforced ones. */
 export function flipsOfAll(policies: CompiledPolicies, subject: Pick<TrialSubject, 'compute' | 'trials'>): number[] {
   return trialsSelecting(policies, subject.compute).flatMap((policy) => {
     const draw = drawFor(policy, policy.name, { ...subject, instantMs: 0 });

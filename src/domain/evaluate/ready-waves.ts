@@ -24,7 +24,7 @@ import {
 import { latestSends, type RateLimits } from '../rate-budget/limits.ts';
 import { anyOpenAt, nextChangeOfAny } from '../time/windows.ts';
 
-/** The usual time from a change to the new size. An idle compute has it with the answer; others after an operation of at most 10 s. */
+/** The usual time from sending a change to the new size: the answer brings it if idle, otherwise an operation of at most 10 s. */
 const IDLE_CHANGE_MS = 3_000;
 const ACTIVE_CHANGE_MS = 15_000;
 
@@ -49,16 +49,16 @@ export function readyOpenings({ set }: CompiledPolicies, fromMs: number, toMs: n
   return [...new Set(openings)].toSorted((a, b) => a - b);
 }
 
-/** The openings after now, up to `toMs`, whose waves are not final. Final waves were made for these policies, or have begun. */
+/** The openings after now, up to `toMs`, whose waves must be computed: fixed waves stay if they are of these policies, or have begun. */
 export function openingsToFix(
   policies: CompiledPolicies,
   fixed: readonly ReadyWaves[],
   { nowMs, toMs }: { nowMs: number; toMs: number },
 ): number[] {
-  const final = fixed.filter(
+  const valid = fixed.filter(
     (waves) => waves.setHash === policies.set.hash || (waveInstants(waves)[0] ?? waves.opensAtMs) <= nowMs,
   );
-  return readyOpenings(policies, nowMs, toMs).filter((opensAtMs) => final.every((one) => one.opensAtMs !== opensAtMs));
+  return readyOpenings(policies, nowMs, toMs).filter((opensAtMs) => valid.every((one) => one.opensAtMs !== opensAtMs));
 }
 
 function openingsOf({ at }: ScheduleWindow, fromMs: number, toMs: number): number[] {
@@ -159,7 +159,7 @@ function wavesOf(raises: readonly Raise[], limits: RateLimits): Pick<ReadyWaves,
 
 /** Project lists that are read per minute while a herd is changed: by two daemons, every 15 s. */
 const LISTS_PER_MINUTE = 8;
-const PROJECTS_OF_LIST = 400;
+const PROJECTS_PER_PAGE = 400;
 
 /** The rate limits that remain for changes, by account, while lists of its projects confirm earlier changes. */
 export function limitsForChanges(
@@ -172,7 +172,7 @@ export function limitsForChanges(
   }
   return (account) => {
     // One more request: an empty page marks the end of the list.
-    const pages = 1 + Math.ceil((projects.get(account)?.size ?? 0) / PROJECTS_OF_LIST);
+    const pages = 1 + Math.ceil((projects.get(account)?.size ?? 0) / PROJECTS_PER_PAGE);
     return { ...limits, perMinute: Math.max(limits.perRouteSecond, limits.perMinute - pages * LISTS_PER_MINUTE) };
   };
 }

@@ -198,7 +198,7 @@ function complianceSums(compliance: Compliance, untilMs: number): Pick<Complianc
   return { ...sums, [arm]: [compliantMs + (isKept ? lastedMs : 0), allMs + lastedMs] };
 }
 
-/** By arm, the share of time in which computes had its settings; null if none was in that arm. */
+/** For each arm, the share of time in which its computes had its settings; null if none was in that arm. */
 export function complianceOf(
   design: TrialDesign,
   all: readonly Compliance[],

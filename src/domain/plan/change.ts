@@ -42,7 +42,7 @@ export interface Change {
   askedAtMs?: number;
   /** The opening of the window that wants the change; milliseconds since the epoch. */
   windowStartMs?: number;
-  /** For a restart: it needs fewer open connections than this. */
+  /** A restart waits until fewer connections than this are open. */
   connectionsBelow?: number;
   /** Why the change is wanted. */
   code: ReasonCode;

@@ -243,7 +243,7 @@ export interface ComputeRecord {
   oneFieldGroupAtATime?: true;
 }
 
-/** Since when ebb has enforced, and the last changes, by ebb or by a person in its place. */
+/** When ebb began to enforce, and the last changes, made by ebb or by people. */
 export type ChangeFacts = Pick<ComputeRecord, 'enforcedSinceMs' | 'lastChanges' | 'manual'>;
 
 /** When a group of fields was last changed; undefined if it was not. Milliseconds since the epoch. */

@@ -20,7 +20,7 @@ export interface Period {
   startMs: number;
   /** Undefined while it lasts. */
   endMs: number | undefined;
-  /** By the start of each bucket. */
+  /** The usage by the start of each bucket. */
   buckets: Map<number, Used>;
 }
 
@@ -47,7 +47,7 @@ function shownUntilMs({ delayMinutes, stalls }: Consumption, nowMs: number): num
   return untilMs - (untilMs % QUARTER_MS);
 }
 
-/** True if an hour of a unit shows too little for a day. */
+/** True if too little usage is shown for this hour of a unit until a day later. */
 function isCorrectedLater(unit: string, hour: number, share: number): boolean {
   const hash = hashText(unit, Math.imul(hour, 0x9e3779b1));
   return ((hash ^ (hash >>> 15)) >>> 0) / 0x1_0000_0000 < share;

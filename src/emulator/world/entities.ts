@@ -84,7 +84,7 @@ export interface ProjectLedger {
 export interface Usage {
   addedUntilMs: number;
   activeMs: number;
-  /** At the sizes that autoscaling chose: the billed usage. */
+  /** The usage at the sizes that autoscaling chose, which is billed. */
   cuMs: number;
   cuMsLow: number;
   cuMsHigh: number;

@@ -3,7 +3,7 @@ import type { WorldState } from './entities.ts';
 import { type Outcome, refuse } from './outcome.ts';
 import { nextToken } from './random.ts';
 
-/** Without the prefix. */
+/** The length of a token without its prefix. */
 const TOKEN_LENGTH = 64;
 
 export interface NewKey {

@@ -7,7 +7,7 @@ import { type BudgetStep, type StepThreshold, stepText } from '../../domain/spen
 import { Disruption, policyBase, ReceiverList } from '../schema/policy-base.ts';
 import { expected, mapping } from '../schema/scalars.ts';
 import { type FileContext, toBase, toDisruption } from '../to-domain.ts';
-import { kindText } from './kind.ts';
+import { kindSyntax } from './kind.ts';
 import { SizeBounds, TimeoutBounds, toBounds, writtenBounds } from './limits.ts';
 
 const MONTH = 'CU-hours such as "2000 CUh", or dollars such as "$400"';
@@ -81,9 +81,9 @@ const BudgetPolicy = mapping({
 }).superRefine(({ steps }, context) => {
   const domainSteps = steps.map(toStep);
   for (const [index, step] of domainSteps.entries()) {
-    const message = notAscending(domainSteps[index - 1], step);
+    const message = whyNotAscending(domainSteps[index - 1], step);
     if (message) context.addIssue({ code: 'custom', path: ['steps', index, 'at'], message });
-    const looser = looserThan(domainSteps.slice(0, index), step);
+    const looser = whyLooser(domainSteps.slice(0, index), step);
     if (looser) context.addIssue({ code: 'custom', path: ['steps', index, 'limits'], message: looser });
   }
 });
@@ -98,13 +98,14 @@ function toStep({ at, notify = [], limits, disruption }: Step): BudgetStep<Parti
   };
 }
 
-/** For equal shares, the projected one comes first. */
-function notAscending(before: BudgetStep | undefined, { at, of }: BudgetStep): string | undefined {
+/** A message if the step does not come after the one before it. For equal shares, the projected one comes first. */
+function whyNotAscending(before: BudgetStep | undefined, { at, of }: BudgetStep): string | undefined {
   if (!before || before.at < at || (before.at === at && before.of === 'projected' && of === 'spent')) return undefined;
   return `comes after the step ${stepText(before)}; write steps in ascending order, each once`;
 }
 
-function looserThan(before: readonly BudgetStep[], step: BudgetStep): string | undefined {
+/** A message if an earlier step limits more. */
+function whyLooser(before: readonly BudgetStep[], step: BudgetStep): string | undefined {
   if (!step.limits) return undefined;
   const isLooser = (earlier: BudgetStep) =>
     FIELD_GROUPS.some((group) => {
@@ -127,7 +128,7 @@ function toBudget(policy: BudgetPolicy, context: FileContext): domain.BudgetPoli
 }
 
 /** `kind: budget`: an amount for a month, and steps as it is used up. */
-export const budgetText = kindText({
+export const budgetSyntax = kindSyntax({
   schema: BudgetPolicy,
   toDomain: toBudget,
   times: () => [],

@@ -5,7 +5,7 @@ import { expected, mapping } from '../schema/scalars.ts';
 import { At } from '../schema/time.ts';
 import { resolveTime } from '../time-text.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
-import { kindText } from './kind.ts';
+import { kindSyntax } from './kind.ts';
 
 const FreezePolicy = mapping({
   ...policyBase,
@@ -28,7 +28,7 @@ function toFreeze(policy: FreezePolicy, context: FileContext): domain.FreezePoli
 }
 
 /** `kind: freeze`: nothing is written to these computes. */
-export const freezeText = kindText({
+export const freezeSyntax = kindSyntax({
   schema: FreezePolicy,
   toDomain: toFreeze,
   times: ({ at }) => [{ specs: at, at: ['at'] }],

@@ -14,7 +14,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import { policyBase } from '../schema/policy-base.ts';
 import { duration, expected, mapping } from '../schema/scalars.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
-import { kindText } from './kind.ts';
+import { kindSyntax } from './kind.ts';
 
 const BAD_WHEN = 'a limit such as "> 0.4", or "> 1.5x before"';
 const NUMBER = String.raw`\d{1,12}(?:\.\d{1,9})?`;
@@ -186,7 +186,7 @@ function toGuard(policy: GuardPolicy, context: FileContext): domain.GuardPolicy 
 }
 
 /** `kind: guard`: a query that must be healthy before a lowering, and is watched after it. */
-export const guardText = kindText({
+export const guardSyntax = kindSyntax({
   schema: GuardPolicy,
   toDomain: toGuard,
   times: () => [],

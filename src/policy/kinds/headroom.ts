@@ -4,7 +4,7 @@ import { DAY_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import { policyBase } from '../schema/policy-base.ts';
 import { duration, expected, mapping, Share, singleSize } from '../schema/scalars.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
-import { kindText } from './kind.ts';
+import { kindSyntax } from './kind.ts';
 
 const HeadroomPolicy = mapping({
   ...policyBase,
@@ -45,7 +45,7 @@ function toHeadroom(policy: HeadroomPolicy, context: FileContext): domain.Headro
 }
 
 /** `kind: headroom`: connections that must stay free. */
-export const headroomText = kindText({
+export const headroomSyntax = kindSyntax({
   schema: HeadroomPolicy,
   toDomain: toHeadroom,
   times: () => [],

@@ -31,8 +31,8 @@ interface Parts<Written, P extends PolicyBase> {
   onlyRaises: boolean;
 }
 
-/** The text half of a kind: parses policies, and knows the places of their values. */
-export interface KindText<P extends PolicyBase> extends Omit<Parts<never, P>, 'schema' | 'toDomain'> {
+/** The syntax of a kind: parses policies, and knows the places of their values. */
+export interface KindSyntax<P extends PolicyBase> extends Omit<Parts<never, P>, 'schema' | 'toDomain'> {
   schema: z.ZodObject;
   read(entry: unknown): KindResult<P>;
 }
@@ -41,9 +41,9 @@ export type KindResult<P extends PolicyBase = Policy> =
   | { ok: true; enabled: boolean; toDomain: (context: FileContext) => P }
   | { ok: false; issues: z.core.$ZodIssue[] };
 
-export function kindText<Written extends { enabled: boolean }, P extends PolicyBase>(
+export function kindSyntax<Written extends { enabled: boolean }, P extends PolicyBase>(
   parts: Parts<Written, P>,
-): KindText<P> {
+): KindSyntax<P> {
   const { schema, toDomain, ...places } = parts;
   return {
     ...places,

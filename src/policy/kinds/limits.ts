@@ -8,7 +8,7 @@ import { SIZE_BOUNDS_PATTERN } from '../schema/patterns.ts';
 import { policyBase } from '../schema/policy-base.ts';
 import { expected, mapping, SuspendAfter, singleSize } from '../schema/scalars.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
-import { kindText, type WrittenSetting } from './kind.ts';
+import { kindSyntax, type WrittenSetting } from './kind.ts';
 
 const SIZES = 'two sizes in CU such as 0.25-1, or {min: 0.25}, {max: 1}';
 const RANGE = /^(\d{1,3}(?:\.\d{1,4})?)\s*-\s*(\d{1,3}(?:\.\d{1,4})?)$/;
@@ -103,7 +103,7 @@ export function writtenBounds({ size, suspend_timeout: timeout }: Ranges, at: Pa
 }
 
 /** `kind: limits`: bounds for the values of schedules. */
-export const limitsText = kindText({
+export const limitsSyntax = kindSyntax({
   schema: LimitsPolicy,
   toDomain: toLimits,
   times: () => [],

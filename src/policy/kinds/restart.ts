@@ -6,7 +6,7 @@ import { duration, expected, mapping } from '../schema/scalars.ts';
 import { At } from '../schema/time.ts';
 import { resolveTime } from '../time-text.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
-import { kindText } from './kind.ts';
+import { kindSyntax } from './kind.ts';
 
 const RestartPolicy = mapping({
   ...policyBase,
@@ -42,7 +42,7 @@ function toRestart(policy: RestartPolicy, context: FileContext): domain.RestartP
 }
 
 /** `kind: restart`: restarts computes, so that they pick up updates of the platform. */
-export const restartText = kindText({
+export const restartSyntax = kindSyntax({
   schema: RestartPolicy,
   toDomain: toRestart,
   times: ({ at }) => [{ specs: at, at: ['at'] }],

@@ -9,7 +9,7 @@ import { duration, expected, mapping, Size, SuspendAfter } from '../schema/scala
 import { At } from '../schema/time.ts';
 import { resolveTime } from '../time-text.ts';
 import { type FileContext, toBase, toDateFilter } from '../to-domain.ts';
-import { kindText, type WrittenSetting } from './kind.ts';
+import { kindSyntax, type WrittenSetting } from './kind.ts';
 
 const values = { size: Size.optional(), suspend_after: SuspendAfter.optional() };
 const OTHERWISE = '"leave", "baseline", or values such as {size: 0.25, suspend_after: 5m}';
@@ -122,7 +122,7 @@ export function valuesOf({ windows, otherwise }: domain.SchedulePolicy): PlacedV
 }
 
 /** `kind: schedule`: sizes and timeouts by windows of time. */
-export const scheduleText = kindText({
+export const scheduleSyntax = kindSyntax({
   schema: SchedulePolicy,
   toDomain: toSchedule,
   times: ({ windows }) => windows.map((window, index) => ({ specs: window.at, at: ['windows', index, 'at'] })),

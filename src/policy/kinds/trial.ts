@@ -9,7 +9,7 @@ import { expected, mapping } from '../schema/scalars.ts';
 import { qualifiedName } from '../teams.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
 import { DOLLARS } from './budget.ts';
-import { kindText } from './kind.ts';
+import { kindSyntax } from './kind.ts';
 
 /** Shares of the control group: each means one in this many units. */
 const SHARES = { '50%': 2, '33%': 3, '25%': 4, '20%': 5, '10%': 10 } as const;
@@ -124,7 +124,7 @@ function toTrial(policy: TrialPolicy, context: FileContext): domain.TrialPolicy 
 }
 
 /** `kind: trial`: a control group, to measure the saving of policies. */
-export const trialText = kindText({
+export const trialSyntax = kindSyntax({
   schema: TrialPolicy,
   toDomain: toTrial,
   times: () => [],

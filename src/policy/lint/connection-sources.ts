@@ -2,7 +2,7 @@ import { formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import type { HeadroomPolicy } from '../../domain/policy/kinds/headroom.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
-import { textOf } from '../kinds/kinds.ts';
+import { syntaxOf } from '../kinds/kinds.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 
 /** The platform suspends a compute a little after its timeout; a query before that restarts the timeout. */
@@ -59,7 +59,7 @@ function longestTimeout(policy: HeadroomPolicy, { policies, overlap }: LintConte
 }
 
 function longestOf(policy: Policy): number {
-  const settings = textOf(policy).settings(policy);
+  const settings = syntaxOf(policy).settings(policy);
   return Math.max(0, ...settings.map((setting) => (setting.field === 'suspend_after' ? setting.maxSeconds : 0)));
 }
 

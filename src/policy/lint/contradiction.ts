@@ -124,7 +124,7 @@ function createFieldWindows(policy: SchedulePolicy, field: Field, openings: Open
   };
 }
 
-/** In order of precedence: absolute intervals first, then later windows. */
+/** The parts in order of precedence: absolute intervals first, then later windows. */
 function partsOf(values: readonly WindowValue[], openings: OpeningsCache) {
   return values
     .flatMap((value) => {

@@ -4,7 +4,7 @@ import type { Policy } from '../../domain/policy/policy.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { anyOpenAt } from '../../domain/time/windows.ts';
-import { textOf } from '../kinds/kinds.ts';
+import { syntaxOf } from '../kinds/kinds.ts';
 import type { Openings } from './openings.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
 import { FIELDS, type Field, proposedValue } from './schedules.ts';
@@ -39,7 +39,7 @@ function hasOtherwise({ otherwise }: SchedulePolicy, field: Field): boolean {
 
 function maySet(policy: Policy, field: Field): boolean {
   const group = field === 'size' ? 'size' : 'suspend_timeout';
-  return ruleOf(policy).mayChange(policy).includes(group) && !textOf(policy).onlyRaises;
+  return ruleOf(policy).mayChange(policy).includes(group) && !syntaxOf(policy).onlyRaises;
 }
 
 /** The first end of a window of the policy at which nothing else sets the field. */

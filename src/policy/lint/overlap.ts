@@ -19,7 +19,7 @@ export interface Overlap {
   combinationsWith(policy: Policy): readonly (readonly Policy[])[] | undefined;
 }
 
-/** By the selectors alone. */
+/** Finds overlaps by the selectors alone. */
 export function overlapOfSelectors(policies: readonly Policy[], limit: StepLimit): Overlap {
   const areNear = createNearness(policies);
   return {
@@ -30,7 +30,7 @@ export function overlapOfSelectors(policies: readonly Policy[], limit: StepLimit
   };
 }
 
-/** By the computes of the fleet; one that a selector may match counts as selected. */
+/** Finds overlaps by the computes of the fleet; one that a selector may match counts as selected. */
 export function overlapInFleet(fleet: readonly Compute[], policies: readonly Policy[]): Overlap {
   const selected = new Map<Policy, ReadonlySet<Compute>>();
   const policiesOf = new Map<Compute, Policy[]>();

@@ -3,7 +3,7 @@ import { formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import type { WrittenSetting } from '../kinds/kind.ts';
-import { textOf } from '../kinds/kinds.ts';
+import { syntaxOf } from '../kinds/kinds.ts';
 import type { Path } from '../read-yaml.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
 import { mayBeAccount } from './selector-overlap.ts';
@@ -48,7 +48,7 @@ function* accountsOf(policy: Policy, { plans, overlap }: LintContext) {
 }
 
 function refusals(policy: Policy, allowed: Allowed): { at: Path; message: string }[] {
-  return textOf(policy)
+  return syntaxOf(policy)
     .settings(policy)
     .flatMap((setting) => {
       const message = setting.field === 'size' ? refusedSize(setting.maxCu, allowed) : refusedTimeout(setting, allowed);

@@ -4,7 +4,7 @@ import type { PartialDisruption } from '../../domain/policy/disruption.ts';
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
-import { textOf } from '../kinds/kinds.ts';
+import { syntaxOf } from '../kinds/kinds.ts';
 import type { Path } from '../read-yaml.ts';
 import type { WrittenPolicy } from '../reader.ts';
 import type { OpeningsCache, Period } from './openings.ts';
@@ -95,7 +95,7 @@ export interface PlacedTime {
 
 export function* timesOf(policy: Policy, context: LintContext): Iterable<PlacedTime> {
   const written = context.written(policy);
-  for (const { specs, at: all } of textOf(policy).times(policy)) {
+  for (const { specs, at: all } of syntaxOf(policy).times(policy)) {
     const valueAt = (path: Path) => written?.valueAt([...written.at, ...path]);
     const isList = Array.isArray(valueAt(all));
     for (const [index, spec] of specs.entries()) {

@@ -181,7 +181,7 @@ export const AuditQuery = PageQuery.extend({
 });
 
 const day = z.iso.date().optional();
-/** For the page, with days (UTC) instead of instants. */
+/** The query of the history page, with days (UTC) instead of instants. */
 export const HistoryQuery = z.strictObject({
   show: z.enum(['audit', 'decisions']).default('audit'),
   compute: computePlace.optional(),

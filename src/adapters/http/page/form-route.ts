@@ -26,7 +26,7 @@ type FormSchema = z.ZodType<{ owner: string; token: string }>;
 
 /** A form about a compute, or about one of its holds. */
 interface FormRoute<S extends Subject, Schema extends FormSchema, Shown> {
-  /** With the subject's id as `:id`. */
+  /** The path, with `:id` for the subject's id. */
   path: string;
   schema: Schema;
   /** Loads the form's subject. Must be cheap, since it is called for every submission. */

@@ -201,7 +201,7 @@ function distanceWords(iso: string, nowIso: string): string {
   return away < 0 ? `${length} ago` : `in ${length}`;
 }
 
-/** In the two largest units. */
+/** Writes a duration in its two largest units. */
 function durationWords(ms: number): string {
   if (ms < MINUTE_MS) return `${Math.floor(ms / SECOND_MS)} s`;
   if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;

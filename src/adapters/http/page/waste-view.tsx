@@ -84,7 +84,7 @@ const CHANGE_BY_TEXTS: Readonly<Record<ChangeBy, string>> = {
   people: 'people',
 };
 
-/** By figure, since different figures must not be added. */
+/** The totals by figure, since different figures must not be added. */
 function Totals({ totals }: { totals: readonly WasteTotal[] }) {
   return (
     <Table

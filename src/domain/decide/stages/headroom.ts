@@ -32,7 +32,7 @@ export const ensureHeadroom = stage(['need', 'bounds'], (draft, input) => {
   }
 });
 
-/** After all other stages: reports a need that the final size does not cover. */
+/** Runs after all other stages. Reports a need that the final size does not cover. */
 export const reportUnmet = stage(['need'], (draft, input) => {
   const { compute, baseline, profile } = input;
   const size = draft.size ?? baseline ?? compute;
@@ -70,7 +70,7 @@ function coverNeed(draft: Draft, input: StageInput<'bounds'>, directive: Need, v
   const need = needOf(directive.need, view);
   const from = sizeOf(before);
   const isMet = usableAt(profile, from) >= need;
-  const after = smallestCovering(from, need, largestReach(directive.need, from, input.compute), profile);
+  const after = smallestCovering(from, need, largestAllowed(directive.need, from, input.compute), profile);
   const connections = { peak: view.peak, need, usable: usableAt(profile, after) };
   const step = { group: 'size', policy, connections } as const;
   if (directive.need.act === 'advise') {
@@ -109,22 +109,22 @@ function limitingMinimum(
   { maxCu, mayRaiseMin }: ConnectionNeed,
   profile: ConnectionProfile,
 ): TraceStep['minimum'] {
-  const reach = { minCu: maxCu, maxCu: Math.max(maxCu, size.maxCu) };
-  const better = smallestCovering(size, need, reach, profile);
+  const largest = { minCu: maxCu, maxCu: Math.max(maxCu, size.maxCu) };
+  const better = smallestCovering(size, need, largest, profile);
   if (mayRaiseMin || usableAt(profile, better) <= usableAt(profile, size)) return undefined;
   return { minCu: size.minCu, allowsCu: usefulMaximum(size.minCu, size.maxCu, profile) };
 }
 
 /** The largest size that a policy may raise to. A larger present size may be kept, but is not raised. */
-function largestReach({ maxCu, mayRaiseMin }: ConnectionNeed, from: Size, compute: Size): Size {
-  const reachCu = Math.max(maxCu, compute.maxCu);
-  return { minCu: mayRaiseMin ? reachCu : Math.max(from.minCu, compute.minCu), maxCu: reachCu };
+function largestAllowed({ maxCu, mayRaiseMin }: ConnectionNeed, from: Size, compute: Size): Size {
+  const largestCu = Math.max(maxCu, compute.maxCu);
+  return { minCu: mayRaiseMin ? largestCu : Math.max(from.minCu, compute.minCu), maxCu: largestCu };
 }
 
-/** The smallest size from `from` upwards that covers the need; if none does, the smallest with the most connections. */
-function smallestCovering(from: Size, need: number, reach: Size, profile: ConnectionProfile): Size {
+/** The smallest size between `from` and `largest` that covers the need; if none does, the smallest with the most connections. */
+function smallestCovering(from: Size, need: number, largest: Size, profile: ConnectionProfile): Size {
   let best = from;
-  for (const size of [from, ...sizesAbove(from, reach)]) {
+  for (const size of [from, ...sizesBetween(from, largest)]) {
     const usable = usableAt(profile, size);
     if (usable > usableAt(profile, best)) best = size;
     if (usable >= need) return size;
@@ -132,13 +132,13 @@ function smallestCovering(from: Size, need: number, reach: Size, profile: Connec
   return best;
 }
 
-/** All allowed sizes from `from` up to `reach`, by maximum and then by minimum. */
-function* sizesAbove(from: Size, reach: Size): Generator<Size> {
+/** All allowed sizes from `from` up to `largest`, by maximum and then by minimum. */
+function* sizesBetween(from: Size, largest: Size): Generator<Size> {
   for (const maxCu of COMPUTE_SIZES_CU) {
-    if (maxCu < from.maxCu || maxCu > reach.maxCu) continue;
+    if (maxCu < from.maxCu || maxCu > largest.maxCu) continue;
     const lowest = Math.max(from.minCu, maxCu > MAX_AUTOSCALING_CU ? maxCu : maxCu - MAX_AUTOSCALING_SPAN_CU);
     for (const minCu of COMPUTE_SIZES_CU) {
-      if (minCu >= lowest && minCu <= Math.min(maxCu, reach.minCu)) yield { minCu, maxCu };
+      if (minCu >= lowest && minCu <= Math.min(maxCu, largest.minCu)) yield { minCu, maxCu };
     }
   }
 }

@@ -20,7 +20,7 @@ export const clampToLimits = stage(['bounds'], (draft, input) => {
   for (const group of FIELD_GROUPS) clampGroup(draft, input, group, input.effective.bounds, 'limited');
 });
 
-/** After headroom and holds: clamps to hard limits, which take precedence over all other policies. */
+/** Runs after headroom and holds. Clamps to hard limits, which take precedence over all other policies. */
 export const clampToHardLimits = stage(['bounds'], (draft, input) => {
   draft.hardLimits = input.effective.bounds.filter(({ hard }) => hard);
   for (const group of FIELD_GROUPS) {

@@ -1,7 +1,7 @@
 import { FIELD_GROUPS, settingOf, valueOfGroup, wantedValue } from '../../compute/compute.ts';
 import { note, stage } from './draft.ts';
 
-/** Before holds: notes which policies set values, and applies a requested restore to fields without one. */
+/** Runs before holds. Notes which policies set values, and applies a requested restore to fields without one. */
 export const restoreBaseline = stage([], (draft, { restore, baseline }) => {
   for (const group of FIELD_GROUPS) {
     if (wantedValue(group, draft) !== null) draft.setBy[group] = draft.deciders[group]?.policy?.name ?? '';
