@@ -11,17 +11,9 @@ import { runbookView } from '../../src/adapters/http/page/small-views.tsx';
 import type { DecisionDocument, HoldDocument, StatusDocument } from '../../src/ports/documents.ts';
 import type { FleetRowDocument } from '../../src/ports/status-page.ts';
 import { emptyFleet } from './empty-fleet.ts';
+import { QUIET, textOf } from './quiet-status.ts';
 
 const NOW = '2026-11-22T19:00:00Z';
-/** What a page shows, without its elements. */
-const textOf = (markup: unknown) => String(markup).replace(/<[^>]+>/g, '');
-
-/** A daemon that nobody has to look after. */
-const QUIET = {
-  ...{ freezes: [], degraded: [], stopped_fights: [], computes: {}, budgets: [], policies: [], waiting: [] },
-  ...{ staged: null, staged_teams: [], dead_notifications: [], readiness: null, unmet_headroom: [] },
-  ...{ mode: 'enforce', set_hash: null, revision: null, costs: null, policy_problems: [] },
-};
 
 describe('texts of the page', () => {
   it('have their instants as times, which a browser shows in local time', () => {
@@ -95,11 +87,11 @@ describe('texts of the page', () => {
           query: { q: '', page: 1 },
         }),
       );
-    expect(text({})).toMatch(/What needs a personNothing needs attention\.$/);
+    expect(text({})).toMatch(/What needs a personNothing needs attention\.What it costs/);
     const budgets = [budget('calm', 20, 90), budget('near', 60, 120), budget('over', 145, 180)];
     const degraded = [{ compute_id: 'ep-one', project_id: 'p', message: 'refused' }];
     expect(text({ budgets, degraded })).toMatch(
-      /a person1 compute is degradedBudget over is over: 145\u00a0% spentBudget near will be over: 120\u00a0% projected$/,
+      /a person1 compute is degradedBudget over is over: 145\u00a0% spentBudget near will be over: 120\u00a0% projectedWhat it costs/,
     );
   });
 

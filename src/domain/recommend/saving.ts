@@ -180,7 +180,7 @@ function pastWithin({ compute, had, hours, history }: Evidence, span: Span) {
   const { fromMs, toMs } = span;
   const part = history && until(historyFrom(history, fromMs), toMs);
   // A compute that never suspends is as it is since it was last started.
-  const startMs = part ? part.intervals.at(-1)?.startMs : startByUsage(hours, span);
+  const startMs = part ? startByOperations(part) : startByUsage(hours, span);
   const sinceMs = Math.max(fromMs, (maySleep(had) ? part && firstUsed(part) : startMs) ?? fromMs);
   const known = (hours ?? (part ? hoursAtMinimum(part, had.minCu) : [])).flatMap(({ startMs, seconds, cuSeconds }) =>
     seconds === 3600 && cuSeconds !== null && startMs >= sinceMs && startMs < toMs
@@ -206,6 +206,12 @@ function firstUsed({ fromMs, toMs, intervals, unknown }: AwakeHistory): number |
   const first = intervals.find(({ start }) => start !== 'check');
   const hasBegun = first && unknown.length === 0 && first.startMs - fromMs >= UNUSED_BEFORE * (toMs - fromMs);
   return hasBegun ? Math.min(first.startMs, toMs - LEAST_KNOWN_MS) : undefined;
+}
+
+/** The same as {@link startByUsage}, so that both know the same hours: also of a start at a full hour that hour is left out. */
+function startByOperations({ fromMs, intervals }: AwakeHistory): number | undefined {
+  const startMs = intervals.at(-1)?.startMs;
+  return startMs === undefined || startMs <= fromMs ? startMs : startMs - (startMs % HOUR_MS) + HOUR_MS;
 }
 
 /** The end of the hour in which a compute that never suspends last started: the first used hour after an unused one. */

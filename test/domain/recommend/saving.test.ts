@@ -191,6 +191,21 @@ describe('the saving of rules in a past', () => {
     expect(of({})).toEqual(of({ history }));
   });
 
+  it('of a compute that never suspends is the same by both also if it started at a full hour', () => {
+    const had = { minCu: 1, maxCu: 2, suspendTimeoutSeconds: -1 };
+    const compute = aCompute({ ...had, state: 'active' });
+    const intervals = [{ startMs: TO - 3 * DAY, endMs: TO, start: 'client', end: 'open' }] as const;
+    const history: AwakeHistory = { ...SPAN, unknown: [], startDurationsMs: [], intervals: [...intervals] };
+    // It works in one hour of three, also in that of its start.
+    const hours = hoursOf(history).map((hour, index) => ({
+      ...hour,
+      cuSeconds: (hour.cuSeconds ?? 0) * (index % 3 === 0 ? 1.5 : 1),
+    }));
+    const of = (evidence: Partial<Evidence>) =>
+      savingOf({ evidence: { compute, had, hours, ...evidence }, rules: always(300, had), priceAt })?.month;
+    expect(of({ history })).toEqual(of({}));
+  });
+
   it('of a compute that never suspends, and sleeps all the same, is nothing: also where only usage shows it', () => {
     const had = { ...SIZE, suspendTimeoutSeconds: -1 };
     const hours = hoursOf({ intervals: [] } as unknown as AwakeHistory);
