@@ -4,6 +4,7 @@ import { printable } from '../common/safe-text.ts';
 import { formatDuration } from '../domain/compute/compute-units.ts';
 import { formatUsd } from '../domain/compute/cost.ts';
 import { REASONS } from '../domain/compute/reasons.ts';
+import { savedOrMore } from '../domain/estimate.ts';
 import { shortHash } from '../domain/policy/policy.ts';
 import { isHeardOf, presentReports } from '../domain/records/recovery-times.ts';
 import { amountText, stepText } from '../domain/spend/terms.ts';
@@ -241,15 +242,22 @@ export function costLines(costs: Status['costs']): string[] {
 function savedLines(saved: NonNullable<Status['costs']>['would_have_saved']): string[] {
   if (saved === null) return [];
   const { cu_hours: hours, usd, used_cu_hours: used } = saved;
-  const dollars = usd ? estimateText(usd, formatUsd) : 'an unknown amount of dollars (set plan: in ebb.yaml)';
-  const inHours = (one: typeof hours) => estimateText(one, String);
+  const does = savedOrMore(usd ?? hours).isMore ? 'cost' : 'saved';
+  const dollars = usd ? savedText(usd, formatUsd) : 'an unknown amount of dollars (set plan: in ebb.yaml)';
+  const inHours = (one: typeof hours) => savedText(one, String);
   const parts = saved.parts.map(({ part, figure, cu_hours: own }) =>
     figure === 'unknown' ? `by ${part} unknown` : `by ${part} ${inHours(own)} (${figure.replace('_', ' ')})`,
   );
   return [
-    `enforcing would have saved ${dollars} in the last two weeks, for ${countedComputes(saved.computes)} with known usage`,
+    `enforcing would have ${does} ${dollars} in the last two weeks, for ${countedComputes(saved.computes)} with known usage`,
     `in CU-hours: ${inHours(hours)} of ${used} used: ${parts.join(', ')}`,
   ];
+}
+
+/** `12 (8 to 20)`, or `12 (8 to 20) more` where more is used than saved. */
+function savedText(saving: Parameters<typeof estimateText>[0], format: (value: number) => string): string {
+  const { isMore, ...amount } = savedOrMore(saving);
+  return `${estimateText(amount, format)}${isMore ? ' more' : ''}`;
 }
 
 /** `12 (8 to 20)`, or `8 to 20`. */

@@ -8,6 +8,11 @@ export interface Estimate extends Range {
   mid: number;
 }
 
+/** An estimate whose middle may be unknown. */
+export interface PartialEstimate extends Range {
+  mid?: number | undefined;
+}
+
 export const ZERO: Estimate = { low: 0, mid: 0, high: 0 };
 
 export function exactly(value: number): Range {
@@ -25,6 +30,13 @@ export function mapRange({ low, high }: Range, change: (value: number) => number
 /** Corrects the ends after a change that may have swapped them. */
 export function inOrder({ low, mid, high }: Estimate): Estimate {
   return { low: Math.min(low, mid, high), mid, high: Math.max(low, mid, high) };
+}
+
+/** A saving as an amount of what is saved or, where that is negative, of what is used more. Its middle, or that of its ends, decides. */
+export function savedOrMore({ low, mid, high }: PartialEstimate): PartialEstimate & { isMore: boolean } {
+  if ((mid ?? low + high) >= 0) return { isMore: false, low, mid, high };
+  // Not `-high`, which may be -0.
+  return { isMore: true, low: 0 - high, mid: mid === undefined ? mid : 0 - mid, high: 0 - low };
 }
 
 /** Combines the ends of two estimates, and their middles. */

@@ -227,6 +227,9 @@ export type Staleness = z.infer<typeof StalenessDocument>;
 /** Set in each document that is read while the store is unavailable. */
 export const age = { stale: StalenessDocument.exactOptional() };
 
+/** A status has at most this many entries of each list. */
+export const MAX_LISTED = 100;
+
 export const StatusDocument = z
   .object({
     at: instant,

@@ -15,15 +15,16 @@ import { isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ComputeStatus } from '../../ports/compute-events.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
-import type {
-  ComputeDocument,
-  DecisionDocument,
-  FreezeDocument,
-  HerdDocument,
-  HoldDocument,
-  OperationDocument,
-  SettingsDocument,
-  StatusDocument,
+import {
+  type ComputeDocument,
+  type DecisionDocument,
+  type FreezeDocument,
+  type HerdDocument,
+  type HoldDocument,
+  MAX_LISTED,
+  type OperationDocument,
+  type SettingsDocument,
+  type StatusDocument,
 } from '../../ports/documents.ts';
 import { MAX_PER_PAGE, type Page, type PageQuery } from '../../ports/operator.ts';
 import type { FleetDocument } from '../../ports/status-page.ts';
@@ -149,9 +150,6 @@ export function unmetHeadroom({ decision }: Pick<EvaluatedCompute, 'decision'>):
   return step && describeStep(step);
 }
 
-/** A status shows at most this many entries of each list; the other pages show all. */
-export const MAX_SHOWN = 100;
-
 export interface FleetDeps {
   fleet: Pick<Fleet, 'evaluatedComputes'>;
 }
@@ -169,7 +167,7 @@ export function unmetOf({ fleet }: FleetDeps): NonNullable<StatusDocument['unmet
     const message = unmetHeadroom(evaluatedCompute);
     return message === undefined ? [] : [{ project_id: projectId, compute_id: computeId, message }];
   });
-  return unmet.slice(0, MAX_SHOWN);
+  return unmet.slice(0, MAX_LISTED);
 }
 
 /** Waiting changes by gate, the most frequent first. */
@@ -186,7 +184,7 @@ export function herdDocuments(deps: HerdDeps, nowMs: number): HerdDocument[] {
   const herds = herdsBetween(deps, nowMs - HERD_NEAR_MS, nowMs + HERDS_AHEAD_MS).toSorted(
     (a, b) => a.firstMs - b.firstMs,
   );
-  return herds.slice(0, MAX_SHOWN).map(({ account, firstMs, lastMs, computes }) => ({
+  return herds.slice(0, MAX_LISTED).map(({ account, firstMs, lastMs, computes }) => ({
     account,
     first: isoInstant(firstMs),
     last: isoInstant(lastMs),

@@ -9,12 +9,11 @@ import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
 import { asKind } from '../../domain/policy/kinds/kinds.ts';
 import type { Amount } from '../../domain/recommend/saving.ts';
 import { isoInstant } from '../../domain/time/units.ts';
-import type { StatusDocument } from '../../ports/documents.ts';
+import { MAX_LISTED, type StatusDocument } from '../../ports/documents.ts';
 import { EngineAwayError } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
 import { readGuardStates } from '../guards/stored-states.ts';
 import { floorCosts } from '../recommend/floor-costs.ts';
-import { MAX_SHOWN } from './documents.ts';
 import type { DaemonView } from './parts.ts';
 
 type GuardStatus = Pick<StatusDocument, 'guards' | 'guard_watches' | 'guard_floors'>;
@@ -31,7 +30,7 @@ export async function guardStatus(store: Store, daemon: DaemonView, nowMs: numbe
       .map((guard) => guardDocument(guard, computes, states, nowMs)),
     guard_watches: computes
       .flatMap((one) => watchesOf(one, states, (name) => guards.find((guard) => guard.name === name)?.watchMs))
-      .slice(0, MAX_SHOWN),
+      .slice(0, MAX_LISTED),
     guard_floors: await floorsOf(store, daemon, computes, nowMs),
   };
 }
@@ -93,7 +92,7 @@ async function floorsOf(
 ): Promise<NonNullable<StatusDocument['guard_floors']>> {
   const floored = computes
     .filter(({ decision }) => decision.trace.some(({ code }) => code === 'guard_floor'))
-    .slice(0, MAX_SHOWN);
+    .slice(0, MAX_LISTED);
   if (floored.length === 0) return [];
   const parts = { store, fleet, policies: policies(), costs: costs() };
   const known = await floorCosts(parts, floored, nowMs).catch((error) => {
@@ -118,7 +117,7 @@ async function floorsOf(
           };
         }),
     )
-    .slice(0, MAX_SHOWN);
+    .slice(0, MAX_LISTED);
 }
 
 function costDocument({ cuSeconds, usd }: Amount): { cu_hours: Estimate; usd: Estimate | null } {

@@ -11,22 +11,14 @@ import type { BudgetState } from '../../domain/spend/state.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { CostsDocument } from '../../ports/cost-documents.ts';
-import type { StatusDocument } from '../../ports/documents.ts';
+import { MAX_LISTED, type StatusDocument } from '../../ports/documents.ts';
 import type { OperatorResult, StatusQuery } from '../../ports/operator.ts';
 import type { LocatedRecord } from '../../ports/store.ts';
 import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
 import { budgetDocument, readBudgets } from '../usage/budget-store.ts';
 import { readSummary, summaryOfOwner } from '../usage/cost-summary.ts';
 import { readReports, reportedProblems } from './daemon-reports.ts';
-import {
-  countWaiting,
-  freezeDocument,
-  holdDocument,
-  MAX_SHOWN,
-  operationsOf,
-  projectsOf,
-  unmetOf,
-} from './documents.ts';
+import { countWaiting, freezeDocument, holdDocument, operationsOf, projectsOf, unmetOf } from './documents.ts';
 import { isNarrowed, matchingComputes } from './fleet-page.ts';
 import { guardStatus } from './guard-status.ts';
 import { limitsOf } from './holds.ts';
@@ -54,11 +46,11 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
   const limitOf = await limitsOf(parts);
   const value: StatusDocument = {
     at: isoInstant(nowMs),
-    holds: holds.slice(0, MAX_SHOWN).map((hold) => holdDocument(hold, limitOf(hold))),
-    freezes: freezes.filter(concerns).slice(0, MAX_SHOWN).map(freezeDocument),
+    holds: holds.slice(0, MAX_LISTED).map((hold) => holdDocument(hold, limitOf(hold))),
+    freezes: freezes.filter(concerns).slice(0, MAX_LISTED).map(freezeDocument),
     stopped_fights: stoppedFights(records),
     degraded: degraded(records),
-    operations: operationsOf(records).slice(0, MAX_SHOWN),
+    operations: operationsOf(records).slice(0, MAX_LISTED),
     costs: summary && costsFor(summary, query),
     budgets: budgetsFor((await readBudgets(store)) ?? [], query, daemon).map((state) => budgetDocument(state, nowMs)),
     dead_notifications: await deadNotifications(parts),
@@ -95,7 +87,7 @@ async function daemonStatus(daemon: DaemonView, isFrozen: FrozenTest, clock: Nex
     unmet_headroom: unmetOf(daemon),
     manual_changes: manualChangesOf(daemon),
     ...stagedDocuments(daemon),
-    policy_problems: daemon.policyProblems().slice(0, MAX_SHOWN),
+    policy_problems: daemon.policyProblems().slice(0, MAX_LISTED),
     readiness: await daemon.readiness(),
     facts: daemon.facts(),
     herds: [...daemon.herds()],
@@ -119,7 +111,7 @@ async function storeStatus({ store }: OperatorParts, records: readonly LocatedRe
     policies: null,
     staged: null,
     staged_teams: [],
-    policy_problems: reportedProblems(daemons, nowMs)?.slice(0, MAX_SHOWN) ?? null,
+    policy_problems: reportedProblems(daemons, nowMs)?.slice(0, MAX_LISTED) ?? null,
     manual_changes: null,
     guards: null,
     guard_watches: null,
@@ -216,7 +208,7 @@ function stoppedFights(records: readonly LocatedRecord[]): StatusDocument['stopp
     const fields = stoppedGroups(record);
     return fields.length === 0 ? [] : [{ project_id: projectId, compute_id: computeId, fields }];
   });
-  return stopped.slice(0, MAX_SHOWN);
+  return stopped.slice(0, MAX_LISTED);
 }
 
 function isFailing({ record }: LocatedRecord): boolean {
@@ -224,7 +216,7 @@ function isFailing({ record }: LocatedRecord): boolean {
 }
 
 function degraded(records: readonly LocatedRecord[]): StatusDocument['degraded'] {
-  const failing = records.filter(isFailing).slice(0, MAX_SHOWN);
+  const failing = records.filter(isFailing).slice(0, MAX_LISTED);
   return failing.map(({ projectId, computeId, record }) => ({
     project_id: projectId,
     compute_id: computeId,
@@ -238,7 +230,7 @@ function manualChangesOf({ fleet }: DaemonView): NonNullable<StatusDocument['man
       .filter(({ gate }) => gate.code === 'manual_change')
       .map(({ gate: { message } }) => ({ project_id: projectId, compute_id: computeId, message })),
   );
-  return changed.slice(0, MAX_SHOWN);
+  return changed.slice(0, MAX_LISTED);
 }
 
 /** Counts by status, the most frequent first, by name among equal ones. */

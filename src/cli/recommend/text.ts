@@ -1,6 +1,6 @@
 import { counted } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
-import { formatEstimate } from '../../domain/compute/cost.ts';
+import { formatSaving } from '../../domain/compute/cost.ts';
 import { sumEstimates, ZERO } from '../../domain/estimate.ts';
 import {
   CHANGE_BY,
@@ -100,8 +100,8 @@ function sumsOf(findings: readonly Finding[]): string[] {
     const those = findings.filter((one) => one.figure === figure);
     const priced = those.filter((one) => paidSaving(one));
     const others = those.filter((one) => !paidSaving(one));
-    const usd = formatEstimate(sumEstimates(priced.map((one) => paidSaving(one) ?? ZERO)));
-    const cuHours = formatEstimate(sumEstimates(others.map(({ savesCuHours }) => savesCuHours)), formatNumber);
+    const usd = formatSaving(sumEstimates(priced.map((one) => paidSaving(one) ?? ZERO)));
+    const cuHours = formatSaving(sumEstimates(others.map(({ savesCuHours }) => savesCuHours)), formatNumber);
     const unpriced = `${figure}: ${counted(others.length, 'finding')}${priced.length > 0 ? ' without a price' : ''}`;
     return [
       ...(priced.length > 0 ? [`${figure}: ${counted(priced.length, 'finding')}, ${usd} a month`] : []),
@@ -113,7 +113,7 @@ function sumsOf(findings: readonly Finding[]): string[] {
 /** The expected monthly saving and its range, in dollars if hours are paid and the price is known. */
 export function savedText(finding: Finding): string {
   const usd = paidSaving(finding);
-  return usd ? formatEstimate(usd) : `${formatEstimate(finding.savesCuHours, formatNumber)} CUh`;
+  return usd ? formatSaving(usd) : `${formatSaving(finding.savesCuHours, formatNumber)} CUh`;
 }
 
 /** The proposed change. A finding without a change shows its first evidence; one about an unused compute also shows its last use. */

@@ -1,5 +1,6 @@
 import { printable } from '../../common/safe-text.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
+import { inOrder, mapEstimate, savedOrMore } from '../../domain/estimate.ts';
 import { shortHash } from '../../domain/policy/policy.ts';
 import type { MaybeEstimate } from '../../domain/trial/savings.ts';
 import { plainTable } from '../terminal.ts';
@@ -15,8 +16,7 @@ export function savingsText(report: SavingsReport): string {
   return [
     `Trial ${trial}, ${report.from} to ${report.to}: ${verdict(report)}`,
     '',
-    `  saved     ${share(report.relative)}${amounts(report)}`,
-    `  its cost  ${amounts(report.trial_cost).replace(/^, /, '') || 'not measurable'}`,
+    ...effectLines(report),
     ...starts,
     ...(report.stopped_at === null ? [] : [`  stopped   ${report.stopped_at}, by stop_if`]),
     `  rests on  ${units} ${unit === 'project' ? 'projects' : 'branches'} (as good as ${effective} of one size), ${days.treated} unit-days with the policies and ${days.control} without${hours}`,
@@ -34,6 +34,20 @@ function verdict({ state, distinguishable, relative }: SavingsReport): string {
   if (state === 'stopped') return 'it was ended early because of its cost, so nothing is claimed.';
   if (state === 'interim') return 'interim, so nothing is claimed yet.';
   return distinguishable ? 'the policies have an effect.' : 'the effect is not distinguishable from chance.';
+}
+
+/** What the policies saved and what the trial cost by withdrawing them; where that is negative, the other way round. */
+function effectLines({ relative, cu_hours, usd, trial_cost: cost }: SavingsReport): string[] {
+  const isMore = (one: MaybeEstimate) => one !== null && savedOrMore(one).isMore;
+  const shown = (one: MaybeEstimate, isNegated: boolean) =>
+    one && isNegated ? inOrder(mapEstimate(one, (value) => 0 - value)) : one;
+  const [used, gained] = [isMore(relative), isMore(cost.cu_hours)];
+  const ofPolicies = amounts({ cu_hours: shown(cu_hours, used), usd: shown(usd, used) });
+  const ofTrial = amounts({ cu_hours: shown(cost.cu_hours, gained), usd: shown(cost.usd, gained) });
+  return [
+    `  ${used ? 'cost more' : 'saved    '} ${share(shown(relative, used))}${ofPolicies}`,
+    `  ${gained ? 'it saved ' : 'its cost '} ${ofTrial.replace(/^, /, '') || 'not measurable'}`,
+  ];
 }
 
 /** `18.2 % (11.0 to 24.9 %)`. */

@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon';
 import { formatUsd } from '../compute/cost.ts';
-import type { Range } from '../estimate.ts';
+import { type Range, savedOrMore } from '../estimate.ts';
 import type { Span } from '../time/span.ts';
 import { DAY_MS, HOUR_MS, isoInstant } from '../time/units.ts';
 import type { Notification } from './notification.ts';
@@ -76,7 +76,11 @@ function describeCost({ cost, unreadProjects: unread = 0 }: WeekFacts): string {
 
 function describeSaved({ wouldHaveSaved: saved }: WeekFacts): string {
   if (!saved) return 'saved: unknown';
-  return `enforcing would have saved ${saved.low.toFixed(1)} to ${saved.high.toFixed(1)} CU-hours of the last two weeks`;
+  const { isMore, low, high } = savedOrMore(saved);
+  const range = `${low.toFixed(1)} to ${high.toFixed(1)}`;
+  return isMore
+    ? `enforcing would have used ${range} CU-hours more in the last two weeks`
+    : `enforcing would have saved ${range} CU-hours of the last two weeks`;
 }
 
 function pluralize(count: number, what: string): string {

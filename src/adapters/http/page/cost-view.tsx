@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { savedOrMore } from '../../../domain/estimate.ts';
 import { DAY_MS } from '../../../domain/time/units.ts';
 import type { BudgetDocument, CostDetailDocument, CostsDocument } from '../../../ports/cost-documents.ts';
 import type { Staleness, StatusDocument } from '../../../ports/documents.ts';
@@ -17,8 +18,8 @@ import {
   percentWords,
   plural,
   projectedWords,
-  savedWords,
   Table,
+  WouldHaveSaved,
 } from './parts.tsx';
 
 type Query = z.output<typeof CostQuery>;
@@ -126,17 +127,10 @@ function Month({ costs, detail, owner, mode }: MonthProps & Pick<StatusDocument,
         <h2 id="saved-title">What ebb saves</h2>
         {saved ? (
           <>
-            <p>
-              <strong class="figure">{savedWords(saved)}</strong> would have been saved by enforcing in the last two
-              weeks
-            </p>
+            <WouldHaveSaved {...saved} />
             <ul>
-              {saved.parts.map(({ part, figure, cu_hours: { low, high } }) => (
-                <li>
-                  {part}:{' '}
-                  {(figure !== 'unknown' || high > low) && `${numberWords(low)} to ${numberWords(high)} CU-hours, `}
-                  {FIGURE_WORDS[figure]}
-                </li>
+              {saved.parts.map((part) => (
+                <li>{partWords(part)}</li>
               ))}
             </ul>
           </>
@@ -147,6 +141,15 @@ function Month({ costs, detail, owner, mode }: MonthProps & Pick<StatusDocument,
     </div>
   );
 }
+
+/** `sizes: 3.1 to 5.2 CU-hours more, each hour replayed`. */
+function partWords({ part, figure, cu_hours }: Part): string {
+  const { isMore, low, high } = savedOrMore(cu_hours);
+  const hours = `${numberWords(low)} to ${numberWords(high)} CU-hours${isMore ? ' more' : ''}, `;
+  return `${part}: ${figure !== 'unknown' || high > low ? hours : ''}${FIGURE_WORDS[figure]}`;
+}
+
+type Part = NonNullable<CostsDocument['would_have_saved']>['parts'][number];
 
 function Budgets({ status, owner }: { status: StatusDocument; owner: string | undefined }) {
   const budgets = budgetsOf(status, owner);

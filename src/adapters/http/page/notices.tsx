@@ -1,18 +1,16 @@
+import type { Child } from 'hono/jsx';
+import { groupBy } from '../../../domain/grouping.ts';
 import type { FreezeDocument, StatusDocument } from '../../../ports/documents.ts';
 import type { FleetQuery } from '../../../ports/status-page.ts';
 import { fleetLink } from './fleet-filters.tsx';
-import { amountWords, ComputeLink, freezeWords, Instant, Message, numberWords } from './parts.tsx';
+import { amountWords, ComputeLink, freezeWords, Instant, listedCount, Message, numberWords } from './parts.tsx';
 
 /** Problems, and freezes. */
 export function Notices({ status, now }: { status: StatusDocument; now: string }) {
-  const { readiness, freezes, staged, policy_problems: problems, degraded, stopped_fights: fights } = status;
+  const { readiness, freezes, staged, policy_problems: problems } = status;
   return (
     <>
-      {status.unmet_headroom?.map(({ compute_id: id, message }) => (
-        <Notice kind="bad" title="Not enough connections">
-          <ComputeLink id={id} />: <Message text={message} />
-        </Notice>
-      ))}
+      <ComputeNotice kind="bad" title="Not enough connections" computes={saying(status.unmet_headroom)} />
       {readiness?.checks
         .filter(({ ok }) => !ok)
         .map(({ name, message }) => (
@@ -31,24 +29,78 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
           {problem}
         </Notice>
       ))}
-      {degraded.map(({ compute_id: id, message }) => (
-        <Notice kind="bad" title="Degraded">
-          <ComputeLink id={id} />: <Message text={message} />
-        </Notice>
-      ))}
-      {status.guard_floors?.map(({ compute_id: id, message, cost_month: cost }) => (
-        <Notice kind="warn" title="Taken back">
-          <ComputeLink id={id} />: <Message text={message} />
-          {cost && <>; it costs {floorCostWords(cost)} a month</>}; to lower it again:{' '}
-          <code>ebb release {id} --guard</code>
-        </Notice>
-      ))}
-      {fights.map(({ compute_id: id, fields }) => (
-        <Notice kind="warn" title="Left alone">
-          <ComputeLink id={id} />: {fields.join(' and ')} changed back too often; to go on:{' '}
-          <code>ebb release {id}</code>
-        </Notice>
-      ))}
+      <ComputeNotice kind="bad" title="Degraded" computes={saying(status.degraded)} />
+      <ComputeNotice
+        kind="warn"
+        title="Taken back"
+        computes={(status.guard_floors ?? []).map(({ compute_id: id, message, cost_month: cost }) => ({
+          id,
+          says: cost ? `${message}; it costs ${floorCostWords(cost)} a month` : message,
+          command: ['to lower it again: ', <code>ebb release {id} --guard</code>],
+        }))}
+      />
+      <ComputeNotice
+        kind="warn"
+        title="Left alone"
+        computes={status.stopped_fights.map(({ compute_id: id, fields }) => ({
+          id,
+          says: `${fields.join(' and ')} changed back too often`,
+          command: ['to go on: ', <code>ebb release {id}</code>],
+        }))}
+      />
+    </>
+  );
+}
+interface ComputeProblem {
+  id: string;
+  says: string;
+  /** How to end it. */
+  command?: Child;
+}
+
+function saying(all: StatusDocument['unmet_headroom']): ComputeProblem[] {
+  return (all ?? []).map(({ compute_id: id, message }) => ({ id, says: message }));
+}
+
+/** One notice for all computes with a problem: an outage may concern all of them. Several are counted, and can be opened. */
+function ComputeNotice(props: { kind: 'bad' | 'warn'; title: string; computes: readonly ComputeProblem[] }) {
+  const { kind, title, computes } = props;
+  const alike = [...groupBy(computes, ({ says }) => says).values()].toSorted((a, b) => b.length - a.length);
+  const first = alike[0]?.[0];
+  if (!first) return null;
+  if (computes.length === 1)
+    return (
+      <Notice kind={kind} title={title}>
+        <Problem problem={first} />
+      </Notice>
+    );
+  const all = (
+    <details id={`all-${title.toLowerCase().replaceAll(' ', '-')}`}>
+      <summary>
+        Which<span class="unseen">: {title}</span>
+      </summary>
+      <ul>
+        {alike.flat().map((problem) => (
+          <li>
+            {alike.length === 1 && !problem.command ? <ComputeLink id={problem.id} /> : <Problem problem={problem} />}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+  return (
+    <Notice kind={kind} title={title} more={all}>
+      {listedCount(computes.length, 'compute')}
+      {alike.length > 1 && [', such as ', <ComputeLink id={first.id} />]}: <Message text={first.says} />
+    </Notice>
+  );
+}
+
+function Problem({ problem: { id, says, command } }: { problem: ComputeProblem }) {
+  return (
+    <>
+      <ComputeLink id={id} />: <Message text={says} />
+      {command && ['; ', command]}
     </>
   );
 }
@@ -144,14 +196,17 @@ export function Notice({
   kind,
   title,
   children,
+  more,
 }: {
   kind: 'bad' | 'warn' | 'stop';
   title: string;
   children?: unknown;
+  more?: Child;
 }) {
   return (
     <div class={`notice ${kind}`}>
       <strong>{title}</strong> <span>{children}</span>
+      {more}
     </div>
   );
 }

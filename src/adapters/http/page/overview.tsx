@@ -9,12 +9,13 @@ import {
   addressOf,
   amountWords,
   Instant,
+  listedCount,
   Minute,
   numberWords,
   percentWords,
   plural,
   projectedWords,
-  savedWords,
+  WouldHaveSaved,
 } from './parts.tsx';
 
 interface OverviewProps {
@@ -24,7 +25,7 @@ interface OverviewProps {
   query: FleetQuery;
 }
 
-/** Cards for costs, savings, next changes, and problems that need a person. */
+/** Cards for problems that need a person, which a phone shows first, for costs, savings and next changes. */
 export function Overview({ status, fleet, costs, query }: OverviewProps) {
   const isAll = fleet.matched === fleet.known;
   return (
@@ -36,6 +37,9 @@ export function Overview({ status, fleet, costs, query }: OverviewProps) {
         </p>
       )}
       <div class="cards">
+        <Card title="What needs a person" id="attention">
+          <Attention status={status} owner={query.owner} />
+        </Card>
         <Card title="What it costs" id="costs">
           <Costs costs={status.costs} detail={costs} owner={query.owner} />
         </Card>
@@ -44,9 +48,6 @@ export function Overview({ status, fleet, costs, query }: OverviewProps) {
         </Card>
         <Card title="What changes next" id="next">
           <Next fleet={fleet} />
-        </Card>
-        <Card title="What needs a person" id="attention">
-          <Attention status={status} owner={query.owner} />
         </Card>
       </div>
     </>
@@ -137,9 +138,7 @@ function Saved({ status: { costs, mode }, owner }: { status: StatusDocument; own
   if (saved)
     return (
       <>
-        <p>
-          <strong class="figure">{savedWords(saved)}</strong> would have been saved by enforcing in the last two weeks
-        </p>
+        <WouldHaveSaved {...saved} />
         <p class="dim">
           Rests on {plural(saved.computes, 'compute')} with {numberWords(Math.round(saved.used_cu_hours))} measured
           CU-hours, each hour replayed with the sizes and timeouts that policies want
@@ -230,7 +229,7 @@ function needsOf(status: StatusDocument, owner: string | undefined): Need[] {
   const { readiness, freezes, staged, staged_teams, policy_problems, degraded, stopped_fights, unmet_headroom } =
     status;
   const notices = (count: number, one: string, many: string): Need[] =>
-    count === 0 ? [] : [{ words: plural(count, one, many), href: '#notices' }];
+    count === 0 ? [] : [{ words: listedCount(count, one, many), href: '#notices' }];
   const anomalies = (status.costs?.owners ?? []).filter(({ anomaly }) => anomaly !== null);
   return [
     ...notices((unmet_headroom ?? []).length, 'compute lacks connections', 'computes lack connections'),

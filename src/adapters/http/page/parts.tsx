@@ -3,9 +3,16 @@ import type { Child } from 'hono/jsx';
 import { mapInTurns } from '../../../common/in-turns.ts';
 import { formatSize, formatSuspendTimeout } from '../../../domain/compute/compute-units.ts';
 import { formatUsd } from '../../../domain/compute/cost.ts';
+import { savedOrMore } from '../../../domain/estimate.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../domain/time/units.ts';
 import type { CostsDocument } from '../../../ports/cost-documents.ts';
-import type { FreezeDocument, HoldDocument, OperationDocument, SettingsDocument } from '../../../ports/documents.ts';
+import {
+  type FreezeDocument,
+  type HoldDocument,
+  MAX_LISTED,
+  type OperationDocument,
+  type SettingsDocument,
+} from '../../../ports/documents.ts';
 import { TURNS } from '../api/answer.ts';
 
 /** An instant, or a span up to `until` within an hour, and its distance from now. */
@@ -239,6 +246,11 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${numberWords(count)} ${count === 1 ? one : many}`;
 }
 
+/** The number of entries of a list of the status, which may have been cut: `100 or more computes`. */
+export function listedCount(count: number, one: string, many?: string): string {
+  return count < MAX_LISTED ? plural(count, one, many) : plural(count, one, many).replace(' ', ' or more ');
+}
+
 /** `$1,234`, `$12.30` (cents below a hundred), `1,234.5 CU-hours`. */
 export function amountWords(value: number, unit: 'usd' | 'cu_hours'): string {
   if (unit === 'cu_hours') return `${numberWords(value >= 100 ? Math.round(value) : value)} CU-hours`;
@@ -278,9 +290,15 @@ export function costWords({ cu_hours: hours, usd, projected_usd: projected, not_
   return `${formatUsd(usd)} so far${month ?? ''}`;
 }
 
-/** `$25.10 ($12.30 to $40.00)`; CU-hours if the price is unknown. */
-export function savedWords({ cu_hours: hours, usd }: NonNullable<CostsDocument['would_have_saved']>): string {
-  const [{ low, mid, high }, unit] = usd ? ([usd, 'usd'] as const) : ([hours, 'cu_hours'] as const);
+/** What enforcing would have saved or, if that is negative, cost: `$25.10 ($12.30 to $40.00)`; CU-hours if the price is unknown. */
+export function WouldHaveSaved({ cu_hours: hours, usd }: NonNullable<CostsDocument['would_have_saved']>) {
+  const unit = usd ? 'usd' : 'cu_hours';
+  const { isMore, low, mid, high } = savedOrMore(usd ?? hours);
   const range = `${amountWords(low, unit)} to ${amountWords(high, unit)}`;
-  return mid === undefined ? range : `${amountWords(mid, unit)} (${range})`;
+  return (
+    <p>
+      <strong class="figure">{mid === undefined ? range : `${amountWords(mid, unit)} (${range})`}</strong>{' '}
+      {isMore ? 'more would have been spent' : 'would have been saved'} by enforcing in the last two weeks
+    </p>
+  );
 }

@@ -1,4 +1,4 @@
-import { formatEstimate } from '../../../domain/compute/cost.ts';
+import { formatSaving } from '../../../domain/compute/cost.ts';
 import { type ChangeBy, changesIn, FINDING_KINDS } from '../../../domain/recommend/finding.ts';
 import type { FindingDocument, WasteDocument, WasteQuery, WasteTotal } from '../../../ports/waste.ts';
 import { Choice } from './fleet-filters.tsx';
@@ -102,12 +102,12 @@ function Totals({ totals }: { totals: readonly WasteTotal[] }) {
 
 function Saves({ cuHours, usd }: { cuHours: Estimate; usd: Estimate | null }) {
   const formatHours = (value: number) => value.toLocaleString('en', { maximumFractionDigits: 1 });
-  const hours = `${formatEstimate(cuHours, formatHours)} CU-hours`;
+  const hours = `${formatSaving(cuHours, formatHours)} CU-hours`;
   return usd === null ? (
     hours
   ) : (
     <>
-      {formatEstimate(usd)} <span class="under">{hours}</span>
+      {formatSaving(usd)} <span class="under">{hours}</span>
     </>
   );
 }
