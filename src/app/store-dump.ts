@@ -5,6 +5,7 @@ import type { HistoryEntry } from '../domain/records/history.ts';
 import { DAY_MS } from '../domain/time/units.ts';
 import type { Dumped, Lease, Store } from '../ports/store.ts';
 import { type LeaseDeps, withProjectLease } from './leases/locked-project.ts';
+import { auditEntries } from './pages.ts';
 
 /** The longest time that a store keeps the audit. */
 const AUDIT_DAYS = 367;
@@ -32,7 +33,10 @@ export async function* dumpStore(store: Store, nowMs: number): AsyncGenerator<Du
   for (let days = AUDIT_DAYS; days >= 0; days -= 1) {
     const sinceMs = nowMs - days * DAY_MS;
     const untilMs = days === 0 ? Number.MAX_SAFE_INTEGER : sinceMs + DAY_MS - 1;
-    for (const entry of await auditBetween(store, sinceMs, untilMs)) yield { kind: 'history', entry };
+    // All of the span is read first, since the store begins with the newest entry.
+    const entries: HistoryEntry[] = [];
+    for await (const entry of auditEntries(store, { sinceMs, untilMs })) entries.push(entry);
+    for (const entry of entries.reverse()) yield { kind: 'history', entry };
   }
 }
 
@@ -47,18 +51,6 @@ async function* dumpUsage(store: Store): AsyncGenerator<Dumped> {
       }
     }
   }
-}
-
-/** Returns audit entries, oldest first. The store's pages begin with the newest entry, so all pages are read first. */
-async function auditBetween(store: Store, sinceMs: number, untilMs: number): Promise<HistoryEntry[]> {
-  const entries: HistoryEntry[] = [];
-  let after: string | undefined;
-  do {
-    const page = await store.audit({ sinceMs, untilMs, limit: PAGE_SIZE, after });
-    entries.push(...page.entries);
-    after = page.next;
-  } while (after !== undefined);
-  return entries.reverse();
 }
 
 /** Returns the keys ({@link dumpKeyOf}) of the entries that a store already has. */

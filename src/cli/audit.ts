@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { DateTime } from 'luxon';
+import { pagesOf } from '../app/pages.ts';
 import { csvLine } from '../common/csv-text.ts';
 import { printable } from '../common/safe-text.ts';
 import type { Operator } from '../compose/operator-access.ts';
@@ -54,7 +55,7 @@ async function audit(flags: AuditFlags): Promise<void> {
       writeErrLine(
         'note: without a daemon, owners are those at the time of each entry; commands on the store name no owner',
       );
-    const lines = pagesOf(operator, query);
+    const lines = auditPages(operator, query);
     if (json) return printArray(lines);
     if (!csv) return showTable(lines);
     printLines([csvLine(Object.keys(CSV_COLUMNS))]);
@@ -71,16 +72,11 @@ function parseWhen(flag: string, text: string, nowMs: number): number {
   throw new UserError(`${flag}: ${text} is neither a duration such as 7d nor an instant such as 2026-11-01T00:00Z`);
 }
 
-async function* pagesOf(
+async function* auditPages(
   operator: Operator,
-  query: Omit<Parameters<Operator['audit']>[0], 'limit'>,
+  query: Omit<Parameters<Operator['audit']>[0], 'limit' | 'after'>,
 ): AsyncGenerator<AuditLine[]> {
-  let after: string | undefined;
-  do {
-    const page = await answered(operator.audit({ ...query, after, limit: 1000 }));
-    yield page.items;
-    after = page.next ?? undefined;
-  } while (after !== undefined);
+  for await (const page of pagesOf((part) => operator.audit({ ...query, ...part }))) yield answered(page);
 }
 
 /** Prints one JSON array page by page, since a year of the audit may not fit into memory. */

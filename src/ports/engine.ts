@@ -1,4 +1,4 @@
-import type { PgPool } from 'bullmq';
+import type { PgPool, PgPoolClient } from 'bullmq';
 import type { Cluster, Redis } from 'ioredis';
 
 /** One Redis (perhaps found through Sentinel), or a Cluster. */
@@ -21,6 +21,25 @@ export interface PostgresEngine {
   /** Holds every table of this group; the pool's whole search path. */
   schema: string;
   pool: PgPool;
+}
+
+/** Runs `work` in a transaction, which is undone if it rejects. */
+export async function transaction<T>(
+  { pool }: Pick<PostgresEngine, 'pool'>,
+  work: (client: PgPoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    const value = await work(client);
+    await client.query('COMMIT');
+    return value;
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {});
+    throw error;
+  } finally {
+    client.release();
+  }
 }
 
 /** The engine is away, which its state reports, too; the driver's error is the cause. */

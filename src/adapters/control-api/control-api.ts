@@ -1,3 +1,4 @@
+import { parseJson } from '../../common/result.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ApiResult, CallOptions, ControlApi, Project, ProjectPeriod } from '../../ports/control-api.ts';
 import type { ApiAccount } from './accounts.ts';
@@ -217,11 +218,7 @@ function isSettingsPatch(body: string): boolean {
  * repeated key or a number beyond a double.
  */
 function parseObject(body: string): Record<string, unknown> | undefined {
-  try {
-    const parsed: unknown = JSON.parse(body);
-    if (typeof parsed !== 'object' || parsed === null || JSON.stringify(parsed) !== body) return undefined;
-    return { ...parsed };
-  } catch {
-    return undefined;
-  }
+  const parsed = parseJson(body);
+  if (typeof parsed !== 'object' || parsed === null || JSON.stringify(parsed) !== body) return undefined;
+  return { ...parsed };
 }

@@ -1,8 +1,8 @@
-import type { PgPoolClient } from 'bullmq';
 import { z } from 'zod';
+import { parseJson } from '../../common/result.ts';
 import { grant, learn, newRateBudget, type RateBudgetState } from '../../domain/rate-budget/grant.ts';
 import type { RateLimits } from '../../domain/rate-budget/limits.ts';
-import type { PostgresEngine } from '../../ports/engine.ts';
+import { type PostgresEngine, transaction } from '../../ports/engine.ts';
 import type { BudgetStore } from './rate-budget.ts';
 
 const TABLE = 'CREATE TABLE IF NOT EXISTS ebb_api_log (account text PRIMARY KEY, state text NOT NULL)';
@@ -79,25 +79,5 @@ export async function createPostgresBudgets(options: {
 
 /** An unreadable state counts as missing, which means the steady rate for a minute. */
 function stateIn(text: unknown): RateBudgetState | undefined {
-  if (typeof text !== 'string' || text === '') return undefined;
-  try {
-    return Stored.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
-}
-
-async function transaction<T>({ pool }: PostgresEngine, work: (client: PgPoolClient) => Promise<T>): Promise<T> {
-  const client = await pool.connect();
-  try {
-    await client.query('BEGIN');
-    const value = await work(client);
-    await client.query('COMMIT');
-    return value;
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => {});
-    throw error;
-  } finally {
-    client.release();
-  }
+  return typeof text === 'string' ? Stored.safeParse(parseJson(text)).data : undefined;
 }

@@ -1,5 +1,5 @@
 import type { PgPoolClient } from 'bullmq';
-import type { PostgresEngine } from '../../ports/engine.ts';
+import { type PostgresEngine, transaction } from '../../ports/engine.ts';
 import { AUDIT_TABLES } from './postgres-audit.ts';
 import { DOCUMENT_TABLES } from './postgres-documents.ts';
 
@@ -50,22 +50,13 @@ export async function prepareTables(engine: PostgresEngine): Promise<void> {
 }
 
 /** Runs one transaction at a time for each name, over all daemons of a group. */
-export async function exclusively<Result>(
-  { pool, schema }: PostgresEngine,
+export function exclusively<Result>(
+  engine: PostgresEngine,
   name: string,
   work: (client: PgPoolClient) => Promise<Result>,
 ): Promise<Result> {
-  const client = await pool.connect();
-  try {
-    await client.query('BEGIN');
-    await client.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK_CLASS, `${schema}.${name}`]);
-    const result = await work(client);
-    await client.query('COMMIT');
-    return result;
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => {});
-    throw error;
-  } finally {
-    client.release();
-  }
+  return transaction(engine, async (client) => {
+    await client.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK_CLASS, `${engine.schema}.${name}`]);
+    return work(client);
+  });
 }

@@ -3,9 +3,8 @@ import { groupBy } from '../../domain/grouping.ts';
 import type { PastEntry } from '../../domain/records/past-lowerings.ts';
 import { msOfIso } from '../../domain/time/units.ts';
 import type { DecisionDocument } from '../../ports/documents.ts';
-import type { Operator, OperatorResult } from '../../ports/operator.ts';
-
-const PAGE = 1000;
+import { MAX_PER_PAGE, type Operator, type OperatorResult } from '../../ports/operator.ts';
+import { itemsOfAllPages } from '../pages.ts';
 
 /** The number of entries that the history keeps of a compute. */
 const MAX_KEPT = 200;
@@ -25,22 +24,18 @@ export async function readPastEntries(
   operator: Pick<Operator, 'audit' | 'decisions'>,
   sinceMs: number,
 ): Promise<OperatorResult<PastEntries>> {
-  const found: DecisionDocument[] = [];
-  let after: string | undefined;
-  do {
-    const span = { sinceMs, untilMs: Number.MAX_SAFE_INTEGER, limit: PAGE };
-    const page = await operator.audit({ ...span, ...(after !== undefined && { after }) });
-    if (!page.ok) return page;
-    found.push(...page.value.items);
-    after = page.value.next ?? undefined;
-  } while (after !== undefined);
+  const audit = await itemsOfAllPages((query) =>
+    operator.audit({ ...query, sinceMs, untilMs: Number.MAX_SAFE_INTEGER }),
+  );
+  if (!audit.ok) return audit;
+  const found: DecisionDocument[] = audit.value;
   const oldest = found.at(-1);
   const projectOf = new Map(
     found.flatMap(({ kind, compute_id, project_id }) => (kind === 'write' ? [[compute_id, project_id] as const] : [])),
   );
   const cut: string[] = [];
   for (const compute of projectOf.keys()) {
-    const history = await operator.decisions({ compute, limit: PAGE });
+    const history = await operator.decisions({ compute, limit: MAX_PER_PAGE });
     if (!history.ok) return history;
     found.push(...history.value.filter(({ kind }) => kind === 'manual' || kind === 'operation'));
     const last = history.value.at(-1);

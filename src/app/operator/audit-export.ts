@@ -6,6 +6,7 @@ import type { BackgroundTask } from '../../ports/metrics.ts';
 import type { Store } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import { type BoundaryReconciles, isAtBoundary } from '../fleet/at-boundary.ts';
+import { auditEntries } from '../pages.ts';
 import { decisionDocument } from './documents.ts';
 
 /** Interval between exports, in real milliseconds. */
@@ -19,9 +20,8 @@ const SHORT_LOOK_BACK_MS = 2 * MINUTE_MS;
 const LONG_LOOK_BACK_MS = DAY_MS;
 const LONG_LOOK_EVERY_ROUNDS = 60;
 
-/** After a long pause, entries are read a day at a time, in pages. */
+/** After a long pause, entries are read a day at a time. */
 const SPAN_MS = DAY_MS;
-const PAGE = 1000;
 
 export interface AuditExportDeps {
   store: Pick<Store, 'audit'>;
@@ -107,14 +107,9 @@ async function unwrittenLines(
   written: ReadonlyMap<string, number>,
 ): Promise<AuditLine[]> {
   const lines: AuditLine[] = [];
-  let after: string | undefined;
-  do {
-    const page = await store.audit({ ...span, limit: PAGE, after });
-    for (const entry of page.entries) {
-      const { id, atMs } = entry;
-      if (id !== undefined && !written.has(id)) lines.push({ id, atMs, document: decisionDocument(entry) });
-    }
-    after = page.next;
-  } while (after !== undefined);
+  for await (const entry of auditEntries(store, span)) {
+    const { id, atMs } = entry;
+    if (id !== undefined && !written.has(id)) lines.push({ id, atMs, document: decisionDocument(entry) });
+  }
   return lines.reverse();
 }

@@ -1,7 +1,6 @@
 /** What floors cost, by the last two weeks as daemons have stored them. */
 
 import { createOperationLog } from '../../domain/awake/operation-log.ts';
-import type { Compute } from '../../domain/compute/compute.ts';
 import { floorsInEffect } from '../../domain/decide/stages/floors.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { forecastFleet } from '../../domain/forecast/forecast.ts';
@@ -11,13 +10,12 @@ import type { Amount } from '../../domain/recommend/saving.ts';
 import { settingsHad } from '../../domain/recommend/settings-had.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { HOUR_MS } from '../../domain/time/units.ts';
-import { HOURS_KEPT, seriesOf } from '../../domain/usage/stored.ts';
+import { HOURS_KEPT } from '../../domain/usage/stored.ts';
 import type { CostRules } from '../../ports/rules.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { addOperations } from '../fleet/read-operations.ts';
 import { decodeOperations, readKeptOperations, readPlan } from '../usage/kept-operations.ts';
-import { lastPlan } from '../usage/project-periods.ts';
-import { type StoredUsage, usageReader } from '../usage/usage-account.ts';
+import { type StoredUsage, storedUsageOf } from '../usage/usage-account.ts';
 import { type PastCompute, pastOfComputes } from './facts.ts';
 
 const SPAN_MS = HOURS_KEPT * HOUR_MS;
@@ -69,7 +67,7 @@ async function pastOf(
       log.project(projectId).coverFrom(Math.max(span.fromMs, read.oldestMs));
     }
     if (!project) continue;
-    const { usage, plan } = await usageOf(store, project, computes);
+    const { usage, plan } = await storedUsageOf(store, project, computes);
     const known = costs.plans.get(project.account) ?? plan ?? (await readPlan(store, project.account));
     const pricing = () => (known === undefined ? {} : { plan: known, price: costs.prices[known] });
     const storedAtMs = new Map(read ? [[projectId, read.readAtMs]] : []);
@@ -77,19 +75,4 @@ async function pastOf(
       pasts.set(past.compute.computeId, past);
   }
   return pasts;
-}
-
-async function usageOf(
-  store: StoredUsage,
-  { projectId, account, organizationId }: { projectId: string; account: string; organizationId?: string },
-  computes: readonly Compute[],
-) {
-  if (organizationId === undefined) return { usage: [], plan: undefined };
-  const reader = usageReader(store, { account, organization: organizationId });
-  const metadata = await reader.metadata();
-  const branchIds = [...new Set(computes.map(({ branchId }) => branchId))];
-  const usage = metadata
-    ? (await reader.read(branchIds.map((branchId) => ({ projectId, branchId })))).map(seriesOf)
-    : [];
-  return { usage, plan: lastPlan(metadata?.plans ?? []) };
 }

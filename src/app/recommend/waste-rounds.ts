@@ -8,8 +8,6 @@ import { backgroundRequests } from '../../domain/rate-budget/limits.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import type { HolidaysOf } from '../../domain/recommend/windows.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
-import { seriesOf } from '../../domain/usage/stored.ts';
-import type { UsageSeries } from '../../domain/usage/usage.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ApiResult, ControlApi, ControlApiError, Project } from '../../ports/control-api.ts';
 import type { MetricLabels } from '../../ports/metrics.ts';
@@ -32,8 +30,7 @@ import {
   storePlan,
   updateOperations,
 } from '../usage/kept-operations.ts';
-import { lastPlan } from '../usage/project-periods.ts';
-import { usageAccount } from '../usage/usage-account.ts';
+import { storedUsageOf } from '../usage/usage-account.ts';
 import { pastOfComputes, recommendFacts } from './facts.ts';
 import { FINDINGS, findingDocument, type ProjectFindings, storeFindings } from './finding-document.ts';
 
@@ -215,10 +212,11 @@ async function findInProject(options: FindInProjectOptions): Promise<ApiResult<F
   if (!named.ok) return named;
   const { computes, branches } = named.value;
   if (!signal.aborted) await storeOperations(store, projectId, { ...read.value, ...(branches && { branches }) });
-  const { usage, plan } = await usageOf(options);
-  const { prices, owners, coldStartWorthMs } = rules.costs;
+  const stored = await storedUsageOf(store, project, options.computes);
+  const { plans, prices, owners, coldStartWorthMs } = rules.costs;
+  const plan = plans.get(project.account) ?? stored.plan ?? (await planOf(options));
   const pricing = () => (plan === undefined ? {} : { plan, price: prices[plan] });
-  const past = pastOfComputes({ computes, log, usage, fromMs, toMs: nowMs, pricing });
+  const past = pastOfComputes({ computes, log, usage: stored.usage, fromMs, toMs: nowMs, pricing });
   const profileOf = (account: string) => {
     const profile = rules.profiles.get(account);
     if (!profile) throw new Error(`no profile of account ${account}`);
@@ -248,21 +246,6 @@ async function withBranchNames({
   const read = await readBranches(api, project.projectId, { priority: 'background', signal });
   if (read.ok) return { ok: true, value: { computes: withBranches(computes, read.value), branches: read.value } };
   return refusesBranches(read.error) ? { ok: true, value: { computes, branches: 'refused' } } : read;
-}
-
-/** Reads the stored usage of the project's branches, and the plan of the account. */
-async function usageOf(options: FindInProjectOptions) {
-  const { store, project, computes, rules } = options;
-  const { account, organizationId: organization, projectId } = project;
-  const ofSettings = rules.costs.plans.get(account);
-  if (organization === undefined) return { usage: [] as UsageSeries[], plan: ofSettings ?? (await planOf(options)) };
-  const stored = usageAccount(store, { account, organization });
-  const metadata = await stored.metadata();
-  const branchIds = new Set(computes.map(({ branchId }) => branchId));
-  const usage = metadata
-    ? (await stored.read([...branchIds].map((branchId) => ({ projectId, branchId })))).map(seriesOf)
-    : [];
-  return { usage, plan: ofSettings ?? lastPlan(metadata?.plans ?? []) ?? (await planOf(options)) };
 }
 
 /** Reads an account's plan from one of its projects, once a day, and stores it for commands. */

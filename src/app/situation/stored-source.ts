@@ -18,7 +18,7 @@ import type {
   HoldDocument,
   StatusDocument,
 } from '../../ports/documents.ts';
-import { MAX_PER_PAGE, type Operator, type OperatorResult, type Page, type PageQuery } from '../../ports/operator.ts';
+import type { Operator, OperatorResult } from '../../ports/operator.ts';
 import type { ConnectionSample, Store } from '../../ports/store.ts';
 import type { RecordsDocument } from '../../ports/stored-documents.ts';
 import { readSamples } from '../connections/samples.ts';
@@ -28,6 +28,7 @@ import { readReports } from '../operator/daemon-reports.ts';
 import { decisionDocument } from '../operator/documents.ts';
 import { findInStore } from '../operator/find-compute.ts';
 import { allRecords } from '../operator/parts.ts';
+import { type AskForPage, auditEntries, itemsOfAllPages } from '../pages.ts';
 import { collectReadings, isAbout, readReadings, type SharedFleet } from '../readings/read-readings.ts';
 import { readReadyWaves } from '../stored-waves.ts';
 import { readBudgets } from '../usage/budget-store.ts';
@@ -135,12 +136,8 @@ export function undosBetween(sinceMs: number, untilMs: number): FleetFact<readon
   return {
     async readFromStore(store) {
       const all: DecisionDocument[] = [];
-      let after: string | undefined;
-      do {
-        const { entries, next } = await store.audit({ sinceMs, untilMs, limit: MAX_PER_PAGE, after });
-        all.push(...entries.filter(({ kind }) => kind === 'guard').map(decisionDocument));
-        after = next;
-      } while (after !== undefined);
+      for await (const entry of auditEntries(store, { sinceMs, untilMs }))
+        if (entry.kind === 'guard') all.push(decisionDocument(entry));
       return undos(all);
     },
     async readFromDaemon(operator) {
@@ -330,17 +327,10 @@ async function recordsOf(operator: Operator, compute: string | undefined): Promi
   return isKnown ? recordsOfProject : readAllPages((query) => operator.records(query));
 }
 
-/** Reads all pages; undefined if one fails, since an incomplete list would be worse than none. */
-async function readAllPages<T>(ask: (query: PageQuery) => Promise<OperatorResult<Page<T>>>): Promise<T[] | undefined> {
-  const items: T[] = [];
-  let after: string | undefined;
-  do {
-    const page = await ask({ limit: MAX_PER_PAGE, ...(after !== undefined && { after }) });
-    if (!page.ok) return undefined;
-    items.push(...page.value.items);
-    after = page.value.next ?? undefined;
-  } while (after !== undefined);
-  return items;
+/** Undefined if the daemon refuses a page. */
+async function readAllPages<T>(ask: AskForPage<T>): Promise<T[] | undefined> {
+  const all = await itemsOfAllPages(ask);
+  return all.ok ? all.value : undefined;
 }
 
 function holdOf(document: HoldDocument): Hold {

@@ -1,10 +1,13 @@
 /** The stored usage of an organization: the usage of each unit under its name, and metadata. */
 
 import { parseJson } from '../../common/result.ts';
-import { decodeUsage, encodeUsage, noUsage, type UnitUsage } from '../../domain/usage/stored.ts';
-import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
+import type { AccountPlan } from '../../domain/compute/cost.ts';
+import { decodeUsage, encodeUsage, noUsage, seriesOf, type UnitUsage } from '../../domain/usage/stored.ts';
+import { type UsageSeries, type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { Project } from '../../ports/control-api.ts';
 import type { UsageStore } from '../../ports/store.ts';
+import { lastPlan } from './project-periods.ts';
 
 /** The metadata are stored under this name, which no unit has. */
 const METADATA = ' ';
@@ -81,6 +84,20 @@ export function usageReader(store: StoredUsage, place: Place): UsageReader {
       });
     },
   };
+}
+
+/** The stored usage of the branches of a project's computes, and its organization's last plan that is stored. */
+export async function storedUsageOf(
+  store: StoredUsage,
+  { account, organizationId: organization, projectId }: Project,
+  computes: readonly Compute[],
+): Promise<{ usage: UsageSeries[]; plan: AccountPlan | undefined }> {
+  if (organization === undefined) return { usage: [], plan: undefined };
+  const stored = usageReader(store, { account, organization });
+  const metadata = await stored.metadata();
+  const branchIds = new Set(computes.map(({ branchId }) => branchId));
+  const usage = metadata ? await stored.read([...branchIds].map((branchId) => ({ projectId, branchId }))) : [];
+  return { usage: usage.map(seriesOf), plan: lastPlan(metadata?.plans ?? []) };
 }
 
 /** The inverse of `unitName`. */

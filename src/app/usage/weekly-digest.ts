@@ -13,12 +13,11 @@ import type { Clock } from '../../ports/clock.ts';
 import type { CostRules } from '../../ports/rules.ts';
 import type { Store } from '../../ports/store.ts';
 import { outboxEntries } from '../notifications/notify.ts';
+import { auditEntries } from '../pages.ts';
 import type { CurrentRules } from '../rules.ts';
 import { unreadProjects } from './cost-summary.ts';
 import { addUnderName, type MonthCosts, pricesOf, projectsOf } from './month-costs.ts';
 import { type Organization, usageAccount } from './usage-account.ts';
-
-const PAGE = 1000;
 
 /** After a first start, digests wait this long at most until the owners of all projects are known, in milliseconds. */
 const LONGEST_WAIT_MS = HOUR_MS;
@@ -100,19 +99,14 @@ interface Changes {
 /** Changes that took effect in the week, by the compute's owner at that time. */
 async function changesOf(store: Store, { fromMs, toMs }: Span): Promise<Map<string, Changes>> {
   const owners = new Map<string, Changes>();
-  let after: string | undefined;
-  do {
-    const page = await store.audit({ sinceMs: fromMs, untilMs: toMs - 1, limit: PAGE, after });
-    for (const entry of page.entries) {
-      const { kind, owner, computeId } = entry;
-      if (owner === undefined || (kind !== 'write' && kind !== 'restart') || !tookEffect(entry)) continue;
-      const counted = owners.get(owner) ?? { changes: 0, restarts: 0, computes: new Set() };
-      counted[kind === 'write' ? 'changes' : 'restarts'] += 1;
-      counted.computes.add(computeId);
-      owners.set(owner, counted);
-    }
-    after = page.next;
-  } while (after !== undefined);
+  for await (const entry of auditEntries(store, { sinceMs: fromMs, untilMs: toMs - 1 })) {
+    const { kind, owner, computeId } = entry;
+    if (owner === undefined || (kind !== 'write' && kind !== 'restart') || !tookEffect(entry)) continue;
+    const counted = owners.get(owner) ?? { changes: 0, restarts: 0, computes: new Set() };
+    counted[kind === 'write' ? 'changes' : 'restarts'] += 1;
+    counted.computes.add(computeId);
+    owners.set(owner, counted);
+  }
   return owners;
 }
 

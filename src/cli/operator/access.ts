@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os';
 import { Command, Option } from 'commander';
+import { type AskForPage, itemsOfAllPages } from '../../app/pages.ts';
 import type { Operator, OperatorAccess } from '../../compose/operator-access.ts';
 import { orFail, UserError } from '../fail.ts';
 import { type CommonFlags, FLAGS } from '../flags.ts';
@@ -72,22 +73,13 @@ export type Answer<Method extends keyof Operator> = Extract<
 type Result<T> = { ok: true; value: T } | { ok: false; error: { message: string } };
 
 /** The document of an answer. Throws a UserError with the message of a refusal. */
-export async function answered<T>(asking: Promise<Result<T>>): Promise<T> {
+export async function answered<T>(asking: Result<T> | Promise<Result<T>>): Promise<T> {
   const answer = await asking;
   if (!answer.ok) throw new UserError(answer.error.message);
   return answer.value;
 }
 
-/** All items of a list; the daemon bounds the length of a page. */
-export async function everyPage<T>(
-  ask: (query: { after?: string; limit: number }) => Promise<Result<{ items: T[]; next: string | null }>>,
-): Promise<T[]> {
-  const all: T[] = [];
-  let after: string | undefined;
-  do {
-    const page = await answered(ask({ limit: 1000, ...(after !== undefined && { after }) }));
-    all.push(...page.items);
-    after = page.next ?? undefined;
-  } while (after !== undefined);
-  return all;
+/** All items of a list. Throws a UserError with the message of a refusal. */
+export function everyPage<T>(ask: AskForPage<T>): Promise<T[]> {
+  return answered(itemsOfAllPages(ask));
 }
