@@ -99,12 +99,10 @@ function hclOf(all: readonly Ignored[]): string {
 }
 
 function headOf(all: readonly Ignored[]): string {
-  const somethingIdles = all.some(({ policies }) => policies.some((policy) => idleness(policy) !== undefined));
+  const hasPassive = all.some(({ policies }) => policies.some((policy) => whyPassive(policy) !== undefined));
   return [
     '# What ebb may change: each block belongs in the resource of its compute.',
-    ...(somethingIdles
-      ? ['# Policies that only observe or advise count, too: somebody may let them enforce later.']
-      : []),
+    ...(hasPassive ? ['# Policies that only observe or advise count, too: somebody may let them enforce later.'] : []),
   ].join('\n');
 }
 
@@ -139,12 +137,12 @@ function named(id: string, name: string | undefined): string {
 }
 
 function policyOf(policy: Policy): string {
-  const idles = idleness(policy);
-  return idles === undefined ? policy.name : `${policy.name} (${idles})`;
+  const passive = whyPassive(policy);
+  return passive === undefined ? policy.name : `${policy.name} (${passive})`;
 }
 
 /** Why a policy writes nothing; undefined if it writes. */
-function idleness(policy: Policy): string | undefined {
+function whyPassive(policy: Policy): string | undefined {
   if (policy.mode === 'observe') return 'only observes';
   return ruleOf(policy).need(policy)?.act === 'advise' ? 'only advises' : undefined;
 }

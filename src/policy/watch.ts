@@ -117,7 +117,7 @@ async function changesBetween(before: Stamp, after: Stamp): Promise<FileChanges>
   return { inPlace, replaced };
 }
 
-/** False also if the old file was only moved away: some editors do that before they write a new one. */
+/** Also false if the old file was only moved away: some editors do that before they write a new one. */
 async function isOtherFile(old: FileStamp, now: FileStamp): Promise<boolean> {
   if (old.path !== now.path) return true;
   if (old.inode === now.inode) return false;

@@ -7,7 +7,7 @@ export interface AuditLine {
   document: DecisionDocument;
 }
 
-/** A copy of audit lines besides the store. */
+/** A copy of the audit outside of the store. */
 export interface AuditCopy {
   /** False while nothing can be written; asked before each line. */
   isReady(): boolean;

@@ -4,7 +4,7 @@ import type { Receiver } from '../domain/notifications/notification.ts';
 import { IS_NOT_PLACED, isPlaced, placeIn, placeShape, secretsIn } from './notify-schema.ts';
 import { keyPath } from './schema-parts.ts';
 
-/** Destinations of audit entries besides the store. */
+/** Where audit entries are copied in addition to the store. */
 export interface AuditCopies {
   /** Absolute. */
   file?: string;

@@ -3,7 +3,7 @@ import type { ApiResult, ControlApiError } from '../../ports/control-api.ts';
 
 /** Given to clients for which a person waits. */
 export interface Patience {
-  /** Nothing is tried again once no connection could be made for so long, milliseconds. */
+  /** Nothing is tried again once no connection could be made for this long, in milliseconds. */
   unreachedMs: number;
   /** Called once, when a call is tried again and again. `untilMs`: the end of that at the latest, milliseconds since the epoch. */
   onWait(error: ControlApiError, untilMs: number): void;

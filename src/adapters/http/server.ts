@@ -38,7 +38,7 @@ export interface HttpServerOptions {
   tokens: Tokens;
   /** Allows an address beyond this machine without a token. */
   insecure?: boolean;
-  /** Further host names that are served without a token, besides those of this machine and the host of `listen`. */
+  /** Other host names that are served without a token, besides those of this machine and the host of `listen`. */
   hosts?: readonly string[];
   /** Yields a dump of the store as lines, each with its end; absent where commands open the store themselves. */
   dump?: () => AsyncIterable<string>;

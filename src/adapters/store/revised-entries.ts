@@ -17,7 +17,7 @@ export type ReadRevised = (
   known: string | undefined,
 ) => Promise<{ revision: string; texts: ReadonlyMap<string, string>; endedIds: ReadonlySet<string> } | undefined>;
 
-/** Entries that are read before each write and seldom change: they are only read again when their revision has changed. Oldest first. */
+/** Entries that are read before each write and rarely change: they are only read again when their revision has changed. Oldest first. */
 export function createRevisedEntries<Entry extends Sortable>(options: {
   read: ReadRevised;
   entry: EntryReader<Entry>;

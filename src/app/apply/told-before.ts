@@ -72,7 +72,7 @@ function lateOf(
 ): Pick<Intent, 'late'> {
   const { owner, ownIds, atMs } = announced;
   if (atMs === undefined || nowMs - atMs <= LATE_MS) return {};
-  // What has failed is news also where a limit spreads the others.
+  // A failure is news even where a limit spreads the other changes.
   const trouble = deps.caller ? undefined : troubleSince(deps, record, atMs);
   if (trouble === undefined && isSpread(deps, { ...announced, atMs }, { compute, policy })) return {};
   const why = deps.caller ? 'a person has applied it' : (trouble ?? startOrRate(deps, compute, atMs));

@@ -31,7 +31,7 @@ const LAST_LIST_LEAD_MS = 5_000;
 /** Interval between readings of the list after the instant while projects wait for the rate budget, in real milliseconds. */
 const LIST_EVERY_MS = 20_000;
 
-/** With more projects at one instant, an unchanged entry in the list proves sleep: a reading of each would take too long. */
+/** With more projects than this at one instant, an unchanged entry in the list counts as proof of sleep: reading each takes too long. */
 const CROWD_SIZE = 100;
 
 interface BoundaryJob {
@@ -44,7 +44,7 @@ interface BoundaryJob {
 
 interface PreparedProject {
   requestedReading: RequestedReading;
-  /** The permits for its most urgent change. In a crowd they are computed before the instant, which has no time for that. */
+  /** The permits for its most urgent change. In a crowd they are computed before the instant, when there is no time for that. */
   expectedPermits: MissingPermits | undefined;
 }
 
@@ -57,7 +57,7 @@ export interface BoundaryReconcileDeps extends ReconcileDeps, ReportListingDeps 
  */
 export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandler {
   const { clock, storeClock, fleet } = deps;
-  const inTurnOf = createTurns();
+  const readLimitOf = createReadLimits();
   const dueWrites = createDueWrites(clock);
   const instants = createInstantQueue(clock);
   const list = createListWatch(deps);
@@ -72,12 +72,12 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     const listIsReliable = () => listShowsChanges(deps, projectId);
     if (clock.realDelayMs(instantMs) > LAST_LIST_LEAD_MS) {
       await list.ensure(LIST_VALID_MS, { signal, account });
-      if (listIsReliable() && !isRead()) await inTurnOf(account)(() => readEarly(deps, job));
+      if (listIsReliable() && !isRead()) await readLimitOf(account)(() => readEarly(deps, job));
       await instants.waitUntil(instantMs - LAST_LIST_LEAD_MS, signal, order);
     }
     if (clock.realDelayMs(instantMs) > 0) {
       await list.ensure(LAST_LIST_LEAD_MS - 1_000, { signal, account, priority: 'raise' });
-      if (!isRead() || !isRecentAt(deps, projectId, instantMs)) await inTurnOf(account)(() => readLate(deps, job));
+      if (!isRead() || !isRecentAt(deps, projectId, instantMs)) await readLimitOf(account)(() => readLate(deps, job));
     }
     const isCrowded = isCrowdAt(instantMs);
     const expected = isCrowded ? expectedAt(deps, job, requestedReading, isCrowded) : undefined;
@@ -164,13 +164,13 @@ function expectedAt(
   return cachedProject && expectedPermits({ ...deps, clock }, cachedProject, records, isCrowded);
 }
 
-/** Creates concurrency limits by account, so that accounts don't wait for each other. */
-function createTurns(): (account: string | undefined) => LimitFunction {
-  const turns = new Map<string | undefined, LimitFunction>();
+/** Creates concurrency limits of reads by account, so that accounts don't wait for each other. */
+function createReadLimits(): (account: string | undefined) => LimitFunction {
+  const limits = new Map<string | undefined, LimitFunction>();
   return (account) => {
-    const inTurn = turns.get(account) ?? pLimit(CONCURRENT_READS);
-    turns.set(account, inTurn);
-    return inTurn;
+    const limit = limits.get(account) ?? pLimit(CONCURRENT_READS);
+    limits.set(account, limit);
+    return limit;
   };
 }
 

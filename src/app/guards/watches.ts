@@ -35,7 +35,7 @@ export interface GuardWatchesDeps extends TriggerDeps {
   rules: CurrentRules;
   telemetry: Telemetry;
   mode: 'enforce' | 'observe';
-  /** Decides and plans for a compute with another record, as of now. */
+  /** Decides and plans for a compute with another record, at this instant. */
   evaluate(subject: { compute: Compute; record: ComputeRecord; projectBusy: boolean }): EvaluatedCompute;
   /** Names this daemon as the holder of a lease; random. */
   holder: string;

@@ -70,7 +70,7 @@ function wantedBy(
   return forecasts.flatMap(({ segments }) => segments);
 }
 
-/** A harm counts for so long where nothing was taken back, milliseconds. */
+/** A harm counts for this long where nothing was taken back, in milliseconds. */
 const HARM_COUNTS_MS = 28 * DAY_MS;
 
 /** The lowering that a guard found to hurt, unless its policy has changed since or a person has released it. */
@@ -163,7 +163,7 @@ export function pastOfComputes(options: {
   fromMs: number;
   toMs: number;
   pricing: (compute: Compute) => Pick<PastCompute, 'plan' | 'price'>;
-  /** When stored operations of a project were read: its past ends then, and is just as long. */
+  /** When stored operations of a project were read: its past ends then, and has the same length. */
   storedAtMs?: ReadonlyMap<string, number>;
   /** The usage of projects in their billing periods, for computes without hourly usage. */
   periods?: ReadonlyMap<string, ProjectPeriod>;

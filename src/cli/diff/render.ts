@@ -151,7 +151,7 @@ interface ChangeLine {
 
 type Group = AlikeGroup<ComputeChange, ChangeLine[]>;
 
-/** More days are shown as their number, the first and the last. */
+/** If there are more days than this, only their number, the first and the last are shown. */
 const MAX_DAYS = 7;
 
 /** Groups computes that change in the same way at the same times; the largest group first. */

@@ -173,7 +173,7 @@ interface KeptBy {
   allowsRaise: boolean;
 }
 
-/** What keeps the compute as it is now, also if nothing is to change. */
+/** What keeps the compute as it is now, even if nothing is to change. */
 function keptBy({ decision }: EvaluatedCompute, freezes: readonly Freeze[] = []): KeptBy[] {
   const byPeople = freezes.map(({ owner, reason, expiresAtMs: untilMs, allowRaise: allowsRaise }) => ({
     ...{ kind: 'freeze' as const, owner, reason, untilMs, allowsRaise },

@@ -56,7 +56,7 @@ export interface Day {
   /** `Mon 2 Mar`. */
   label: string;
   cells: readonly Span[];
-  /** Cells of a whole day. */
+  /** The number of cells of a whole day. */
   wholeCells: number;
 }
 

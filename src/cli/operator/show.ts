@@ -53,7 +53,7 @@ export function describeFreeze({ select, allow_raise }: Freeze): string {
   return allow_raise ? `${what}, raises allowed` : what;
 }
 
-/** A selector with a typing error must not look like a freeze that works. */
+/** Says how many computes a freeze covers, so that one with a typo in its selector does not look as if it worked. */
 export function coverText({ covers, partial }: Pick<Freeze, 'covers' | 'partial'>): string {
   if (covers === undefined) return '';
   const yet = partial ? '; not all projects are read yet' : '';

@@ -19,7 +19,7 @@ import { MAX_STEPS, MAX_STEPS_BACK, MAX_STEPS_OF_DECISION, stepsToDecide } from 
 import { stepInstants } from './stages/budget.ts';
 import { floorInstants } from './stages/floors.ts';
 
-/** How far ahead boundaries are searched, in milliseconds. Later ones are found later. */
+/** How far ahead boundaries are searched, in milliseconds. Those beyond are found as time passes. */
 const BOUNDARY_HORIZON_MS = 2 * 366 * DAY_MS;
 
 /** How far back boundaries are searched: longer than any deadline. Earlier ones make no difference. */

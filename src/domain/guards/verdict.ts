@@ -36,7 +36,7 @@ export const EARLIER_DAYS = 14;
 /** The number of samples of an hour awake; a compute has none while it sleeps. */
 const HOUR_SAMPLES = HOUR_MS / PAST_STEP_MS;
 
-/** Fewer samples are no reference. */
+/** With fewer samples than this there is nothing to compare with. */
 const LEAST_SAMPLES = HOUR_SAMPLES / 2;
 
 /** The quantile of an earlier day's samples up to which values are usual: single outliers are not. */

@@ -210,7 +210,7 @@ function badAfter(
   return { ...known, ...(known && { firstMs: firstOf(known) }), sinceMs: atMs, lastMs: atMs };
 }
 
-/** The first bad sample of a stretch, also if samples were missing since then. */
+/** The first bad sample of a stretch, even if samples were missing since then. */
 function firstOf({ sinceMs, firstMs = sinceMs }: Pick<BadStretch, 'sinceMs' | 'firstMs'>): number {
   return firstMs;
 }

@@ -44,8 +44,8 @@ export interface KnownProjects {
 
 /**
  * Returns a function for the owner of a unit. The first matching label decides; otherwise, of the schedules and limits of teams that
- * select one of its computes at any age, the one with the highest priority; otherwise the first team whose scope has its project, also if
- * the team's policies are not loaded; otherwise the same among the policies of no team; otherwise {@link UNOWNED}. A unit without computes
+ * select one of its computes at any age, the one with the highest priority; otherwise the first team whose scope has its project, even if
+ * the team's policies are not loaded; otherwise such a policy that belongs to no team; otherwise {@link UNOWNED}. A unit without computes
  * belongs to the owner of its deleted ones or, if these are unknown, of its whole project. Units of a project that has not been read
  * belong to the owner of its last known computes. Without these they are {@link NOT_READ}, unless a rule on projects alone decides.
  */
@@ -160,7 +160,7 @@ function unlabelledOwner(
   return ofTeam?.owner ?? (project && teamOf(project)) ?? owning[0]?.owner ?? UNOWNED;
 }
 
-/** The schedules and limits with an owner that select one of the computes, or without computes the whole project, by falling priority. */
+/** The schedules and limits with an owner that select one of the computes, or without computes the whole project, by descending priority. */
 function owningPolicies(
   policies: CompiledPolicies | undefined,
   computes: readonly ComputeIdentity[],

@@ -249,7 +249,7 @@ export function learn(
   };
 }
 
-/** How long the new level lasts: twice as long if a lower level was just tried in vain, otherwise an hour. */
+/** How long the new level lasts: twice as long if a lower level was just tried without success, otherwise an hour. */
 function probeAfter({ level, learnedAtMs, probeMs }: RateBudgetState, known: number, timeMs: number): number {
   const hasProbed = known < Math.min(level, STEADY_LEVEL);
   return hasProbed && timeMs - learnedAtMs < 4 * probeMs ? Math.min(LONGEST_PROBE_MS, 2 * probeMs) : PROBE_MS;

@@ -8,7 +8,7 @@ import type { ComputeRecord } from './compute-record.ts';
 
 const MAX_REVERSALS_PER_DAY = 3;
 const MAX_REVERSAL_DAYS_PER_WEEK = 3;
-/** More reversals are never needed to detect a fight. */
+/** Detecting a fight never needs more reversals than this. */
 const MAX_REVERSALS_KEPT = 10;
 
 /** Returns the record after ebb has overwritten another value. */

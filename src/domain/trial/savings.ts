@@ -202,7 +202,7 @@ export function isStopOf({ policy, terms }: TrialStop, trial: { name: string; di
 }
 
 /**
- * The cost of the trial in US dollars if it exceeds `maxUsd`; otherwise undefined, also if the cost is not measurable or has no price.
+ * The cost of the trial in US dollars if it exceeds `maxUsd`; undefined if it does not, or if it is not measurable or has no price.
  * It is the middle of the cost that `ebb savings` shows.
  */
 export function tooHighCost(input: SavingsInput, maxUsd: number): number | undefined {

@@ -116,7 +116,7 @@ export function usageLowerBound(computes: Iterable<Compute>, nowMs: number): Usa
     }, 0);
 }
 
-/** True if the compute has certainly not changed since its start. Unknown for a sleeping one: falling asleep also sets `updated_at`. */
+/** True if the compute has certainly not changed since its start. Unknown for a sleeping one: a suspend also sets `updated_at`. */
 function isUnchangedSince({ state, updatedAtMs }: Compute, fromMs: number): boolean {
   return state === 'active' && updatedAtMs !== undefined && updatedAtMs <= fromMs + START_TAKES_MS;
 }

@@ -19,7 +19,7 @@ export const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 
 export interface Served {
   computeId: string;
-  /** The size that the requests of now need, in CU; 0: there are no requests. */
+  /** The size that the current requests need, in CU; 0: there are no requests. */
   demandCu: number;
   /** The largest size that the compute may have, in CU. */
   sizeCu: number;
@@ -71,7 +71,7 @@ export interface LatencyFault {
 /** What has been counted of one compute. */
 export interface Counted {
   computeId: string;
-  /** Requests that took at most so long, for each of {@link BUCKETS}; the last are all. */
+  /** For each of {@link BUCKETS}, the requests that took at most this long; the last are all. */
   counts: readonly number[];
   /** The sum of their response times. */
   seconds: number;

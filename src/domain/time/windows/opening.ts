@@ -13,12 +13,12 @@ export interface WindowKind<Spec> {
   startTouching(spec: Spec, instantMs: number): number | undefined;
   /**
    * The first start of an opening after an instant at which the window is closed; undefined if it never opens. If calendars exclude very
-   * many days, a later instant before which there is none.
+   * many days, it may instead be an instant up to which the window does not open.
    */
   nextStartAfter(spec: Spec, instantMs: number): number | undefined;
   /**
    * The latest end of an opening up to an instant at which the window is closed; undefined if none is known. If calendars exclude very
-   * many days, an earlier instant after which there is none.
+   * many days, it may instead be an instant since which the window has been closed.
    */
   latestEndUntil(spec: Spec, instantMs: number): number | undefined;
 }
