@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Client } from 'pg';
 import type { Clients, EmulatorClock, Platform } from '../platform.ts';
 import { countConnections } from '../world/connections.ts';
 import type { Compute } from '../world/entities.ts';
 import { type Outcome, refuse } from '../world/outcome.ts';
-import { POSTGRES_USER } from './data-folders.ts';
 import type { PostgresPower } from './power.ts';
 
 export interface PostgresClients extends Clients {
@@ -73,44 +73,22 @@ interface RealClient {
   leave(): void;
 }
 
-const PROTOCOL_VERSION = 196_608;
 const PAUSE_BEFORE_RECONNECT_MS = 50;
 /** Timers of more than 2^31 ms would fire at once. */
 const LONGEST_TIMER_MS = 3_600_000;
-/** The first byte of the answer to an accepted client. */
-const AUTHENTICATION = 'R'.charCodeAt(0);
-
-function startupMessage(): Buffer {
-  const text = `user\0${POSTGRES_USER}\0database\0postgres\0application_name\0emulated client\0\0`;
-  const message = Buffer.alloc(8 + text.length);
-  message.writeInt32BE(message.length, 0);
-  message.writeInt32BE(PROTOCOL_VERSION, 4);
-  message.write(text, 8);
-  return message;
-}
-
-function beginMessage(): Buffer {
-  const text = 'BEGIN\0';
-  const message = Buffer.alloc(5 + text.length);
-  message.write('Q');
-  message.writeInt32BE(4 + text.length, 1);
-  message.write(text, 5);
-  return message;
-}
 
 /** Opens a session and begins a transaction in it. */
 function openSession(url: string, onAccepted: () => void, onClosed: () => void): Socket {
-  const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname, () => socket.write(startupMessage()));
-  let isAccepted = false;
-  socket.on('data', (answer: Buffer) => {
-    if (isAccepted || answer[0] !== AUTHENTICATION) return;
-    isAccepted = true;
-    socket.write(beginMessage());
+  const socket = new Socket();
+  const session = new Client({ connectionString: url, application_name: 'emulated client', stream: () => socket });
+  const begin = async () => {
+    await session.connect();
     onAccepted();
-  });
-  socket.on('error', () => undefined);
-  socket.on('close', onClosed);
+    await session.query('BEGIN');
+  };
+  session.on('error', () => undefined);
+  session.on('end', onClosed);
+  void begin().catch(() => undefined);
   return socket;
 }
 
