@@ -35,7 +35,7 @@ it('makes a kind that does not compile without an answer to each question', TIME
   const path = join(folder, 'src/domain/policy/kinds/nightcap.ts');
   const text = await readFile(path, 'utf8');
   await writeFile(path, text.replace(new RegExp(`^  (${QUESTIONS.join('|')}): .*\n`, 'gm'), ''));
-  const { code, output } = await run('npx tsc --noEmit --noErrorTruncation -p .');
+  const { code, output } = await run('npm run typecheck -- --noErrorTruncation');
   await writeFile(path, text);
   expect(code).not.toBe(0);
   const missing = /nightcap\.ts.*missing the following properties[^:]*: (.*)/.exec(output)?.[1]?.split(', ') ?? [];
