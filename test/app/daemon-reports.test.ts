@@ -52,7 +52,10 @@ async function daemonOf(
     leaderLease: { isHeld: () => isHeld, isAlone },
     fleet: {
       evaluatedComputes: () => (isHeld ? [evaluated] : []),
-      ...{ projectIds: () => ['p-one', 'p-two'], cachedProject: (id: string) => read.includes(id) || undefined },
+      ...{
+        projectIds: () => ['p-one', 'p-two'],
+        cachedProject: (id: string) => (read.includes(id) ? { computes: [] } : undefined),
+      },
     },
     sets,
     rules: { current: { policies, verified: new Map([['default', { timeout_change: 'restarts' }]]) } },

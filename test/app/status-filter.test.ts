@@ -31,6 +31,14 @@ const evaluated = ['web-eu', 'web-us', 'api-eu'].map((projectName) => {
 });
 const holds = ['web-eu', 'api-eu'].map((name) => aHold({ id: name, projectId: `p-${name}`, computeId: `ep-${name}` }));
 
+/** One project is decided, one has no computes, one was read and is not decided yet. */
+const CACHED = new Map([
+  ['p-web-eu', { computes: [{ computeId: 'ep-web-eu' }] }],
+  ['p-empty', { computes: [] }],
+  ['p-undecided', { computes: [{ computeId: 'ep-undecided' }] }],
+]);
+const decided = (computeId: string) => evaluated.find(({ compute }) => compute.computeId === computeId);
+
 const parts = {
   now: async () => NOW_MS,
   store: {
@@ -43,8 +51,9 @@ const parts = {
   },
   daemon: {
     fleet: {
-      ...{ evaluatedComputes: () => evaluated, latestEvaluation: () => undefined, ownEvaluation: () => undefined },
-      ...{ projectIds: () => ['p-web-eu', 'p-new'], cachedProject: (id: string) => (id === 'p-new' ? undefined : {}) },
+      ...{ evaluatedComputes: () => evaluated, latestEvaluation: decided, ownEvaluation: () => undefined },
+      projectIds: () => ['p-web-eu', 'p-empty', 'p-undecided', 'p-new'],
+      cachedProject: (id: string) => CACHED.get(id),
     },
     ...{ mode: 'enforce', policies: () => policies, owners: () => [['web-us', 'ann']], revision: () => undefined },
     facts: () => [],
@@ -189,8 +198,8 @@ it.each(['{', '{}', '{"project":["x"]}', '7'])('refuses a selector that is none:
 it('says how many projects are listed, and not read yet', async () => {
   const found = await status(parts);
   const lines = found.ok ? describeStatus(found.value) : [];
-  expect(lines).toContainEqual(expect.stringMatching(/^computes: .*; 1 project is not read yet$/));
-  expect(lines).toContain('ready; 1 of 2 projects read so far');
+  expect(lines).toContainEqual(expect.stringMatching(/^computes: .*; 2 projects are not read yet$/));
+  expect(lines).toContain('ready; 2 of 4 projects read so far');
 });
 
 it('says why changes wait', async () => {

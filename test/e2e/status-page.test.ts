@@ -135,7 +135,9 @@ describeWith('chromium', 'the status page of 1,000 computes', () => {
   ];
 
   it.each(LOOKS)('has nothing that axe finds and nothing beside the screen, %s', async (_look, options) => {
-    const { id } = await ask('holds', { compute: 'ep-shop-1-1', reason: 'look', for_seconds: 600, freeze: true });
+    // A word that is wider than its column.
+    const reason = `incident_${'0123456789_'.repeat(12)}`;
+    const { id } = await ask('holds', { compute: 'ep-shop-1-1', reason, for_seconds: 600, freeze: true });
     await ask('freezes', { select: { projects: ['shop-2'] }, reason: 'look', for_seconds: 600 });
     const { page, complaints } = await open('/', options);
     const rare = options.colorScheme === 'light' ? ['/?q=nobody', '/computes/ep-other'] : [];

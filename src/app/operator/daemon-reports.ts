@@ -31,7 +31,7 @@ const MAX_CHARACTERS = 240;
 const REPORT_MS = 10_000;
 
 export interface ReportDeps extends SetsDeps {
-  fleet: Pick<Fleet, 'evaluatedComputes' | 'projectIds' | 'cachedProject'>;
+  fleet: Pick<Fleet, 'evaluatedComputes' | 'projectIds' | 'cachedProject' | 'latestEvaluation'>;
   api: Pick<ControlApi, 'accountStatus'>;
   clock: Clock;
   newId: NewId;

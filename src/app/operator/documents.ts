@@ -154,10 +154,19 @@ export interface FleetDeps {
   fleet: Pick<Fleet, 'evaluatedComputes'>;
 }
 
-/** How many projects the account lists, and how many of them this daemon has read. */
-export function projectsOf(fleet: Pick<Fleet, 'projectIds' | 'cachedProject'>): FleetDocument['projects'] {
+/**
+ * How many projects the account lists, and how many of them this daemon has read. One whose computes are not decided yet, as in an outage,
+ * does not count: nothing shows them.
+ */
+export function projectsOf(
+  fleet: Pick<Fleet, 'projectIds' | 'cachedProject' | 'latestEvaluation'>,
+): FleetDocument['projects'] {
+  const isShown = (projectId: string) => {
+    const computes = fleet.cachedProject(projectId)?.computes;
+    return computes?.length === 0 || computes?.some(({ computeId }) => fleet.latestEvaluation(computeId)) === true;
+  };
   const ids = fleet.projectIds();
-  return { listed: ids.length, read: ids.filter((id) => fleet.cachedProject(id) !== undefined).length };
+  return { listed: ids.length, read: ids.filter(isShown).length };
 }
 
 /** Computes that need more connections than any size that policies allow. */

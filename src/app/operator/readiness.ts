@@ -10,7 +10,6 @@ import { describeOffset, type StoreClock } from '../group/clock-skew.ts';
 import type { StoredTimes } from '../group/stored-times.ts';
 import { describeSets, type SetsDeps } from '../rollout/write-permission.ts';
 import { listOf, type Outages } from '../telemetry/outages.ts';
-import { projectsOf } from './documents.ts';
 
 type Check = Readiness['checks'][number];
 
@@ -77,8 +76,9 @@ function storedTimesCheck({ storedTimes }: ReadinessDeps): Check {
 
 /** Never a reason not to be ready: what is read can be acted on, and a rolling update must not wait for a large fleet. */
 function projectsCheck({ fleet }: ReadinessDeps): Check {
-  const { listed, read } = projectsOf(fleet);
-  return { name: 'projects', ok: true, message: `${read} of ${listed} read` };
+  const listed = fleet.projectIds();
+  const read = listed.filter((projectId) => fleet.cachedProject(projectId) !== undefined);
+  return { name: 'projects', ok: true, message: `${read.length} of ${listed.length} read` };
 }
 
 function accountChecks({ api, outages }: ReadinessDeps): Check[] {

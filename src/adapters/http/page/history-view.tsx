@@ -56,29 +56,31 @@ function Lines({ lines: all, query }: { lines: readonly DecisionDocument[]; quer
   const lines = withOutcomes(all);
   const narrowed = (more: Partial<Query>) => historyLink({ ...query, after: undefined, ...more });
   return (
-    <Table
-      caption={`${plural(lines.length, 'line')}, the newest first`}
-      head={['When', 'What', 'Compute', 'Change', 'Why', 'Who']}
-      rows={lines.map((line) => [
-        <span id={line.id ?? undefined}>
-          <Minute iso={line.at} />
-        </span>,
-        <a href={narrowed({ kind: line.kind })}>
-          <Badge kind={kindOf(line)} />
-        </a>,
-        <>
-          {line.compute_id === '' ? 'the fleet' : <ComputeLink id={line.compute_id} />}
-          {line.owner !== null && (
-            <a class="under" href={narrowed({ owner: line.owner })}>
-              {line.owner}
-            </a>
-          )}
-        </>,
-        changeWords(line),
-        <Why decision={line} />,
-        <Who line={line} narrowed={narrowed} />,
-      ])}
-    />
+    <div class="records">
+      <Table
+        caption={`${plural(lines.length, 'line')}, the newest first`}
+        head={['When', 'What', 'Compute', 'Change', 'Why', 'Who']}
+        rows={lines.map((line) => [
+          <span id={line.id ?? undefined}>
+            <Minute iso={line.at} />
+          </span>,
+          <a href={narrowed({ kind: line.kind })}>
+            <Badge kind={kindOf(line)} />
+          </a>,
+          <>
+            {line.compute_id === '' ? 'the fleet' : <ComputeLink id={line.compute_id} />}
+            {line.owner !== null && (
+              <a class="under" href={narrowed({ owner: line.owner })}>
+                {line.owner}
+              </a>
+            )}
+          </>,
+          changeWords(line),
+          <Why decision={line} />,
+          <Who line={line} narrowed={narrowed} />,
+        ])}
+      />
+    </div>
   );
 }
 
@@ -97,6 +99,9 @@ function Who({ line, narrowed }: { line: DecisionDocument; narrowed: (more: Part
   );
 }
 
+/** Behind a line to open, so that a phone shows entries, too. */
+const MORE_FILTERS = ['compute', 'owner', 'policy', 'who', 'since', 'until'] as const;
+
 function Filters({ query }: { query: Query }) {
   const { show, kind } = query;
   const kinds = show === 'audit' ? HISTORY_KINDS.filter((name) => AUDIT_KINDS.has(name)) : HISTORY_KINDS;
@@ -110,16 +115,19 @@ function Filters({ query }: { query: Query }) {
           value={kind ?? ''}
           options={[['', 'anything'], ...kinds.map((name) => [name, KIND_WORDS[name]] as const)]}
         />
-        <Field name="compute" label="Compute" value={query.compute} />
-        <Field name="owner" label="Owner" value={query.owner} />
-        <Field name="policy" label="Policy" value={query.policy} />
-        <Field name="who" label="Who" value={query.who} />
-        {show === 'audit' && (
-          <>
-            <Field name="since" label="From" value={query.since} type="date" />
-            <Field name="until" label="To" value={query.until} type="date" />
-          </>
-        )}
+        <details class="more" open={MORE_FILTERS.some((name) => query[name] !== undefined)}>
+          <summary>More filters</summary>
+          <Field name="compute" label="Compute" value={query.compute} />
+          <Field name="owner" label="Owner" value={query.owner} />
+          <Field name="policy" label="Policy" value={query.policy} />
+          <Field name="who" label="Who" value={query.who} />
+          {show === 'audit' && (
+            <>
+              <Field name="since" label="From" value={query.since} type="date" />
+              <Field name="until" label="To" value={query.until} type="date" />
+            </>
+          )}
+        </details>
         {query.request !== undefined && (
           <>
             <input type="hidden" name="request" value={query.request} />
