@@ -211,7 +211,7 @@ function budgetLines(budgets: Status['budgets'], at: string): string[] {
 const MAX_OWNERS = 10;
 
 const WHY_UNKNOWN = {
-  too_few_days: ': it is projected from a week of known days on',
+  too_few_days: ': less than a week is known',
   too_wide: ': its days vary too much, or too many hours are unknown',
   unsaid: '',
 };

@@ -41,6 +41,10 @@ it('the pages say that enforcing would have cost more', async () => {
   expect(page).toContain(said);
   expect(page).toContain('sizes: 23 to 40 CU-hours more, each hour replayed');
   expect(page).toContain('timeouts: 0 to 3 CU-hours, of which');
+  const parts = [{ part: 'sizes', figure: 'replayed', cu_hours: { low: -2229.86, mid: 400, high: 2033.98 } }];
+  const mixed = { ...status, costs: { ...costs, would_have_saved: { ...costs.would_have_saved, parts } } };
+  const of = { status: mixed as unknown as StatusDocument, detail: null, query: { page: 1 }, stale: undefined };
+  expect(textOf(await costView(of))).toContain('sizes: 2,230 CU-hours more to 2,034 CU-hours saved, each hour');
 });
 
 it('ebb status says so', () => {

@@ -206,8 +206,10 @@ function Trace({ trace }: { trace: readonly TraceStepDocument[] }) {
       head={['Field', 'Step', 'Gives', 'Code']}
       rows={trace.map((step) => [
         FIELDS[step.group] ?? step.group,
-        <Message text={`${step.message}${step.mode === 'observe' ? ', only observes' : ''}`} />,
-        valueWords(step),
+        <p>
+          <Message text={`${step.message}${step.mode === 'observe' ? ', only observes' : ''}`} />
+        </p>,
+        <span class="whole">{valueWords(step)}</span>,
         <code>{step.code}</code>,
       ])}
     />

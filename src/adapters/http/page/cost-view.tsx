@@ -142,11 +142,13 @@ function Month({ costs, detail, owner, mode }: MonthProps & Pick<StatusDocument,
   );
 }
 
-/** `sizes: 3.1 to 5.2 CU-hours more, each hour replayed`. */
+/** `sizes: 3.1 to 5.2 CU-hours more, each hour replayed`, or `2 CU-hours more to 5 CU-hours saved` where both is possible. */
 function partWords({ part, figure, cu_hours }: Part): string {
   const { isMore, low, high } = savedOrMore(cu_hours);
-  const hours = `${numberWords(low)} to ${numberWords(high)} CU-hours${isMore ? ' more' : ''}, `;
-  return `${part}: ${figure !== 'unknown' || high > low ? hours : ''}${FIGURE_WORDS[figure]}`;
+  const [from, to] = [low, high].map((value) => amountWords(Math.abs(value), 'cu_hours'));
+  const mixed = isMore ? `${from} saved to ${to} more` : `${from} more to ${to} saved`;
+  const hours = low < 0 ? mixed : `${from?.replace(' CU-hours', '')} to ${to}${isMore ? ' more' : ''}`;
+  return `${part}: ${figure !== 'unknown' || high > low ? `${hours}, ` : ''}${FIGURE_WORDS[figure]}`;
 }
 
 type Part = NonNullable<CostsDocument['would_have_saved']>['parts'][number];
@@ -157,7 +159,7 @@ function Budgets({ status, owner }: { status: StatusDocument; owner: string | un
   const limits = status.mode === 'observe' ? 'would limit computes' : 'limits computes';
   return (
     <Table
-      caption="Spent (dark) and projected (light) of each amount; the line marks the amount"
+      caption="Spent (strong) and projected (faint) of each amount; the line marks the amount"
       head={['Budget', 'Amount', 'Spent and projected', 'Spent', 'Projected', 'State']}
       rows={budgets.map((document) => {
         const { budget, account, month, spent, projected, limiting } = document;
@@ -220,7 +222,7 @@ function ByOwner({ detail, costs }: { detail: CostDetailDocument; costs: CostsDo
     <section aria-labelledby="owners-title">
       <h2 id="owners-title">By owner</h2>
       <Table
-        caption="A bar for each day; this month is darker"
+        caption="A bar for each day; those of this month are stronger"
         head={['Owner', 'This month', 'Days']}
         rows={detail.owners
           .filter(({ owner }) => owner === 'others' || exists(owner))

@@ -36,13 +36,16 @@ export function Filters({ query, fleet }: FiltersProps) {
         </span>
         <Choice name="status" label="Status" value={status} any="any status" options={STATUSES} />
         <Choice name="owner" label="Owner" value={owner} any="any owner" options={fleet.owners} />
-        <Choice name="group" label="Totals" value={group} any="no totals" options={FLEET_GROUPS} />
-        <Select
-          name="sort"
-          label="Order"
-          value={sort}
-          options={FLEET_ORDERS.map((order) => [order, ORDER_WORDS[order]])}
-        />
+        <details class="more" open={group !== undefined || sort !== 'attention'}>
+          <summary>Totals and order</summary>
+          <Choice name="group" label="Totals" value={group} any="no totals" options={FLEET_GROUPS} />
+          <Select
+            name="sort"
+            label="Order"
+            value={sort}
+            options={FLEET_ORDERS.map((order) => [order, ORDER_WORDS[order]])}
+          />
+        </details>
         {chosen.map((key) => (
           <>
             <input type="hidden" name={key} value={query[key]} />

@@ -200,8 +200,8 @@ export function Holds({ holds, now, none }: HoldsProps) {
       rows={holds.map((hold) => [
         <ComputeLink id={hold.compute_id} />,
         holdWords(hold),
-        hold.owner,
-        hold.reason,
+        <p>{hold.owner}</p>,
+        <p>{hold.reason}</p>,
         hold.expires_at === null ? 'released' : <Instant iso={hold.expires_at} now={now} />,
         <ReleaseLink hold={hold} />,
       ])}

@@ -279,7 +279,10 @@ export function projectedWords({ usd, projected_usd: projected, not_projected: w
   return why ? WHY_NOT[why] : 'not projected yet';
 }
 
-const WHY_NOT = { too_few_days: 'projected from a week of known days on', too_wide: 'too uncertain to project' };
+const WHY_NOT = {
+  too_few_days: 'not projected: less than a week is known',
+  too_wide: 'not projected: too uncertain',
+};
 
 /** `$12.30 so far, $40 to $52 projected`; CU-hours if the price is unknown. */
 export function costWords({ cu_hours: hours, usd, projected_usd: projected, not_projected: why }: Costs): string {
