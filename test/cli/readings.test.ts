@@ -146,8 +146,7 @@ function commandsShowReadings(kind: 'embedded' | 'redis'): void {
     // Then it has stored the account's plan, from which commands know prices.
     await waste(PROJECTS);
     for (const args of COMMANDS) {
-      const shared = await ebb(args);
-      const live = await ebb([...args, '--live'], own);
+      const [shared, live] = await Promise.all([ebb(args), ebb([...args, '--live'], own)]);
       expect([args, shared.status, withoutInstant(shared.stdout)]).toEqual([
         args,
         live.status,
@@ -160,7 +159,7 @@ function commandsShowReadings(kind: 'embedded' | 'redis'): void {
 
     // Its project is read now; where that fails, what is stored serves.
     const asked = ['explain', 'ep-shop-7', '--at', AT, '--json'];
-    const [stored, now] = [await ebb(asked), await ebb(asked, own)];
+    const [stored, now] = await Promise.all([ebb(asked), ebb(asked, own)]);
     expect([stored.status, stored.stdout]).toEqual([now.status, now.stdout]);
     expect(stored.stderr).toMatch(/as of \d+ s ago, .*can't be read now: .* refuses the API key/);
     expect(now.stderr).not.toContain('as of');
@@ -318,7 +317,7 @@ describe('beside a daemon that collects usage', () => {
       ['savings', '--json'],
       ['plan', '--at', `${dayFromNow(0)}T09:00:00Z`],
     ]) {
-      const [shared, live] = [await ebb(args), await ebb([...args, '--live'], own)];
+      const [shared, live] = await Promise.all([ebb(args), ebb([...args, '--live'], own)]);
       expect([args, shared.status, shared.stdout]).toEqual([args, live.status, live.stdout]);
       expect([args, shared.stderr]).toEqual([args, expect.stringContaining('as of')]);
       expect([args, await refused()]).toEqual([args, []]);
