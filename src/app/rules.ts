@@ -5,6 +5,8 @@ export interface CompiledRules extends Omit<Rules, 'policies'> {
   policies: CompiledPolicies;
   /** When they became current; absent for those of the start. Milliseconds since the epoch. */
   currentSinceMs?: number;
+  /** Who has approved them, if anybody had to. */
+  approvedBy?: string;
 }
 
 /** Holds the current rules. A reload replaces them in one assignment; code that needs the same rules throughout copies `current`. */

@@ -352,6 +352,27 @@ describe('a change that would disconnect many computes of a team', () => {
     expect(stagedSets(deps)).toEqual([]);
   });
 
+  it('names who has approved what became current with it, also by a daemon that follows another', async () => {
+    const [first, second] = [await aDaemon(), await aDaemon()];
+    second.deps.store = first.deps.store;
+    for (const { deps, write, reload } of [first, second]) {
+      await startWithRules(deps);
+      await reload();
+      await write('policies/a/size.yaml', sized('a', '4-8'));
+      await reload();
+    }
+    const [staged] = stagedSets(first.deps);
+    await first.deps.store.approve({ hash: staged?.hash ?? '', who: 'ann', atMs: NOW_MS });
+    for (const { deps } of [first, second]) {
+      expect(deps.rules.current.approvedBy).toBeUndefined();
+      await advanceRules(deps, signal);
+      expect(deps.rules.current.approvedBy).toBe('ann');
+    }
+    await first.write('policies/b/size.yaml', sized('b', '0.25-2').replace('name: size', 'name: other'));
+    await first.reload();
+    expect(first.deps.rules.current.approvedBy).toBeUndefined();
+  });
+
   it('stops nobody else at a start either', async () => {
     const { deps, reload, sizes } = await aDaemon({ 'policies/a/size.yaml': sized('a', '4-8') });
     await startWithRules(deps);

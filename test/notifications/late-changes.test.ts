@@ -101,7 +101,7 @@ it('each owner whose restarts come late is told, though a limit then spreads the
   expect(late.map(({ owner }) => owner).toSorted()).toEqual(owners.map(([, owner]) => owner));
 });
 
-it('restarts that another policy set makes due name the set, and since when it is current', async () => {
+it('restarts that another policy set makes due name the set, since when it is current, and who has approved it', async () => {
   const { clock, rules, messages, reconcile } = await startedEarly();
   await clock.runTo(MORNING + 30 * MINUTE_MS);
   const { current } = rules;
@@ -112,11 +112,18 @@ it('restarts that another policy set makes due name the set, and since when it i
       : policy,
   );
   const hash = '0123456789abcdef';
-  rules.current = { ...current, policies: compilePolicies({ ...set, hash, policies }), currentSinceMs: clock.now() };
+  rules.current = {
+    ...current,
+    policies: compilePolicies({ ...set, hash, policies }),
+    currentSinceMs: clock.now(),
+    approvedBy: 'ann',
+  };
   for (const name of COMPUTES) await reconcile(name);
   await clock.runTo(MORNING + 40 * MINUTE_MS);
   const dropped = messages.flatMap(({ kind, text }) => (kind === 'connections_dropped' ? [text] : []));
   expect(dropped).toHaveLength(COMPUTES.length);
   for (const text of dropped)
-    expect(text).toMatch(/not announced: policy set 0123456789ab became current at 2026-03-02T08:30:00Z$/);
+    expect(text).toMatch(
+      /not announced: policy set 0123456789ab became current at 2026-03-02T08:30:00Z, approved by ann$/,
+    );
 });

@@ -181,10 +181,11 @@ function situationThen(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute): Sit
 
 /** Names the policy set of this daemon if a restart became due with it. */
 function setBehind(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute): string | undefined {
-  const { policies, currentSinceMs } = deps.rules.current;
+  const { policies, currentSinceMs, approvedBy } = deps.rules.current;
   if (deps.caller || currentSinceMs === undefined) return undefined;
   if (!isDueBySet(situationThen(deps, evaluatedCompute), evaluatedCompute, currentSinceMs)) return undefined;
-  return `policy set ${shortHash(policies.set.hash)} became current at ${isoInstant(currentSinceMs)}`;
+  const by = approvedBy === undefined ? '' : `, approved by ${approvedBy}`;
+  return `policy set ${shortHash(policies.set.hash)} became current at ${isoInstant(currentSinceMs)}${by}`;
 }
 
 function originOf({ rules }: ApplyDeps): WriteOrigin {

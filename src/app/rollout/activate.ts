@@ -168,9 +168,22 @@ function isPrefixOf(given: string, hash: string): boolean {
 async function makeCurrent(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>): Promise<void> {
   const { sets, mode } = deps;
   const rules = withRulesOf(deps, parts);
+  const approver = mode === 'enforce' && sets.stages ? await approverOf(deps, [...parts.values(), rules]) : {};
   if (mode === 'enforce') await registerRules(deps, rules);
   for (const team of parts.keys()) stateOf(sets, team).candidate = undefined;
-  swapRules(deps, rules);
+  swapRules(deps, rules, approver);
+}
+
+/** Names who has approved one of the rules last. The first daemon of a group that has them may need an approval, the others do not. */
+async function approverOf({ sets, store }: ActivateDeps, offered: readonly Rules[]): Promise<{ approvedBy?: string }> {
+  const hashes = offered
+    .map((rules) => identityOf(sets, rules))
+    .flatMap(({ setHash, decisionHash }) => [setHash, decisionHash]);
+  const isOffered = (given: string) => hashes.some((hash) => isPrefixOf(given, hash));
+  const { accepted } = sets;
+  if (accepted && isOffered(accepted.hash)) return { approvedBy: accepted.caller.who };
+  const approvals = (await store.approvals()).filter(({ hash }) => isOffered(hash)).toSorted((a, b) => b.atMs - a.atMs);
+  return approvals[0] ? { approvedBy: approvals[0].who } : {};
 }
 
 /** A set without the policies of a team replaces none of a daemon that may still have them: that daemon writes for the group. */
@@ -184,9 +197,10 @@ async function registerRules(deps: ActivateDeps, rules: Rules): Promise<void> {
 }
 
 /** Replaces the rules in one assignment, so that each decision uses either the old or the new rules throughout. */
-export function swapRules(deps: ActivateDeps, rules: Rules): void {
+export function swapRules(deps: ActivateDeps, rules: Rules, approver: { approvedBy?: string } = {}): void {
   const { log, metrics } = deps.telemetry;
-  deps.rules.current = { ...compileRules(rules, deps.rules.current), currentSinceMs: deps.clock.now() };
+  const since = { currentSinceMs: deps.clock.now(), ...approver };
+  deps.rules.current = { ...compileRules(rules, deps.rules.current), ...since };
   deps.sets.needsReevaluation = true;
   exportPolicies(metrics, rules.policies.policies);
   const { policies, hash } = rules.policies;
@@ -199,7 +213,7 @@ export function swapRules(deps: ActivateDeps, rules: Rules): void {
 }
 
 export function currentRules({ rules }: ActivateDeps): Rules {
-  const { policies, currentSinceMs: _, ...others } = rules.current;
+  const { policies, currentSinceMs: _, approvedBy: __, ...others } = rules.current;
   return { policies: policies.set, ...others };
 }
 
