@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import {
+  degradedFailures,
   isDegraded,
+  newlyDegraded,
   sameFields,
   withFailure,
   withoutFailures,
   withoutResolvedFailures,
-  worstFailures,
 } from '../../src/domain/records/failures.ts';
 import { aCompute, aRecord } from '../support/builders.ts';
 
@@ -86,10 +87,13 @@ describe('withFailure', () => {
   });
 });
 
-it('the worst failures are those that happened most often', () => {
-  const of = (count: number) => ({ count, lastAtMs: 0, desired: {}, message: `${count}` });
-  const failures = { size: of(1), suspend_timeout: of(3), restart: of(2) };
-  expect(worstFailures({ failures })?.message).toBe('3');
-  expect(worstFailures({ failures: { restart: of(2), size: of(3) } })?.message).toBe('3');
-  expect(worstFailures({})).toBeUndefined();
+it('degraded are the groups that failed three times, and newly so those that had not before', () => {
+  const of = (count: number, desired = {}) => ({ count, lastAtMs: 0, desired, message: `${count}` });
+  const failures = { size: of(4, size), suspend_timeout: of(3, { suspendTimeoutSeconds: 60 }), restart: of(2) };
+  expect(degradedFailures({ failures }).map(({ count }) => count)).toEqual([4, 3]);
+  expect(degradedFailures({})).toEqual([]);
+  const [before, after] = [aRecord({ failures: { size: of(3, size) } }), aRecord({ failures })];
+  expect(newlyDegraded(before, after)).toMatchObject({ count: 3, desired: { suspendTimeoutSeconds: 60 } });
+  expect(newlyDegraded(aRecord(), after)?.desired).toEqual({ ...size, suspendTimeoutSeconds: 60 });
+  expect(newlyDegraded(after, after)).toBeUndefined();
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { ComputeSettings } from '../../src/domain/compute/compute.ts';
 import { recordNotifications } from '../../src/domain/notifications/of-record.ts';
 import type { ComputeRecord, Intent } from '../../src/domain/records/compute-record.ts';
 import { withFailure } from '../../src/domain/records/failures.ts';
@@ -139,5 +140,20 @@ describe('what people are told when a record changes', () => {
     ) as [ComputeRecord, ComputeRecord];
     const text = `${what} (3 failures, last: 412: not permitted); it is tried again in an hour`;
     expect(told(...failing)).toMatchObject([{ kind: 'degraded', text }]);
+  });
+
+  it('is each group of fields that keeps failing, once', () => {
+    const failure = (desired: Partial<ComputeSettings>, atMs: number) => ({
+      ...{ desired, atMs, message: '412: not permitted', permanent: true },
+    });
+    const [size, timeout] = [{ minCu: 1, maxCu: 2 }, { suspendTimeoutSeconds: 60 }];
+    const steps = [failure(size, 1), failure(size, 2), failure(timeout, 3), failure(timeout, 4), failure(size, 5)];
+    let record = aRecord();
+    const texts = steps.flatMap((step) => {
+      const before = record;
+      record = withFailure(before, step);
+      return told(before, record).map(({ text }) => text.split(' can')[0]);
+    });
+    expect(texts).toEqual(['the size of ep-1', 'the timeout of ep-1']);
   });
 });

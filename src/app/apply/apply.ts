@@ -7,7 +7,7 @@ import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import { shortHash } from '../../domain/policy/policy.ts';
 import type { ComputeRecord, RestartCause } from '../../domain/records/compute-record.ts';
-import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
+import { newlyDegraded } from '../../domain/records/failures.ts';
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import { CALL_MS, RECOVERY } from '../../domain/records/recovery-times.ts';
 import { isoInstant } from '../../domain/time/units.ts';
@@ -325,15 +325,15 @@ function warnOfRestart(
   telemetry.log.warn(named, `a new timeout alone has restarted ${computeId}: ${remedy}`);
 }
 
-/** Reports a compute once when it becomes degraded, not on each reconcile. */
+/** Reports changes of a compute once when they become degraded, not on each reconcile. */
 export function reportDegraded(
   deps: Pick<ApplyDeps, 'reportEvent'>,
   compute: Compute,
   before: ComputeRecord,
   after: ComputeRecord,
 ): void {
-  const worst = worstFailures(after);
-  if (!worst || !isDegraded(worst) || worst.count === worstFailures(before)?.count) return;
-  const { desired, count, message } = worst;
+  const degraded = newlyDegraded(before, after);
+  if (!degraded) return;
+  const { desired, count, message } = degraded;
   deps.reportEvent({ kind: 'degraded', compute, desired, failures: count, message });
 }

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import type { Priority } from '../../domain/rate-budget/grant.ts';
 import type { ComputeRecord, OpenOperation } from '../../domain/records/compute-record.ts';
-import { isDegraded, withFailure, withoutFailures, worstFailures } from '../../domain/records/failures.ts';
+import { newlyDegraded, withFailure, withoutFailures } from '../../domain/records/failures.ts';
 import type { ComputeEvent, ReportEvent } from '../../ports/compute-events.ts';
 import type { ControlApi, Operation, Project } from '../../ports/control-api.ts';
 import type { JobHandler } from '../../ports/job-queue.ts';
@@ -233,9 +233,9 @@ function withoutEnded(
     const policy = open.policy === undefined ? {} : { policy: open.policy };
     if (operation) events.push({ kind: 'operation_ended', compute, operation, ...policy });
   }
-  const worst = worstFailures(after);
-  if (worst && after.failures !== record.failures && isDegraded(worst)) {
-    const { desired, count, message } = worst;
+  const degraded = newlyDegraded(record, after);
+  if (degraded) {
+    const { desired, count, message } = degraded;
     events.push({ kind: 'degraded', compute, desired, failures: count, message });
   }
   return { record: after, events };

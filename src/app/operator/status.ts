@@ -5,7 +5,7 @@ import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
 import { isNotLoaded, NO_TEAM } from '../../domain/policy/team-parts.ts';
-import { isDegraded, worstFailures } from '../../domain/records/failures.ts';
+import { degradedFailures } from '../../domain/records/failures.ts';
 import { stoppedGroups } from '../../domain/records/fights.ts';
 import type { BudgetState } from '../../domain/spend/state.ts';
 import { isoInstant } from '../../domain/time/units.ts';
@@ -212,7 +212,7 @@ function stoppedFights(records: readonly LocatedRecord[]): StatusDocument['stopp
 }
 
 function isFailing({ record }: LocatedRecord): boolean {
-  return isDegraded(worstFailures(record));
+  return degradedFailures(record).length > 0;
 }
 
 function degraded(records: readonly LocatedRecord[]): StatusDocument['degraded'] {
@@ -220,7 +220,7 @@ function degraded(records: readonly LocatedRecord[]): StatusDocument['degraded']
   return failing.map(({ projectId, computeId, record }) => ({
     project_id: projectId,
     compute_id: computeId,
-    message: worstFailures(record)?.message ?? '',
+    message: [...new Set(degradedFailures(record).map(({ message }) => message))].join('; '),
   }));
 }
 

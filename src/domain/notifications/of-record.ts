@@ -5,7 +5,7 @@ import type { EvaluatedCompute } from '../evaluate/evaluate.ts';
 import { groupBy } from '../grouping.ts';
 import { describeManualChange } from '../plan/manual-changes.ts';
 import type { ComputeRecord, GuardFinding, Intent, RestartCause } from '../records/compute-record.ts';
-import { describeFailing, isDegraded, worstFailures } from '../records/failures.ts';
+import { describeFailing, newlyDegraded } from '../records/failures.ts';
 import { isLower } from '../records/lowerings.ts';
 import { isoInstant } from '../time/units.ts';
 import { inQuotes } from './coming-change.ts';
@@ -30,7 +30,7 @@ export function recordNotifications(change: RecordChange): Notification[] {
   const notifications = [
     ...manualChanges(change),
     ...completedWrite(change),
-    ...newlyDegraded(change),
+    ...keepsFailing(change),
     ...newFinding(change),
   ];
   const place = { projectId, projectName, computeId };
@@ -119,10 +119,10 @@ function tookEffect({ fields, atMs }: Intent, compute: Compute): boolean {
   return fields ? hasSettings(compute, fields) : (compute.startedAtMs ?? atMs) >= atMs;
 }
 
-function newlyDegraded({ compute: { computeId }, before, after }: RecordChange): RecordNotification[] {
-  const worst = worstFailures(after);
-  if (!worst || !isDegraded(worst) || worst.count === worstFailures(before)?.count) return [];
-  const { count, lastAtMs: atMs, message, desired } = worst;
+function keepsFailing({ compute: { computeId }, before, after }: RecordChange): RecordNotification[] {
+  const degraded = newlyDegraded(before, after);
+  if (!degraded) return [];
+  const { count, lastAtMs: atMs, message, desired } = degraded;
   const text = `${describeFailing(computeId, desired)} (${count} failures, last: ${message}); it is tried again in an hour`;
   return [{ id: `degraded:${computeId}:${atMs}`, kind: 'degraded', atMs, text, command: `ebb explain ${computeId}` }];
 }

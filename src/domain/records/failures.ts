@@ -43,13 +43,17 @@ export function isDegraded(failures: Failures | undefined): boolean {
   return failures !== undefined && failures.count >= FAILURES_UNTIL_DEGRADED;
 }
 
-/** The most frequent failure of a compute, with the desired settings of all groups that failed together. */
-export function worstFailures({ failures = {} }: Pick<ComputeRecord, 'failures'>): Failures | undefined {
-  const all = Object.values(failures);
-  const [worst] = all.toSorted((a, b) => b.count - a.count);
-  if (!worst) return undefined;
-  const together = all.filter(({ count, lastAtMs }) => count === worst.count && lastAtMs === worst.lastAtMs);
-  return { ...worst, desired: Object.assign({}, ...together.map(({ desired }) => desired)) };
+/** The failures of a compute that are degraded. */
+export function degradedFailures({ failures = {} }: Pick<ComputeRecord, 'failures'>): Failures[] {
+  return Object.values(failures).filter(isDegraded);
+}
+
+/** What has become degraded from one record to the next, with the desired settings of all such groups; undefined if nothing has. */
+export function newlyDegraded(before: ComputeRecord, after: ComputeRecord): Failures | undefined {
+  const groups = Object.entries(after.failures ?? {}) as [ChangeGroup, Failures][];
+  const news = groups.filter(([group, failures]) => isDegraded(failures) && !isDegraded(before.failures?.[group]));
+  const [first] = news;
+  return first && { ...first[1], desired: Object.assign({}, ...news.map(([, { desired }]) => desired)) };
 }
 
 /** Text such as `the timeout of ep-1 can't be set to 1m`, about the desired settings of a failed change; empty ones are a restart's. */
