@@ -208,10 +208,14 @@ describe('a team whose files are broken', () => {
   });
 
   it('stops no start: its computes are left alone until the files can be read', async () => {
-    const { deps, write, reload, sizes } = await aDaemon({ 'policies/a/size.yaml': 'policies: [' });
+    const { deps, write, reload, sizes, gauge } = await aDaemon({ 'policies/a/size.yaml': 'policies: [' });
     await startWithRules(deps);
-    await reload();
+    // As in its first round.
+    await reload({ isRequested: false });
     expect(sizes()).toEqual({ a: 'frozen', b: 2, c: 2, d: 2, e: 2, f: 2 });
+    expect(policyProblems(deps)[0]).toMatch(/^a: the files as last read are invalid: .*policies\/a/);
+    expect(gauge('ebb_policy_load_success')).toBe(0);
+    expect(gauge('ebb_team_policy_load_success', 'a')).toBe(0);
     expect(deps.sets.generation).toBeDefined();
     await write('policies/a/size.yaml', sized('a', '0.25-2'));
     await reload();

@@ -7,6 +7,7 @@ import { keepSummary } from '../../src/app/usage/cost-summary.ts';
 import type { Receiver } from '../../src/domain/notifications/notification.ts';
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
+import { unloadedPart } from '../../src/domain/policy/team-parts.ts';
 import type { AccountStatus } from '../../src/ports/control-api.ts';
 import type { CostsDocument } from '../../src/ports/cost-documents.ts';
 import type { QueuedEntry } from '../../src/ports/outbox.ts';
@@ -29,8 +30,9 @@ const RECEIVERS = [receiver('platform'), receiver('web', { owners: ['web'] })];
 function aLeader(
   receivers: readonly Receiver[] = RECEIVERS,
   store = createMemoryStore(createSteppedClock(NOON, () => false)),
+  fromMs = NOON,
 ) {
-  let nowMs = NOON;
+  let nowMs = fromMs;
   let round = async () => {};
   const rules = currentRules();
   const owners = [
@@ -79,6 +81,14 @@ function aLeader(
       nowMs += ms;
     },
   };
+}
+
+/** A leader that has run for a day. */
+async function aRunningLeader() {
+  const leader = aLeader(undefined, undefined, NOON - DAY_MS);
+  await leader.told();
+  leader.later(DAY_MS);
+  return leader;
 }
 
 const messageOf = ({ body }: QueuedEntry): Record<string, unknown> => JSON.parse(body);
@@ -168,8 +178,37 @@ describe('receivers get once', () => {
     expect(await next.told('web')).toEqual([]);
   });
 
-  it('that the control API was not available for five minutes, and that it is again, though another daemon leads by then', async () => {
+  it('that nothing is written any more for a team whose files are still broken after a restart of all daemons', async () => {
+    const broken: PartState = { candidate: undefined, problems: ['policies/web/a.yaml:1:1: x'] };
+    const team = { name: 'web', projects: ['web-*'] };
     const leader = aLeader();
+    const textsAfterAMinute = async (daemon: typeof leader) => {
+      daemon.sets.teams.set('web', broken);
+      await daemon.told();
+      daemon.later(60_000);
+      return (await daemon.told()).map(({ text }) => text);
+    };
+    leader.rules.current = { ...leader.rules.current, teams: [team] };
+    const stays = expect.stringContaining('so the current policies of web stay in effect');
+    expect(await textsAfterAMinute(leader)).toEqual([stays]);
+    const restarted = () => {
+      const next = aLeader(RECEIVERS, leader.store, NOON + DAY_MS);
+      const { policies } = next.rules.current;
+      const set = { ...policies.set, policies: unloadedPart(team).policies };
+      next.rules.current = { ...next.rules.current, teams: [team], policies: { ...policies, set } };
+      return next;
+    };
+    // Another daemon still has the policies.
+    const follower = restarted();
+    follower.sets.newer = { number: 2, setHash: 'newer' };
+    expect(await textsAfterAMinute(follower)).toEqual([stays]);
+    const left = expect.stringContaining('so nothing is written to computes of web: policies/web/a.yaml:1:1: x');
+    expect(await textsAfterAMinute(restarted())).toEqual([stays, left]);
+    expect(await textsAfterAMinute(restarted())).toEqual([stays, left]);
+  });
+
+  it('that the control API was not available for five minutes, and that it is again, though another daemon leads by then', async () => {
+    const leader = await aRunningLeader();
     leader.is.outages = new Map([['control API', 'GET /projects: 503: unavailable']]);
     expect(await leader.told()).toEqual([]);
     leader.later(299_000);
@@ -194,7 +233,7 @@ describe('receivers get once', () => {
   });
 
   it('since when it is available again of a daemon that has seen it, though it did not lead then', async () => {
-    const leader = aLeader();
+    const leader = await aRunningLeader();
     const next = aLeader(RECEIVERS, leader.store);
     next.is.leader = false;
     for (const daemon of [leader, next]) {
@@ -210,6 +249,20 @@ describe('receivers get once', () => {
     next.later(300_000);
     const since = '2026-03-04T12:06:00Z; it was not since 2026-03-04T12:00:00Z';
     expect(await next.told()).toMatchObject([{}, { text: `control API is available again since ${since}` }]);
+  });
+
+  it('since when at least it is not available, where the daemon has just started', async () => {
+    const leader = aLeader();
+    leader.is.outages = new Map([['control API', '503']]);
+    await leader.told();
+    leader.later(300_000);
+    const since = 'since at least 2026-03-04T12:00:00Z';
+    expect(await leader.told()).toMatchObject([{ text: `control API has not been available ${since}: 503` }]);
+    leader.is.outages = new Map();
+    await leader.told();
+    leader.later(300_000);
+    const over = 'control API is available again since 2026-03-04T12:05:00Z';
+    expect(await leader.told()).toMatchObject([{}, { text: `${over}; it was not ${since}` }]);
   });
 
   it('of no outage that was over within minutes', async () => {

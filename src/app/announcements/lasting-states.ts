@@ -1,6 +1,6 @@
 /** States such as an outage: told once they have lasted, and once they are over, whichever daemon leads. */
 import type { Notification } from '../../domain/notifications/notification.ts';
-import { HOUR_MS } from '../../domain/time/units.ts';
+import { HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import { sharedDocuments } from '../shared-documents.ts';
@@ -8,10 +8,15 @@ import { sharedDocuments } from '../shared-documents.ts';
 /** What was found longer ago is no news, in milliseconds: the outbox may have forgotten that it was sent. */
 const NEWS_MS = HOUR_MS;
 
+/** What a daemon finds within this time of its first look may have begun before, in milliseconds. */
+const FIRST_LOOKS_MS = MINUTE_MS;
+
 /** A state that has lasted. Instants are milliseconds since the epoch. */
 export interface LastingState {
   name: string;
   sinceMs: number;
+  /** Set if it may have begun before `sinceMs`. */
+  isSinceAtLeast?: true;
   foundAtMs: number;
   /** What it is, as it was found. */
   text: string;
@@ -33,6 +38,8 @@ interface LastingStateOptions {
   settledMs: number;
   /** What is the case now, by name. */
   present(): ReadonlyMap<string, string>;
+  /** True if what a state has become is told again, though the same is the case. */
+  isWorse?(now: string, before: string): boolean;
   /** True if nothing more is told of a name. */
   isGone?(name: string): boolean;
   /** That a state has begun; or that it is over, if `endedAtMs` is given. */
@@ -50,23 +57,40 @@ const NAME = 'all';
 
 export function createLastingStates(deps: LastingStateDeps, options: LastingStateOptions): StateNotifications {
   const { store, clock } = deps;
-  const { collection, version, settledMs, present, isGone = () => false, notificationOf } = options;
+  const {
+    collection,
+    version,
+    settledMs,
+    present,
+    isGone = () => false,
+    isWorse = () => false,
+    notificationOf,
+  } = options;
   const documents = sharedDocuments<readonly LastingState[]>(collection, version);
   /** What is seen by name, undefined if it is not the case, and since when; `ended` if this daemon has seen the end itself. */
   const seen = new Map<string, { text: string | undefined; sinceMs: number; ended?: boolean }>();
+  let firstLookMs: number | undefined;
 
   function stateNow(name: string, last: LastingState | undefined): LastingState | undefined {
     const nowMs = clock.now();
     const { text, sinceMs, ended } = seen.get(name) ?? { text: undefined, sinceMs: nowMs };
     const isOpen = last !== undefined && last.endedAtMs === undefined;
-    if (nowMs - sinceMs < settledMs || isOpen === (text !== undefined)) return last;
-    if (text !== undefined) return { name, sinceMs, foundAtMs: nowMs, text };
-    return last && { ...last, ...(ended && { overSinceMs: sinceMs }), endedAtMs: nowMs };
+    if (nowMs - sinceMs < settledMs) return last;
+    if (text === undefined)
+      return isOpen ? { ...last, ...(ended && { overSinceMs: sinceMs }), endedAtMs: nowMs } : last;
+    if (isOpen) return isWorse(text, last.text) ? { ...last, foundAtMs: nowMs, text } : last;
+    return { name, ...beginning(sinceMs), foundAtMs: nowMs, text };
+  }
+
+  function beginning(sinceMs: number): Pick<LastingState, 'sinceMs' | 'isSinceAtLeast'> {
+    const mayBeEarlier = firstLookMs !== undefined && sinceMs - firstLookMs < FIRST_LOOKS_MS;
+    return { sinceMs, ...(mayBeEarlier && { isSinceAtLeast: true }) };
   }
 
   return {
     look() {
       const now = present();
+      firstLookMs ??= clock.now();
       for (const name of new Set([...seen.keys(), ...now.keys()])) {
         const [text, before] = [now.get(name), seen.get(name)];
         const isSame = before !== undefined && (before.text === undefined) === (text === undefined);

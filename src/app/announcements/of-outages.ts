@@ -15,9 +15,9 @@ export function createOutageNotifications(deps: OutageNotificationDeps): StateNo
     ...{ collection: 'outages', version: 1 },
     settledMs: 5 * MINUTE_MS,
     present: () => deps.outages.current(),
-    notificationOf({ name, sinceMs, foundAtMs, overSinceMs, text: cause }, endedAtMs) {
+    notificationOf({ name, sinceMs, isSinceAtLeast, foundAtMs, overSinceMs, text: cause }, endedAtMs) {
       const id = `outage:${name}:${foundAtMs}`;
-      const since = isoInstant(sinceMs);
+      const since = `${isSinceAtLeast ? 'at least ' : ''}${isoInstant(sinceMs)}`;
       if (endedAtMs !== undefined) {
         const over = overSinceMs === undefined ? '' : ` since ${isoInstant(overSinceMs)}`;
         const text = `${name} is available again${over}; it was not since ${since}`;

@@ -24,6 +24,8 @@ export function createPolicyFileNotifications(deps: PolicyFileDeps): StateNotifi
           problems.length > 0 ? [[team, refusalText(rules, team, problems)]] : [],
         ),
       ),
+    // A daemon that has just started does not know the last good version, if no other daemon has it either.
+    isWorse: (now, before) => sets.newer === undefined && isLeftAlone(now) && !isLeftAlone(before),
     isGone: (team) => team !== NO_TEAM && rules.current.teams.every(({ name }) => name !== team),
     notificationOf({ name: team, foundAtMs, text }, endedAtMs) {
       const about = { kind: 'policies_refused', ...ownerOf(team) } as const;
@@ -38,6 +40,10 @@ function refusalText(rules: SetsDeps['rules'], team: string, [first = '', ...oth
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
   const kept = `${team === NO_TEAM ? 'policy set ' : ''}${staysCurrent(rules, team)}`;
   return `${filesOf(team)} can't be loaded, so ${kept}: ${first}${more}`;
+}
+
+function isLeftAlone(text: string): boolean {
+  return text.includes(', so nothing is written to computes of ');
 }
 
 function filesOf(team: string): string {
