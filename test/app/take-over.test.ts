@@ -118,21 +118,61 @@ describe('a daemon of 0.1.0 beside new ones', () => {
 describe('a daemon that starts without the policies of a team', () => {
   const DATA = { name: 'data', projects: ['web-*'] };
   const ofTeam = (rules: Rules) => {
-    const policies = rules.policies.policies.map((policy) => ({ ...policy, name: 'data/hours', team: 'data' }));
+    const policies = rules.policies.policies.map((policy) => {
+      const select = { ...policy.select, scope: DATA.projects };
+      return { ...policy, name: 'data/hours', team: 'data', select };
+    });
     return { ...rules, policies: policySet(policies, new Map()), teams: [DATA] };
   };
   const UNREAD = { ...SMALL, policies: unloadedPart(DATA), teams: [DATA] };
+
+  it.each([
+    ['which are staged', ofTeam(LARGE), true],
+    ['whose files are broken', UNREAD, false],
+  ])('%s, goes on with those that were last in effect, also if no other daemon has them', async (_, rules, stages) => {
+    const group = aGroup();
+    const before = await group.start('before', { rules: ofTeam(SMALL), stages });
+    await group.pass(4);
+    const fresh = await group.start('fresh', { rules, stages });
+    expect(await group.pass(10)).toEqual(['before', 'fresh']);
+    before.kill();
+    expect(await group.pass(120)).toEqual(['fresh']);
+    expect(fresh.deps.rules.current.policies.set.hash).toBe(ofTeam(SMALL).policies.hash);
+  });
+
+  it('goes on with them within a scope that has become smaller', async () => {
+    const group = aGroup();
+    const before = await group.start('before', { rules: ofTeam(SMALL) });
+    await group.pass(4);
+    await before.stop();
+    const narrow = { ...DATA, projects: ['web-1'] };
+    const fresh = await group.start('fresh', { rules: { ...UNREAD, policies: unloadedPart(narrow), teams: [narrow] } });
+    const [policy] = fresh.deps.rules.current.policies.set.policies;
+    expect(policy).toMatchObject({ name: 'data/hours', select: { scope: ['web-1'] } });
+  });
+
+  it('has none of them if a connection string stands in their files, which is not stored', async () => {
+    const group = aGroup();
+    const source = { ...{ name: 'pg', team: 'data', file: 'data.yaml', everyMs: 60_000, from: 'postgres' as const } };
+    const dsn = { from: 'text' as const, text: 'postgres://ann:secret@$host/app' };
+    const { policies } = ofTeam(SMALL).policies;
+    const withSource = policySet(policies, new Map([['pg', { ...source, dsn }]]));
+    await group.start('before', { rules: { ...ofTeam(SMALL), policies: withSource } });
+    await group.pass(4);
+    expect(await group.store.documents('team-policies')).toEqual(new Map());
+  });
 
   it.each([
     ['which are staged', ofTeam(LARGE), true, 1],
     ['whose files are broken', UNREAD, false, 1],
     ['whose files are broken, of a newer release', UNREAD, false, 2],
   ])(
-    '%s, leaves the group to one that has them, and takes over once that is gone',
+    '%s and are not stored, leaves the group to one that has them, and takes over once that is gone',
     async (_, rules, stages, decisionVersion) => {
       const group = aGroup();
       const before = await group.start('before', { rules: ofTeam(SMALL), stages });
       await group.pass(4);
+      await group.store.deleteDocuments('team-policies', ['data']);
       const fresh = await group.start('fresh', { rules, stages, decisionVersion });
       expect(await group.pass(120)).toEqual(['before']);
       expect(fresh.said('ebb.superseded').map(({ message }) => message)).toEqual(policyProblems(fresh.deps));

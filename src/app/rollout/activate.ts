@@ -1,7 +1,7 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import { type Policy, shortHash } from '../../domain/policy/policy.ts';
+import { type Policy, type PolicySet, shortHash } from '../../domain/policy/policy.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
-import { isUnloaded, NO_TEAM, teamPart, unloadedPart, withParts } from '../../domain/policy/team-parts.ts';
+import { isUnloaded, NO_TEAM, teamPart, unloadedTeams, withParts } from '../../domain/policy/team-parts.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { Metrics } from '../../ports/telemetry.ts';
@@ -14,6 +14,7 @@ import { requestReconcile, type ScheduleDeps, scheduleBoundaries } from '../trig
 import { describeDelay, isBeingWritten } from './delayed-reading.ts';
 import { lacksBranches, type MeasureImpactDeps, measureImpact, needsApproval } from './disruption-impact.ts';
 import { identityOf, registerGeneration } from './generations.ts';
+import { lastParts } from './stored-parts.ts';
 import { type Candidate, ownerOf, partStates, type SetsDeps, stagedSets, stateOf } from './write-permission.ts';
 
 /** The length of the shortest accepted prefix of a hash. */
@@ -27,26 +28,33 @@ export interface ActivateDeps extends SetsDeps, MeasureImpactDeps, EvaluateProje
 
 /**
  * Starts with the given rules. They are current at once, unless their impact must be counted first, or they are new to the group and their
- * files may be incomplete. Until then, nothing is written to the computes of teams: the impact of each team's part is counted separately.
+ * files may be incomplete. Until then, teams keep the policies that were last in effect, if these are stored; the impact of each team's part is
+ * counted separately. Teams whose files can't be read keep theirs, too. Without stored policies, nothing is written to the computes of a team.
  */
 export async function startWithRules(deps: ActivateDeps): Promise<void> {
   const { sets, mode } = deps;
   if (mode === 'observe') return;
-  const rules = currentRules(deps);
-  const { policies, teams } = rules;
+  const given = currentRules(deps);
+  const { teams } = given;
   for (const { name } of teams) stateOf(sets, name);
+  const before = await lastParts(deps, teams);
+  const unread = new Set(unloadedTeams(given.policies));
+  const ofUnread = new Map([...before].filter(([team]) => unread.has(team)));
+  const rules = ofUnread.size === 0 ? given : { ...given, policies: withParts(given.policies, ofUnread) };
+  const use = (policies: PolicySet) => {
+    deps.rules.current = compileRules({ ...rules, policies }, deps.rules.current);
+  };
   if (!(await isUnfinished(deps, rules)) && (await isAllowed(deps, [rules]))) {
+    if (rules !== given) use(rules.policies);
     await registerRules(deps, rules);
     return;
   }
-  sets.candidate = { rules: { ...rules, policies: teamPart(policies, NO_TEAM) } };
-  const frozen = new Map(teams.map((team) => [team.name, unloadedPart(team)]));
-  for (const [name, { hash }] of frozen) {
-    const part = teamPart(policies, name);
+  sets.candidate = { rules: { ...rules, policies: teamPart(rules.policies, NO_TEAM) } };
+  for (const [name, { hash }] of before) {
+    const part = teamPart(rules.policies, name);
     if (part.hash !== hash) stateOf(sets, name).candidate = { rules: { ...rules, policies: part } };
   }
-  if (teams.length > 0)
-    deps.rules.current = compileRules({ ...rules, policies: withParts(policies, frozen) }, deps.rules.current);
+  if (teams.length > 0) use(withParts(rules.policies, before));
 }
 
 /** Returns true if a file was written just now, and the group decides by other rules: the file may be incomplete. */

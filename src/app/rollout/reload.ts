@@ -24,6 +24,7 @@ import {
   identityOf,
   registerGeneration,
 } from './generations.ts';
+import { createPartsWriter } from './stored-parts.ts';
 import { exportSets, ownerOf, type SetsDeps, type ShowSetsDeps, stateOf } from './write-permission.ts';
 
 /** Keeps a daemon's rules up to date with its files and its group. */
@@ -48,6 +49,7 @@ export function startReloading(deps: ReloadDeps, source: RulesSource | undefined
   let last = Promise.resolve();
   const updatePausedQueues = pauseQueues(deps);
   const takeOver = createTakeOver(deps);
+  const storeParts = createPartsWriter(deps);
   let needRestart = '';
 
   async function readRules(from: RulesSource, isRequested: boolean): Promise<void> {
@@ -69,6 +71,7 @@ export function startReloading(deps: ReloadDeps, source: RulesSource | undefined
     await advanceRules(deps, stop.signal);
     await compareGenerations(deps);
     await takeOver(stop.signal);
+    await storeParts();
   }
 
   function enqueue(isRequested: boolean): Promise<void> {

@@ -1,0 +1,84 @@
+/**
+ * The policies of teams as they were last in effect, in the store. A daemon that starts while a team's newer files are staged or can't be read
+ * would otherwise have no policies of that team.
+ */
+import type { ConnectionSource, Policy, PolicySet } from '../../domain/policy/policy.ts';
+import { policySet } from '../../domain/policy/policy-set.ts';
+import { isUnloaded, type TeamScope, teamPart, unloadedPart, withScopes } from '../../domain/policy/team-parts.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { DocumentStore } from '../../ports/store.ts';
+import type { Mode } from '../evaluate-project/evaluate.ts';
+import { sharedDocuments } from '../shared-documents.ts';
+import type { SetsDeps } from './write-permission.ts';
+
+interface StoredPart {
+  hash: string;
+  /** The engine that compiled the policies; another one reads the files again. */
+  decisionVersion: number;
+  policies: readonly Policy[];
+  sources: readonly (readonly [string, ConnectionSource])[];
+}
+
+/** By team. Raise the version when the form of a policy changes without a new decision version. */
+const PARTS = sharedDocuments<StoredPart>('team-policies', 1);
+
+/** Larger parts are not stored, in characters of JSON. */
+const MAX_LENGTH = 1_000_000;
+
+/** Parts are stored again after this time, since the store may have lost them. Real milliseconds. */
+const STORE_AGAIN_MS = 600_000;
+
+interface StorePartsDeps extends SetsDeps {
+  mode: Mode;
+  store: Pick<DocumentStore, 'putDocument' | 'deleteDocuments'>;
+  clock: Pick<Clock, 'monotonicMs'>;
+}
+
+/** Returns a function for each round, which stores the parts that are in effect if they have changed. */
+export function createPartsWriter(deps: StorePartsDeps): () => Promise<void> {
+  let stored: PolicySet | undefined;
+  let storedAtMonotonicMs = 0;
+  return async () => {
+    const { sets, rules, mode, clock } = deps;
+    const { set } = rules.current.policies;
+    // A superseded daemon has other policies than its group.
+    if (mode === 'observe' || sets.generation === undefined || sets.newer) return;
+    const nowMonotonicMs = clock.monotonicMs();
+    if (stored === set && nowMonotonicMs - storedAtMonotonicMs < STORE_AGAIN_MS) return;
+    for (const { name } of rules.current.teams) await storePart(deps, name, teamPart(set, name));
+    stored = set;
+    storedAtMonotonicMs = nowMonotonicMs;
+  };
+}
+
+async function storePart({ sets, store }: StorePartsDeps, team: string, part: PolicySet): Promise<void> {
+  if (isUnloaded(part)) return;
+  const { hash, policies } = part;
+  const { decisionVersion } = sets;
+  const sources = [...part.sources];
+  const value: StoredPart = { hash, decisionVersion, policies, sources };
+  // A connection string in a policy file may contain a password.
+  const hasSecret = sources.some(([, source]) => source.from === 'postgres' && source.dsn.from === 'text');
+  if (hasSecret || JSON.stringify(value).length > MAX_LENGTH) await PARTS.delete(store, [team]);
+  else await PARTS.put(store, team, value);
+}
+
+/** The parts of these teams that were last in effect, within their present scopes. Where none is stored, an {@link unloadedPart}. */
+export async function lastParts(
+  { sets, store }: Pick<SetsDeps, 'sets'> & { store: Pick<DocumentStore, 'documents'> },
+  teams: readonly TeamScope[],
+): Promise<Map<string, PolicySet>> {
+  const stored = teams.length === 0 ? new Map<string, StoredPart>() : await PARTS.all(store);
+  return new Map(teams.map((team) => [team.name, partOf(team, stored.get(team.name), sets) ?? unloadedPart(team)]));
+}
+
+function partOf(
+  team: TeamScope,
+  stored: StoredPart | undefined,
+  { decisionVersion }: SetsDeps['sets'],
+): PolicySet | undefined {
+  if (stored?.decisionVersion !== decisionVersion) return undefined;
+  const part = policySet(stored.policies, new Map(stored.sources), team.name);
+  if (part.hash !== stored.hash) return undefined;
+  return policySet(withScopes(part, [team]).policies, part.sources, team.name);
+}
