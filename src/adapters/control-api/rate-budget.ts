@@ -241,9 +241,12 @@ function isFirst(waiter: Waiter, others: readonly Waiter[]): boolean {
   return others.every((other) => rankOf(other) > rank || (rankOf(other) === rank && other.route !== waiter.route));
 }
 
+/** Why a pause ends early. A reason of its own: without one, each call would make an error with its stack. */
+const HURRIED = 'somebody more urgent has come';
+
 function hurry(line: Line): void {
   line.isHurried = true;
-  line.asking.abort();
+  line.asking.abort(HURRIED);
 }
 
 /** The most urgent requests, counted by route, the smallest group first: many may wait for the same page of a list. */
