@@ -302,8 +302,8 @@ function rulesSource({ files: { versions }, time }: World, settings: Settings): 
 
 /** Most answers come at once, some a little later; with a trouble, seconds later. At the end, where nothing happens, all at once. */
 export function latencyMs({ diceFor, plan, time }: World, who: string, by?: number): number {
+  if (by === undefined && time.now() > plan.quietFromMs) return 0;
   const dice = diceFor(who);
   if (by !== undefined) return dice.between(0, 100 + by * 4_000);
-  if (time.now() > plan.quietFromMs) return 0;
   return dice.is(0.8) ? 0 : dice.between(1, 40);
 }

@@ -41,7 +41,7 @@ export function storeOf(world: World, name: string, life: Life, daemon?: SimDaem
     const isChange = CHANGING.test(method);
     const order = world.next();
     // Another daemon may register a set before this one has its answer.
-    const files = method.startsWith('put') ? filesOfGroup(world) : undefined;
+    const files = RECORDS.test(method) ? filesOfGroup(world) : undefined;
     const result = await (Reflect.get(world.store.current, method) as (...own: unknown[]) => Promise<unknown>)(...args);
     if (isChange) noteChange(method, args, result);
     if (daemon) await checkStored(world, daemon, { method, args, result, order, files });
@@ -73,7 +73,7 @@ async function checkStored(
     files: ReturnType<typeof filesOfGroup> | undefined;
   },
 ): Promise<void> {
-  const { method, args, result, order, files = filesOfGroup(world) } = call;
+  const { method, args, result, order, files } = call;
   noteTaken(world, daemon, call);
   if (result === 'outdated') checkOutdated(world, daemon);
   if (method === 'raiseGeneration' || method === 'restoreGeneration') return checkSet(world, daemon, method);
