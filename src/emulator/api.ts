@@ -56,10 +56,40 @@ interface ApiOptions {
 
 type Body = { ok: true; value: unknown } | { ok: false };
 
+/** A request, whether it came over HTTP or from the same process. */
+interface Incoming {
+  method: string;
+  /** With its query. */
+  path: string;
+  params: Readonly<Record<string, string>>;
+  query: Readonly<Record<string, string>>;
+  /** Empty: no body. */
+  text: string;
+  authorization: string;
+  requestId?: string | undefined;
+  /** The address of the client; empty: the same process. */
+  from: string;
+}
+
+/** A request from the same process. */
+export interface OwnRequest {
+  method: string;
+  /** Percent-encoded, relative to the API's base URL. */
+  path: string;
+  /** JSON text. */
+  body?: string | undefined;
+  key: string;
+  requestId: string;
+}
+
+export interface OwnAnswer {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  text: string;
+}
+
 /** An empty body counts as no body, whatever its content type: some clients send an empty form. */
-async function readBody(context: Context<Env>): Promise<Body> {
-  if (context.req.method === 'GET') return { ok: true, value: undefined };
-  const text = await context.req.text();
+function readBody({ text }: Incoming): Body {
   if (text === '') return { ok: true, value: undefined };
   try {
     return { ok: true, value: JSON.parse(text) };
@@ -75,9 +105,8 @@ function faultAnswer({ spoil }: RequestEffects): Answer | undefined {
 
 type Authentication = { ok: true; key: ApiKey } | { ok: false; answer: Answer };
 
-function authenticate(context: Context<Env>, platform: Platform): Authentication {
-  const token = /^Bearer (.+)$/.exec(context.req.header('authorization') ?? '')?.[1] ?? '';
-  const from = context.env.incoming?.socket.remoteAddress ?? '';
+function authenticate({ authorization, from }: Incoming, platform: Platform): Authentication {
+  const token = /^Bearer (.+)$/.exec(authorization)?.[1] ?? '';
   const outcome = platform.run({ kind: 'use_key', token, from });
   if (!outcome.ok) return { ok: false, answer: refusalAnswer(outcome.refusal) };
   if (outcome.key === undefined) return { ok: false, answer: errorAnswer(500, 'incomplete key') };
@@ -103,55 +132,65 @@ function answerRoute({ platform }: ApiOptions, route: Route, request: ApiRequest
 /** Every refusal comes before the route, so a refused request changes nothing. */
 function answerRequest(
   options: ApiOptions,
-  context: Context<Env>,
+  incoming: Incoming,
   route: Route | undefined,
   body: Body,
   effects: RequestEffects,
 ): Answer {
   const injected = faultAnswer(effects);
   if (injected !== undefined) return injected;
-  const authentication = authenticate(context, options.platform);
+  const authentication = authenticate(incoming, options.platform);
   if (!authentication.ok) return authentication.answer;
   const { key } = authentication;
-  const verdict = admit(options, key, `${context.req.method} ${route?.template}`);
+  const verdict = admit(options, key, `${incoming.method} ${route?.template}`);
   if (!verdict.ok) return errorAnswer(429, verdict.message, verdict.retryAfterSeconds);
   if (route === undefined) return errorAnswer(404, 'this route does not exist');
   if (!body.ok) return errorAnswer(400, 'the body is not JSON');
-  const request = { params: context.req.param(), query: context.req.query(), body: body.value };
-  return answerRoute(options, route, request, key);
+  const { params, query } = incoming;
+  return answerRoute(options, route, { params, query, body: body.value }, key);
 }
 
-function send(
-  context: Context<Env>,
-  answer: Answer,
-  headers: Record<string, string>,
-  effects: RequestEffects,
-): Response {
-  if (answer.body === undefined) return new Response(null, { status: answer.status, headers });
-  const isError = answer.status >= 400 && typeof answer.body === 'object';
-  const text = JSON.stringify(isError ? { request_id: headers['x-request-id'], ...answer.body } : answer.body);
-  if (effects.spoil?.kind === 'hang_up') return hangUp(context.env, answer.status, text);
-  if (effects.spoil?.kind === 'wrong_json') return wrongJson(answer.status, text);
-  return new Response(text, { status: answer.status, headers });
+/** What is sent; without text, there is no body. */
+interface Served {
+  status: number;
+  headers: Record<string, string>;
+  text: string | undefined;
+  spoil: RequestEffects['spoil'];
+}
+
+function send({ env }: Context<Env>, { status, headers, text, spoil }: Served): Response {
+  if (text === undefined) return new Response(null, { status, headers });
+  if (spoil?.kind === 'hang_up') return hangUp(env, status, text);
+  if (spoil?.kind === 'wrong_json') return wrongJson(status, text);
+  return new Response(text, { status, headers });
+}
+
+async function incomingOf({ req, env }: Context<Env>): Promise<Incoming> {
+  const url = new URL(req.url);
+  return {
+    method: req.method,
+    path: url.pathname + url.search,
+    ...{ params: req.param(), query: req.query(), text: req.method === 'GET' ? '' : await req.text() },
+    authorization: req.header('authorization') ?? '',
+    requestId: req.header('x-request-id'),
+    from: env.incoming?.socket.remoteAddress ?? '',
+  };
 }
 
 async function serve(
   options: ApiOptions,
   wrongReads: WrongReads,
-  context: Context<Env>,
+  incoming: Incoming,
   route: Route | undefined,
-): Promise<Response> {
-  const requestId = context.req.header('x-request-id') ?? options.host.newId();
+): Promise<Served> {
+  const { method, path, params, requestId = options.host.newId() } = incoming;
   const at = new Date(options.platform.clock.now()).toISOString();
-  const url = new URL(context.req.url);
-  const body = await readBody(context);
-  const effects = options.requestFaults.effectsOn(context.req.method, route?.template);
-  wrongReads.note(context.req.method, context.req.param());
-  const answer = wrongReads.applyTo(context.req.method, answerRequest(options, context, route, body, effects), effects);
+  const body = readBody(incoming);
+  const effects = options.requestFaults.effectsOn(method, route?.template);
+  wrongReads.note(method, params);
+  const answer = wrongReads.applyTo(method, answerRequest(options, incoming, route, body, effects), effects);
   options.requests.add({
-    at,
-    method: context.req.method,
-    path: url.pathname + url.search,
+    ...{ at, method, path },
     ...(route === undefined ? {} : { route: route.template }),
     status: answer.status,
     ...(body.ok && body.value !== undefined ? { body: body.value } : {}),
@@ -160,38 +199,78 @@ async function serve(
   if (effects.delayMs > 0) await options.host.wait(effects.delayMs);
   const limit = options.platform.peek().behaviours.limits === 'told' ? { 'x-ratelimit-limit': DOCUMENTED_LIMIT } : {};
   const headers = { 'content-type': 'application/json', 'x-request-id': requestId, ...limit, ...answer.headers };
-  return send(context, answer, headers, effects);
+  return { status: answer.status, headers, text: textOf(answer, requestId), spoil: effects.spoil };
 }
 
-/** The routes of the specification; each request is recorded. */
-export function createApi(options: ApiOptions): Hono<Env> {
+function textOf({ status, body }: Answer, requestId: string): string | undefined {
+  if (body === undefined) return undefined;
+  return JSON.stringify(status >= 400 && typeof body === 'object' ? { request_id: requestId, ...body } : body);
+}
+
+const MATCHERS = ROUTES.map((route) => ({
+  route,
+  names: [...route.template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string),
+  pattern: new RegExp(`^${route.template.replaceAll(/\{\w+\}/g, '([^/]+)')}$`),
+}));
+
+/** The first route of a method and a path, with the values of its parameters. */
+function matching(method: string, path: string): Pick<Incoming, 'params'> & { route?: Route } {
+  for (const { route, names, pattern } of MATCHERS) {
+    const values = route.method === method ? pattern.exec(path) : null;
+    if (!values) continue;
+    const params = names.map((name, index) => [name, decodeURIComponent(values[index + 1] ?? '')]);
+    return { route, params: Object.fromEntries(params) };
+  }
+  return { params: {} };
+}
+
+/** Answers a request of the same process: no HTTP messages are made, which cost more than the answer. */
+async function answerOwn(options: ApiOptions, wrongReads: WrongReads, request: OwnRequest): Promise<OwnAnswer> {
+  const { method, path, body = '', key, requestId } = request;
+  const [pathname = '', search = ''] = path.split('?');
+  const { route, params } = matching(method, pathname);
+  const incoming = {
+    ...{ method, params, requestId, path: `${API_BASE}${path}`, text: body, from: '' },
+    query: Object.fromEntries(new URLSearchParams(search)),
+    authorization: `Bearer ${key}`,
+  };
+  const { status, headers, text = '', spoil } = await serve(options, wrongReads, incoming, route);
+  if (spoil?.kind === 'hang_up') throw new Error('the connection was cut');
+  return { status, headers, text: spoil?.kind === 'wrong_json' ? halfOf(text) : text };
+}
+
+/** The routes of the specification, over HTTP and for the same process; each request is recorded. */
+export function createApi(options: ApiOptions): {
+  app: Hono<Env>;
+  answer: (request: OwnRequest) => Promise<OwnAnswer>;
+} {
   const app = new Hono<Env>();
   const wrongReads = createWrongReads(options.platform);
+  const served = async (context: Context<Env>, route: Route | undefined) =>
+    send(context, await serve(options, wrongReads, await incomingOf(context), route));
   for (const route of ROUTES) {
     const path = route.template.replaceAll(/\{(\w+)\}/g, ':$1');
-    app.on(route.method, `${API_BASE}${path}`, (context) => serve(options, wrongReads, context, route));
+    app.on(route.method, `${API_BASE}${path}`, (context) => served(context, route));
   }
-  app.all(`${API_BASE}/*`, (context) => serve(options, wrongReads, context, undefined));
-  return app;
+  app.all(`${API_BASE}/*`, (context) => served(context, undefined));
+  return { app, answer: (request) => answerOwn(options, wrongReads, request) };
 }
 
-/** Sends the head and half of the body, then cuts the connection. Within the process, the body ends in an error. */
+function halfOf(text: string): string {
+  return text.slice(0, Math.floor(text.length / 2));
+}
+
+/** Sends the head and half of the body, then cuts the connection. */
 function hangUp({ outgoing }: Partial<HttpBindings>, status: number, body: string): Response {
-  if (outgoing === undefined) {
-    const cut = new Error('the connection was cut');
-    return new Response(new ReadableStream({ start: (stream) => stream.error(cut) }), { status });
-  }
+  if (outgoing === undefined) throw new Error('the connection was cut');
   outgoing.writeHead(status, { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) });
-  outgoing.write(body.slice(0, Math.floor(body.length / 2)), () => outgoing.socket?.destroy());
+  outgoing.write(halfOf(body), () => outgoing.socket?.destroy());
   return RESPONSE_ALREADY_SENT;
 }
 
 /** A complete answer with a JSON content type and an invalid body. */
 function wrongJson(status: number, body: string): Response {
-  return new Response(body.slice(0, Math.floor(body.length / 2)), {
-    status,
-    headers: { 'content-type': 'application/json' },
-  });
+  return new Response(halfOf(body), { status, headers: { 'content-type': 'application/json' } });
 }
 
 /** The faults `stale_reads` and `duplicates`: reads like those from a replica that lags behind. */

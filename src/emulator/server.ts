@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { getRequestListener } from '@hono/node-server';
-import { API_BASE, createApi, type EmulatorHost } from './api.ts';
+import { API_BASE, createApi, type EmulatorHost, type OwnAnswer, type OwnRequest } from './api.ts';
 import { createControlRoutes } from './control/control-routes.ts';
 import type { Fleet, FleetCompute } from './fleet.ts';
 import {
@@ -32,8 +32,8 @@ const AVAILABILITY_CHECK_MS = 3 * 86_400_000;
 
 /** An emulator that answers requests of the same process. */
 export interface EmulatedService {
-  /** Answers a request to the API or to `/_emulator`. */
-  fetch(request: Request): Promise<Response>;
+  /** Answers a request to the API. */
+  answer(request: OwnRequest): Promise<OwnAnswer>;
   apiKey: string;
   platform: Platform;
   requestFaults: RequestFaults;
@@ -211,17 +211,17 @@ function createApp(
   });
   const usageLimits = createRateLimits({ perMinute: options.usageLimitPerMinute });
   const host = options.host ?? PROCESS;
-  const app = createApi({ platform, host, requests, requestFaults, rateLimits, usageLimits });
+  const { app, answer } = createApi({ platform, host, requests, requestFaults, rateLimits, usageLimits });
   const control = { platform, clients, requests, requestFaults, nextFaultId, seed, settableClock };
   app.route('/_emulator', createControlRoutes(control));
-  return { app, apiKey, platform, requestFaults };
+  return { app, answer, apiKey, platform, requestFaults };
 }
 
 /** The control API on a world made of `fleet`, within this process: it listens on no port. */
 export function createEmulatedService(options: ServiceOptions): EmulatedService {
   const made = createPlatformWithKey(options);
-  const { app, ...service } = createApp(made, createWorldClients(made.platform), options);
-  return { ...service, fetch: async (request) => app.fetch(request, {}) };
+  const { app: _, ...service } = createApp(made, createWorldClients(made.platform), options);
+  return service;
 }
 
 /** Starts the control API on a world made of `fleet`. Rejects with the system's error if it can't listen. */

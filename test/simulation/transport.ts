@@ -14,8 +14,6 @@ import { checkArrival, noteAnswer, noteArrived, noteEffect, noteSent } from './w
 /** Requests are counted in so many milliseconds. */
 const REQUESTS_MS = 10_000;
 
-const ORIGIN = 'https://api.simulated.test/api/v2';
-
 export function transportOf(world: World, daemon: SimDaemon): Transport {
   return async (request, signal) => {
     const { method } = request;
@@ -153,21 +151,12 @@ function isAwake(world: World, request: WireRequest): boolean | undefined {
 }
 
 async function arrive(world: World, request: WireRequest): Promise<Exchange> {
-  const { method, path, body, key, requestId } = request;
+  const { requestId } = request;
   world.pending += 1;
   try {
-    const headers = { authorization: `Bearer ${key}`, 'x-request-id': requestId, 'content-type': 'application/json' };
-    const answer = await world.platform.fetch(
-      new Request(`${ORIGIN}${path}`, { method, headers, ...(body !== undefined && { body }) }),
-    );
-    const retryAfter = answer.headers.get('retry-after');
-    return {
-      kind: 'answer',
-      status: answer.status,
-      text: await answer.text(),
-      requestId,
-      ...(retryAfter !== null && { retryAfter }),
-    };
+    const { status, headers, text } = await world.platform.answer(request);
+    const retryAfter = headers['retry-after'];
+    return { kind: 'answer', status, text, requestId, ...(retryAfter !== undefined && { retryAfter }) };
   } finally {
     world.pending -= 1;
   }

@@ -146,21 +146,15 @@ function emulatorOf(truth: Truth, time: SteppedClock, compute: Partial<FleetComp
 function transportTo(emulator: EmulatedService, hook: Hook, pending: { calls: number }): Transport {
   return (request) =>
     hook(request, async () => {
-      const { method, path, body, key, requestId } = request;
+      const { requestId } = request;
       pending.calls += 1;
       try {
-        const headers = {
-          authorization: `Bearer ${key}`,
-          'x-request-id': requestId,
-          'content-type': 'application/json',
-        };
-        const url = `https://api.emulated.test/api/v2${path}`;
-        const answer = await emulator.fetch(new Request(url, { method, headers, ...(body !== undefined && { body }) }));
-        const [retryAfter, rateLimit] = [answer.headers.get('retry-after'), answer.headers.get('x-ratelimit-limit')];
+        const { status, headers, text } = await emulator.answer(request);
+        const { 'retry-after': retryAfter, 'x-ratelimit-limit': rateLimit } = headers;
         return {
-          ...{ kind: 'answer', status: answer.status, text: await answer.text(), requestId },
-          ...(retryAfter !== null && { retryAfter }),
-          ...(rateLimit !== null && { rateLimit }),
+          ...{ kind: 'answer', status, text, requestId },
+          ...(retryAfter !== undefined && { retryAfter }),
+          ...(rateLimit !== undefined && { rateLimit }),
         };
       } finally {
         pending.calls -= 1;
