@@ -72,6 +72,8 @@ export interface Fleet {
   warnedOfTimeoutRestarts: Set<string>;
   /** When this daemon last changed a project, until a list is compared with it, by project id, milliseconds since the epoch. */
   changedAtMs: Map<string, number>;
+  /** When a change of a project that was not made is tried again, by project id, milliseconds since the epoch. */
+  retryAtMs: Map<string, number>;
   boundaryReconciles: BoundaryReconciles;
   /** Projects whose boundary reconcile waits for permits, with their priority. It decides again after the wait. */
   waitingAtBoundary: Map<string, Priority>;
@@ -139,8 +141,8 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
     forget(projectId) {
       dropEvaluated(projectId);
       cachedProjects.delete(projectId);
-      const { branches, goneSinceMonotonicMs, changedAtMs } = fleet;
-      for (const map of [listed, branches, goneSinceMonotonicMs, confirmed, changedAtMs]) map.delete(projectId);
+      const { branches, goneSinceMonotonicMs: gone, changedAtMs, retryAtMs } = fleet;
+      for (const map of [listed, branches, gone, confirmed, changedAtMs, retryAtMs]) map.delete(projectId);
     },
     putEvaluated(one) {
       own.set(one.compute.computeId, one);
@@ -159,7 +161,7 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
     warnedOfTimeoutRestarts: new Set(),
     listComparedAtMonotonicMs: new Map(),
     surveys: new Map(),
-    changedAtMs: new Map(),
+    ...{ changedAtMs: new Map(), retryAtMs: new Map() },
     boundaryReconciles: new Map(),
     waitingAtBoundary: new Map(),
     confirm: (projectId, atMonotonicMs) => void confirmed.set(projectId, atMonotonicMs),

@@ -49,6 +49,7 @@ import {
   usableCachedProject,
 } from './missing.ts';
 import { currentRecords, type RecordsDeps, recordWanted, reportManualChanges } from './records.ts';
+import { tryAgain } from './try-again.ts';
 import { createSlotWaits } from './waits-for-slot.ts';
 
 /** A generation number that no policy set has. */
@@ -339,7 +340,7 @@ async function applyInOrder(
       }),
     );
     if (written.isOutdated) return 'outdated';
-    if (written.retryAfterMs !== undefined) await wakeAt(deps, projectId, deps.clock.now() + written.retryAfterMs);
+    if (written.retryAfterMs !== undefined) await tryAgain(deps, projectId, written.retryAfterMs);
     if (!written.mayContinue) return undefined;
   }
   return undefined;

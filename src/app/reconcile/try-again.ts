@@ -1,0 +1,20 @@
+import type { Clock } from '../../ports/clock.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import { type TriggerDeps, wakeAt } from '../triggers.ts';
+
+/**
+ * Wakes a project after so many milliseconds, for a change that was not made; not once more if this daemon tries it again before that.
+ * Otherwise each trigger of a change that can't be made would go on by itself.
+ */
+export async function tryAgain(
+  deps: TriggerDeps & { clock: Pick<Clock, 'now'>; fleet: Pick<Fleet, 'retryAtMs'> },
+  projectId: string,
+  afterMs: number,
+): Promise<void> {
+  const { retryAtMs } = deps.fleet;
+  const nowMs = deps.clock.now();
+  const [nextMs, instantMs] = [retryAtMs.get(projectId) ?? 0, nowMs + afterMs];
+  if (nextMs > nowMs && nextMs <= instantMs) return;
+  await wakeAt(deps, projectId, instantMs);
+  retryAtMs.set(projectId, instantMs);
+}
