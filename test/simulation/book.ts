@@ -51,6 +51,8 @@ interface Book {
   passes: Map<string, number>;
   /** By policy and compute, when a slot of a restart was taken. */
   slots: Map<string, number>;
+  /** By path, the change that was forbidden last, and how often in a row. */
+  forbidden: Map<string, { body: string | undefined; atMs: number; count: number }>;
   /** Restarts of awake computes that were sent, with the policy that wanted each. */
   restarts: { computeId: string; policy: string; atMs: number }[];
   /** Writes that daemons have said are made. */
@@ -120,6 +122,7 @@ export function bookOf(world: World): Book {
     leases: new Map(),
     passes: new Map(),
     slots: new Map(),
+    forbidden: new Map(),
     restarts: [],
     ended: [],
     stored: new Map(),

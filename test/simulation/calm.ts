@@ -7,8 +7,9 @@ import { edgesOf } from './oracle.ts';
 import type { SimFiles } from './policies.ts';
 import { rhythmOf, USUAL } from './rhythm.ts';
 import { ALL_TROUBLES, hadTrouble } from './rollout.ts';
+import { checkGauges } from './said.ts';
 import { checkCounted } from './staging.ts';
-import { CALM_MS } from './thrift.ts';
+import { isCalm } from './thrift.ts';
 import type { World } from './world.ts';
 
 /** A lease on a project is given back within this time, in milliseconds, by a daemon that runs. */
@@ -61,10 +62,10 @@ export function checkOutdated(world: World, daemon: SimDaemon): void {
 const EXPECTED = /^ebb\.(guard_.*|write)$/;
 
 /** Called when a daemon warns of something: of what, once nothing has happened for minutes? */
-export function checkSaid(world: World, who: string, fields: object): void {
+export function checkWarned(world: World, who: string, fields: object): void {
   const { event = '' } = fields as { event?: string };
   if (event === 'ebb.policies_staged') checkCounted(world, who, fields as Parameters<typeof checkCounted>[2]);
-  if (world.time.now() < world.plan.quietFromMs + CALM_MS) return;
+  if (!isCalm(world.plan, world.time.now())) return;
   world.reach('warning checked');
   if (!EXPECTED.test(event)) world.violate('nothing is warned of without need', `${who}: ${event}`);
 }
@@ -89,14 +90,18 @@ export async function checkCalm(world: World, daemons: readonly SimDaemon[], fil
     if (daemons.includes(daemon) && atMs < nowMs - LEASE_MS)
       world.violate('leases are given back', `d${daemon.index} keeps ${name}`);
   }
-  for (const daemon of daemons) checkRules(world, daemon, daemons);
+  const newest = Math.max(...daemons.map(({ version }) => version));
+  for (const daemon of daemons) {
+    checkRules(world, daemon, newest);
+    checkGauges(world, daemon, newest);
+  }
   checkKnowledge(world, daemons);
   for (const [key, count] of bookOf(world).passes)
     if (count > MOST_PASSES) world.violate('nothing is tried without rest', `${key}: ${count} times in ten seconds`);
   await checkJobs(world, daemons, files);
 }
 
-function checkRules(world: World, daemon: SimDaemon, daemons: readonly SimDaemon[]): void {
+function checkRules(world: World, daemon: SimDaemon, newest: number): void {
   const { parts, index, version } = daemon;
   if (!parts) return;
   const problems = [
@@ -105,7 +110,6 @@ function checkRules(world: World, daemon: SimDaemon, daemons: readonly SimDaemon
   ];
   world.reach('problems of policies checked');
   if (problems.length > 0) world.violate('no problem of policies is left', `d${index}: ${problems[0]}`);
-  const newest = Math.max(...daemons.map((one) => one.version));
   const why = parts.sets.generation === undefined ? 'staged' : parts.sets.newer && 'superseded';
   if (version === newest && why) world.violate('the newest release may write', `d${index}: ${why}`);
 }

@@ -19,11 +19,11 @@ import type { StoredOverrides } from '../../src/ports/store.ts';
 import type { Log } from '../../src/ports/telemetry.ts';
 import { readSettings, type Settings } from '../../src/settings/settings.ts';
 import { bookOf, wasReplaced } from './book.ts';
-import { checkSaid } from './calm.ts';
 import { createLife, type Life } from './life.ts';
-import { FILES, parseTexts, pathOf, TEAM } from './policies.ts';
+import { FILES, type FileName, parseTexts, pathOf, TEAM, warningsOf } from './policies.ts';
 import { notePendingUnclear } from './records.ts';
 import { rhythmOf } from './rhythm.ts';
+import { createSaid, type Said } from './said.ts';
 import { seriesOf } from './series.ts';
 import { storeOf } from './stores.ts';
 import { transportOf } from './transport.ts';
@@ -42,6 +42,8 @@ export interface SimDaemon {
   life: Life;
   version: number;
   startedAtMs: number;
+  /** What it says by its log and its gauges. */
+  said: Said;
   /** Absent until it has started. */
   operator?: Operator;
   parts?: DaemonParts;
@@ -86,7 +88,8 @@ export function startDaemon(
   const life = createLife(world.time, (error) => reportError(world, name, error));
   life.offsetMs = machine.offsetMs;
   life.offsetSinceMs = world.time.now();
-  const telemetry = telemetryOf(world, name);
+  const said = createSaid(world, name);
+  const telemetry = telemetryOf(world, name, said);
   const opened: Closer[] = [];
   const connected = world.broker.connect({
     clock: life.clock,
@@ -98,7 +101,7 @@ export function startDaemon(
   const queue = queueOf(world, name, life, connected);
   const stopping = new AbortController();
   const daemon: SimDaemon = {
-    ...{ index, life, version, startedAtMs: world.time.now() },
+    ...{ index, life, version, startedAtMs: world.time.now(), said },
     kill() {
       if (!life.isKilled) notePendingUnclear(world);
       life.kill();
@@ -243,13 +246,13 @@ function reportError(world: World, name: string, error: unknown): void {
   }
 }
 
-function telemetryOf(world: World, name: string): ProcessTelemetry {
+function telemetryOf(world: World, name: string, said: Said): ProcessTelemetry {
   const saying = (level: 'info' | 'warn' | 'error') => (fields: object, message: string) => {
     const { event = '', err } = fields as { event?: string; err?: unknown };
     world.note(`${name} ${event} ${message}`);
     world.seen.log.push(`${level} ${event} ${message}`);
     if (err !== undefined) reportError(world, name, err);
-    if (level !== 'info') checkSaid(world, name, fields);
+    said.line(level, fields, message);
   };
   const log: Log = { debug: () => {}, info: saying('info'), warn: saying('warn'), error: saying('error') };
   const nothing = () => {};
@@ -257,8 +260,8 @@ function telemetryOf(world: World, name: string): ProcessTelemetry {
     increment(metric, labels) {
       if (metric === 'ebb_skipped_total') world.reach(`gate ${Reflect.get(labels, 'reason')}`);
     },
-    set: nothing,
-    clear: nothing,
+    set: said.set,
+    clear: said.clear,
     observe: nothing,
   };
   return {
@@ -289,13 +292,21 @@ function rulesSource({ files: { versions }, time }: World, settings: Settings): 
         inPlace: changed.filter(wasInPlace).map(([name]) => pathOf(name)),
         replaced: changed.filter((one) => !wasInPlace(one)).map(([name]) => pathOf(name)),
       };
-      const text = (name: (typeof FILES)[number]) => versions[name].at(-1)?.text ?? '';
-      const loaded = parseTexts({ platform: text('platform'), web: text('web') });
+      const text = (name: FileName) => versions[name].at(-1)?.text ?? '';
+      const texts = { platform: text('platform'), web: text('web') };
+      const loaded = parseTexts(texts);
       const usable = loaded.ok ? loaded : loaded.others;
       const problems = loaded.ok ? [] : loaded.problems.map(({ message }) => message);
       if (!usable) return { ok: false, problems, changes };
       const broken = new Map(loaded.ok ? [] : [[TEAM.name, problems]]);
-      return { ok: true, rules: rulesOf(settings, usable.set), broken, warnings: [], needRestart: [], changes };
+      return {
+        ok: true,
+        rules: rulesOf(settings, usable.set),
+        broken,
+        warnings: warningsOf(texts),
+        needRestart: [],
+        changes,
+      };
     },
   };
 }

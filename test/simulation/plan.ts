@@ -2,6 +2,7 @@
 
 import { seededRandom } from '../../src/domain/random.ts';
 import type { FileName, SimFiles, SimPolicy, SimSchedule, SimSize, SimValues, SimWindow } from './policies.ts';
+import { trialsOf } from './trials.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
@@ -78,6 +79,8 @@ export type Doing =
   | { do: 'silence'; compute: number; how: Silence; forMs: number }
   | { do: 'release_guard'; compute: number }
   | { do: 'rename_branch'; compute: number; name: string }
+  /** Beside those of the file, and instead of one of this name. */
+  | { do: 'add_policy'; file: FileName; policy: SimSchedule }
   | { do: 'fault'; kind: FaultKind; daemon: number; project: number; forMs: number; by: number };
 
 /**
@@ -108,7 +111,9 @@ export interface SimPlan {
   actions: readonly SimAction[];
   /** From then on nothing happens. */
   quietFromMs: number;
-  /** Instants before which nothing has happened for minutes: all must be as it should. */
+  /** From then on one thing happens after the other. */
+  trialsFromMs: number;
+  /** Instants before which nothing has happened for minutes, or one thing only: all must be as it should. */
   checksAtMs: readonly number[];
 }
 
@@ -196,6 +201,8 @@ export function planOf(seed: number): SimPlan {
   };
   const actions = Array.from({ length: 34 + dice.index(10) }, () => anAction(world));
   const faults = Array.from({ length: 12 + dice.index(8) }, () => aFault(world));
+  const trialsFromMs = START_MS + QUIET.toMs + SECOND_MS;
+  const trials = trialsOf({ ...world, dice: diceOf(seed ^ 0x7e1a1) }, trialsFromMs);
   return {
     ...{ seed, startMs: START_MS, daemons, projects },
     files: { platform: policiesOf(world, 'platform'), web: policiesOf(world, 'web') },
@@ -203,9 +210,10 @@ export function planOf(seed: number): SimPlan {
       lowerWhen: dice.pick(isLarge ? ['any'] : ['any', 'idle']),
       cooldownMs: dice.pick([30 * SECOND_MS, 2 * MINUTE_MS]),
     },
-    actions: [...actions, ...faults].toSorted((a, b) => a.atMs - b.atMs),
+    actions: [...actions, ...faults, ...trials.actions].toSorted((a, b) => a.atMs - b.atMs),
     quietFromMs: START_MS + QUIET.fromMs,
-    checksAtMs: [...lateEdges.map((ms) => ms + CHECKED_MS), START_MS + QUIET.toMs],
+    trialsFromMs,
+    checksAtMs: [...lateEdges.map((ms) => ms + CHECKED_MS), START_MS + QUIET.toMs, ...trials.checksAtMs],
   };
 }
 
@@ -220,7 +228,7 @@ function someOf<Kind>(dice: Dice, all: readonly Kind[]): readonly Kind[] {
   }
 }
 
-interface Making {
+export interface Making {
   dice: Dice;
   edges: readonly number[];
   /** Boundaries in the quiet time. */
@@ -361,7 +369,7 @@ function atGuards({ dice, edges }: Making): Pick<SimAction, 'atMs' | 'afterCalls
 /** Of a daemon that is replaced: mostly the same one, otherwise the next one, or back to the one before. */
 const RELEASES = [0, 0, 0, 1, 1, -1] as const;
 
-function holdValues(dice: Dice): SimValues {
+export function holdValues(dice: Dice): SimValues {
   const values = valuesOf(dice);
   return values.size === undefined && values.suspendSeconds === undefined ? { size: [1, 1] } : values;
 }

@@ -141,3 +141,8 @@ export function parseTexts({ platform, web }: Readonly<Record<FileName, string>>
 export function pathOf(name: FileName): string {
   return PATHS[name];
 }
+
+/** Stands for lints: something to say of some files. */
+export function warningsOf(texts: Readonly<Record<FileName, string>>): string[] {
+  return FILES.filter((name) => texts[name].includes('hard: true')).map((name) => `${name} has a hard limit`);
+}

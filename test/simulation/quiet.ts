@@ -22,6 +22,7 @@ import { checkCalm } from './calm.ts';
 import type { SimDaemon } from './daemon.ts';
 import { checkHarms, isSmaller, mayHoldBack, wantedWithFloors } from './guards.ts';
 import { edgesOf, FIELDS, type Field, policiesFor, type Wanted, wanted } from './oracle.ts';
+import type { SimPlan } from './plan.ts';
 import { type SimFiles, TEAM } from './policies.ts';
 import { checkLast } from './records.ts';
 import { CALM_MS, checkSlots, checkThrift } from './thrift.ts';
@@ -36,6 +37,12 @@ const DONE_MS = 75 * SECOND_MS;
  */
 const PROMPT_MS = 12 * SECOND_MS;
 const OPERATION_MS = 7 * SECOND_MS;
+
+/** A daemon that is killed before a call of its store is killed so late at most, in milliseconds. */
+const KILLED_AT_MS = 8 * SECOND_MS;
+
+/** What happens so near a boundary may delay what is due, in milliseconds. */
+const MET_MS = 30 * SECOND_MS;
 
 /** A boundary is met so closely, in milliseconds. */
 const AT_ONCE_MS = SECOND_MS;
@@ -203,6 +210,7 @@ function checkOnTime(
   const { effects, ended } = bookOf(world);
   const sinceMs = boundaryMs - Math.max(2 * OPERATION_MS, plan.disruption.cooldownMs);
   if (sinceMs < plan.quietFromMs || time.now() > boundaryMs + DONE_MS || hasSuspended(world, projectId)) return;
+  if (troubledUntilMs(world) > sinceMs || isMet(plan, boundaryMs)) return;
   const around = effects.filter(
     (one) => one.atMs > sinceMs && computeNow(world, one.computeId)?.projectId === projectId,
   );
@@ -216,8 +224,14 @@ function checkOnTime(
   const said = ended.find((one) => one.computeId === computeId && one.atMs >= first.atMs)?.latenessMs;
   // A value may be due by several boundaries: it is late since the first of them.
   const isEdge = (ms: number) => edges.some((edgeMs) => Math.abs(edgeMs - ms) < AT_ONCE_MS);
-  if (said !== undefined && Math.abs(said - lateMs) > AT_ONCE_MS && !isEdge(first.atMs - said))
-    world.violate('daemons say how late a write is', `${computeId}: ${said} ms, not ${lateMs} ms`);
+  const isSaid = said !== undefined && (Math.abs(said - lateMs) < AT_ONCE_MS || isEdge(first.atMs - said));
+  if (!isSaid) world.violate('daemons say how late a write is', `${computeId}: ${said} ms, not ${lateMs} ms`);
+}
+
+/** True if people, or clients, do something around the boundary of a trial. */
+function isMet({ actions, trialsFromMs }: SimPlan, boundaryMs: number): boolean {
+  const isNear = (atMs: number) => atMs > trialsFromMs && Math.abs(atMs - boundaryMs) < MET_MS;
+  return actions.some(({ do: what, atMs }) => what !== 'add_policy' && isNear(atMs));
 }
 
 /** What is wanted of a compute is in its record, for whoever asks. */
@@ -250,14 +264,29 @@ function checkSetBy(
     world.violate('records say which policy sets a value', `${computeId}: ${field} by ${by}, ${JSON.stringify(found)}`);
 }
 
+/** A trouble in a trial is over so long after its end, in milliseconds: a daemon goes on after half a minute at most. */
+const OVER_MS = 30 * SECOND_MS;
+
+/** Until when a trouble, or a daemon that was killed, in a trial may still delay something. */
+function troubledUntilMs({ faults, plan, time }: World): number {
+  const isOfTrial = (ms: number) => ms > plan.trialsFromMs && ms <= time.now();
+  const kills = plan.actions.flatMap((one) => (one.do === 'kill' ? one.atMs + KILLED_AT_MS + one.backAfterMs : []));
+  const ends = [...faults.map(({ untilMs }) => untilMs), ...kills].filter(isOfTrial);
+  return Math.max(0, ...ends.map((ms) => ms + OVER_MS));
+}
+
 /** True where it is not known what should be: something ended just now, or was never answered. */
 function isUnclear(world: World, { id: computeId, projectId, createdAtMs }: EmulatedCompute, files: SimFiles): boolean {
   const { people, time } = world;
   const nowMs = time.now();
   const isCalm = (ms: number) => ms > world.plan.quietFromMs + CALM_MS;
+  const untilMs = troubledUntilMs(world);
   // ebb doesn't follow operations of others: the resync loop finds their end.
   const isPrompt = (ms: number) => isCalm(ms) && !hasSuspended(world, projectId);
-  const isRecent = (ms: number) => ms <= nowMs && ms > nowMs - (isPrompt(ms) ? promptMs(world, projectId) : DONE_MS);
+  const isRecent = (ms: number) => {
+    const sinceMs = isCalm(ms) ? Math.max(ms, untilMs) : ms;
+    return ms <= nowMs && sinceMs > nowMs - (isPrompt(ms) ? promptMs(world, projectId) : DONE_MS);
+  };
   const [name = ''] = namesOf(world, projectId);
   const ends = [...holdsNow(world, computeId), ...freezesNow(world, projectId)].map(({ expiresAtMs }) => expiresAtMs);
   const isFrozen = freezesNow(world, projectId).some(({ expiresAtMs }) => nowMs < expiresAtMs + DONE_MS);

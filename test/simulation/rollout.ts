@@ -4,7 +4,8 @@ import { policyProblems, stagedSets } from '../../src/app/rollout/write-permissi
 import { SECOND_MS, wasReplaced } from './book.ts';
 import type { SimDaemon } from './daemon.ts';
 import type { FaultKind } from './plan.ts';
-import { FILES, type FileName, parseTexts, type SimFiles } from './policies.ts';
+import { FILES, type FileName, parseTexts, type SimFiles, warningsOf } from './policies.ts';
+import { checkClockGauge, expectGauge } from './said.ts';
 import { filesNow, type World } from './world.ts';
 
 /** A file that was changed in place counts once it is unchanged for so long, in milliseconds; clocks and answers differ by a little. */
@@ -18,6 +19,9 @@ const COUNTS_MS = 5 * SECOND_MS;
 /** Before a staged set counts, the projects that a daemon has not read yet are read, at the pace that the platform allows. */
 const IMPACT_MS = 30 * SECOND_MS;
 
+/** A gauge shows what daemons know so soon, in milliseconds. */
+const SHOWN_MS = 16 * SECOND_MS;
+
 /** A daemon knows the files and its group so long after its start, or after a trouble, in milliseconds. */
 const SETTLED_MS = 30 * SECOND_MS;
 
@@ -25,16 +29,22 @@ const SETTLED_MS = 30 * SECOND_MS;
 const GONE_MS = 30 * SECOND_MS;
 
 /** Troubles that let a daemon decide late, or without what others know. */
-const OF_DAEMONS: readonly FaultKind[] = [
+export const OF_STORE: readonly FaultKind[] = [
   'store_slow',
   'store_down',
   'store_unanswered',
   'store_empty',
   'store_older',
   'stall',
-  'clock_off',
 ];
-const OF_PLATFORM: readonly FaultKind[] = ['api_slow', 'api_down', 'api_throttled', 'api_unanswered', 'api_lost'];
+const OF_DAEMONS: readonly FaultKind[] = [...OF_STORE, 'clock_off'];
+export const OF_PLATFORM: readonly FaultKind[] = [
+  'api_slow',
+  'api_down',
+  'api_throttled',
+  'api_unanswered',
+  'api_lost',
+];
 export const ALL_TROUBLES = [...OF_DAEMONS, ...OF_PLATFORM];
 
 export function hadTrouble(
@@ -47,7 +57,7 @@ export function hadTrouble(
   return faults.some((one) => kinds.includes(one.kind) && isOwn(one.daemon) && one.untilMs > sinceMs);
 }
 
-function textsNow({ files: { versions } }: World): Readonly<Record<FileName, string>> {
+export function textsNow({ files: { versions } }: World): Readonly<Record<FileName, string>> {
   return { platform: versions.platform.at(-1)?.text ?? '', web: versions.web.at(-1)?.text ?? '' };
 }
 
@@ -95,24 +105,35 @@ export async function checkFiles(world: World, daemons: readonly SimDaemon[]): P
   const nowMs = world.time.now();
   const since = (name: (typeof FILES)[number]) => world.files.versions[name].at(-1)?.atMs ?? 0;
   const lastMs = Math.max(...FILES.map(since));
+  for (const daemon of daemons) if (isLive(daemon)) checkClockGauge(world, daemon);
   const live = daemons.filter((one) => isLive(one) && one.startedAtMs < nowMs - SETTLED_MS);
   const settled = live.filter((one) => !hadTrouble(world, OF_DAEMONS, nowMs - SETTLED_MS, one));
   const files = filesNow(world);
   const isInPlace = FILES.some((name) => world.files.versions[name].at(-1)?.how === 'in_place');
   const dueMs = lastMs + (isInPlace ? UNCHANGED_MS : 0) + LOOKED_AT_MS + COUNTS_MS;
   const isTroubled = hadTrouble(world, ALL_TROUBLES, Math.min(dueMs, nowMs) - SETTLED_MS);
-  if (lastMs < nowMs - LOOKED_AT_MS && !isTroubled) for (const daemon of settled) checkSaid(world, daemon);
+  if (lastMs < nowMs - LOOKED_AT_MS && !isTroubled) for (const daemon of settled) checkSaid(world, daemon, lastMs);
   if (!files || dueMs > nowMs || isTroubled || wasReplaced(world, nowMs - 2 * SETTLED_MS)) return;
   const newest = Math.max(...daemons.filter(isLive).map(({ version }) => version));
   for (const daemon of settled) if (daemon.version === newest) checkCounts(world, daemon, { dueMs, lastMs });
 }
 
+/** Once a daemon has answered SIGHUP: the files count as they are, unless they wait for approval. */
+export function checkReloaded(world: World, daemon: SimDaemon, askedAtMs: number): void {
+  const { parts, index, startedAtMs } = daemon;
+  const nowMs = world.time.now();
+  const isChanged = FILES.some((name) => (world.files.versions[name].at(-1)?.atMs ?? 0) > askedAtMs);
+  const isSettled = startedAtMs < nowMs - SETTLED_MS && !hadTrouble(world, ALL_TROUBLES, askedAtMs - SETTLED_MS);
+  const result = parseTexts(textsNow(world));
+  if (!parts || isChanged || !isSettled || !result.ok || stagedSets(parts).length > 0) return;
+  world.reach('files at SIGHUP checked');
+  const { hash } = parts.rules.current.policies.set;
+  if (hash !== result.set.hash) world.violate('files count at once on SIGHUP', `d${index} has ${hash}`);
+}
+
 /** What is due counts, unless a set waits for its approval, or its impact may still be being counted. */
-function checkCounts(
-  world: World,
-  { parts, index }: SimDaemon,
-  { dueMs, lastMs }: { dueMs: number; lastMs: number },
-): void {
+function checkCounts(world: World, daemon: SimDaemon, { dueMs, lastMs }: { dueMs: number; lastMs: number }): void {
+  const { parts, index, said, startedAtMs } = daemon;
   const nowMs = world.time.now();
   if (!parts || stagedSets(parts).length > 0 || (parts.sets.stages && nowMs < dueMs + IMPACT_MS)) return;
   world.reach('files in time checked');
@@ -120,14 +141,39 @@ function checkCounts(
   const wanted = parseTexts(textsNow(world));
   if (wanted.ok && hash !== wanted.set.hash)
     world.violate('files count in time', `d${index} has ${hash} after ${nowMs - lastMs} ms`);
+  const isRead = startedAtMs < lastMs && FILES.every((name) => isOther(world, name, lastMs));
+  if (warningsOf(textsNow(world)).length === 0 || !isRead) return;
+  world.reach('warnings of files checked');
+  if (said.warnedAtMs < lastMs) world.violate('warnings of files are told of', `d${index}`);
 }
 
-/** A daemon says that files are broken, and nothing of that kind of files that are not. */
-function checkSaid(world: World, { parts, index }: SimDaemon): void {
+/** False if a file was changed at this instant, and to what it was before. */
+function isOther({ files: { versions } }: World, name: FileName, atMs: number): boolean {
+  const [before, last] = versions[name].slice(-2);
+  return last?.atMs !== atMs || before?.text !== last.text;
+}
+
+/** A daemon says that files are broken, and nothing of that kind of files that are not; and that files wait which may not be finished. */
+function checkSaid(world: World, daemon: SimDaemon, lastMs: number): void {
+  const { parts, index, said } = daemon;
   if (!parts) return;
-  const isBroken = !parseTexts(textsNow(world)).ok;
-  const said = policyProblems(parts).filter((one) => one.includes('invalid'));
+  const nowMs = world.time.now();
+  const result = parseTexts(textsNow(world));
+  const isBroken = !result.ok;
+  const problems = policyProblems(parts).filter((one) => one.includes('invalid'));
   world.reach(`said of files checked, ${isBroken}`);
-  if (said.length > 0 !== isBroken)
-    world.violate('broken files are told of', `d${index}: ${isBroken ? 'nothing' : said[0]}`);
+  if (problems.length > 0 !== isBroken)
+    world.violate('broken files are told of', `d${index}: ${isBroken ? 'nothing' : problems[0]}`);
+  if (lastMs < nowMs - SHOWN_MS - (parts.sets.stages ? IMPACT_MS : 0))
+    expectGauge(world, daemon, ['ebb_policy_load_success', {}, isBroken ? 0 : 1]);
+  const waits = FILES.some((name) => isWaiting(world, name)) && !wasReread(world, lastMs);
+  if (!result.ok || !waits || parts.rules.current.policies.set.hash === result.set.hash) return;
+  world.reach('waiting files checked');
+  if (said.delayedAtMs < lastMs - UNCHANGED_MS) world.violate('files that wait are told of', `d${index}`);
+}
+
+/** True of a file that was changed in place and may not be finished. */
+function isWaiting({ files: { versions }, time }: World, name: FileName): boolean {
+  const version = versions[name].at(-1);
+  return version?.how === 'in_place' && version.atMs > time.now() - UNCHANGED_MS + SLACK_MS;
 }

@@ -13,7 +13,7 @@ import { asked, command, doubt, onPlatform, onSource } from './people.ts';
 import { type Doing, FORGOTTEN_MS, type SimAction, type SimPlan } from './plan.ts';
 import { type FileName, type SimPolicy, textOf } from './policies.ts';
 import { checkQuiet } from './quiet.ts';
-import { checkFiles } from './rollout.ts';
+import { checkFiles, checkReloaded } from './rollout.ts';
 import { checkStaged } from './staging.ts';
 import { storeOf } from './stores.ts';
 import { createWorld, projectId, type World } from './world.ts';
@@ -149,6 +149,8 @@ async function perform(world: World, group: Group, action: SimAction, start: (in
   switch (action.do) {
     case 'edit':
       return edit(world, group, action);
+    case 'add_policy':
+      return addPolicy(world, action);
     case 'half_save':
       return halfSave(world, action);
     case 'stop':
@@ -181,12 +183,22 @@ async function edit(
   if (!isSignalled) return;
   const asked = { endedAtMs: Number.POSITIVE_INFINITY };
   world.people.reloads.push(asked);
-  for (const { life, parts, reload } of daemons) if (parts && !life.isKilled) await reload();
+  for (const daemon of daemons) {
+    if (!daemon.parts || daemon.life.isKilled) continue;
+    const askedAtMs = world.time.now();
+    await daemon.reload();
+    checkReloaded(world, daemon, askedAtMs);
+  }
   asked.endedAtMs = world.time.now();
 }
 
 function save(world: World, file: FileName, policies: readonly SimPolicy[], how: 'replaced' | 'in_place'): void {
   world.files.save(file, { text: textOf(policies), how, policies });
+}
+
+function addPolicy(world: World, { file, policy }: Extract<Doing, { do: 'add_policy' }>): void {
+  const { policies } = world.files.versions[file].at(-1) ?? {};
+  if (policies) save(world, file, [...policies.filter(({ name }) => name !== policy.name), policy], 'replaced');
 }
 
 /** Half a text: anywhere, or where a policy ends, so that it can be read. */

@@ -44,9 +44,13 @@ const AT_ONCE = 0.5;
 const FEW_AT_ONCE = 5;
 const RESTARTING_MS = 5 * SECOND_MS;
 
-/** False if a daemon may know another fleet than there is. */
-function isFleetKnown({ faults, time }: World): boolean {
+/**
+ * False if a daemon may know another fleet than there is. Where nothing has happened for minutes, one that is not the leader counts by readings that
+ * are as old.
+ */
+function isFleetKnown({ faults, time, plan }: World): boolean {
   const sinceMs = time.now() - KNOWN_MS;
+  if (time.now() >= plan.trialsFromMs) return false;
   return !faults.some(
     ({ kind, untilMs }) => (kind === 'api_stale' || kind === 'api_hides_project') && untilMs > sinceMs,
   );
@@ -85,8 +89,12 @@ export function checkCounted(
   const awake = own.filter(({ state, suspendedAtMs = nowMs }) => state !== 'idle' || suspendedAtMs > nowMs - KNOWN_MS);
   const text = `${who}: ${disconnected} of ${computes} by ${owner ?? 'no team'}`;
   world.reach('counted set checked');
+  if (disconnected > computes || disconnected <= FEW || disconnected <= FEW_SHARE * computes)
+    world.violate('few restarts need no approval', text);
   // A project that could not be read is not counted.
-  if (computes > own.length) world.violate('sets are counted rightly', `${text}: there are ${own.length}`);
+  const isAllRead = !hadTrouble(world, ALL_TROUBLES, nowMs - 60 * SECOND_MS);
+  if (computes > own.length || (isAllRead && computes < own.length))
+    world.violate('sets are counted rightly', `${text}: there are ${own.length}`);
   if (disconnected > awake.length) world.violate('sets are counted rightly', `${text}: ${awake.length} are awake`);
   const { platform, web } = world.files.versions;
   const candidates = platform.slice(-2).flatMap(({ policies }) => policies ?? []);
@@ -163,4 +171,17 @@ export function checkAtOnce(world: World, who: string, computeId: string): void 
       'only some restart at once',
       `${who}: by ${policy}, of ${all.length}, as ${under.map((one) => one.computeId).join(', ')}`,
     );
+}
+
+/** A slot is taken just before the restart that it is for, in milliseconds. */
+const SLOT_MS = 60 * SECOND_MS;
+
+/** A restart has a slot, by which daemons count how many there are at once. */
+export function checkSlot(world: World, who: string, computeId: string): void {
+  const { pending, slots } = bookOf(world);
+  const { policy } = pending.get(computeId) ?? {};
+  if (policy === undefined || wasForgotten(world, computeId, world.time.now() - SLOT_MS)) return;
+  world.reach('slot of a restart checked');
+  const takenAtMs = slots.get(`${policy} ${computeId}`) ?? 0;
+  if (takenAtMs < world.time.now() - SLOT_MS) world.violate('a restart has a slot', `${who}: by ${policy}`);
 }

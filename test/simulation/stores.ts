@@ -24,6 +24,8 @@ export function storeOf(world: World, name: string, life: Life, daemon?: SimDaem
   }
 
   function noteChange(method: string, args: unknown[], result: unknown): void {
+    // It died just now, and will not send what is stored.
+    if (life.isKilled && RECORDS.test(method)) noteUnclear(world, String(args[1]));
     if (/(Hold|Freeze)$/.test(method)) bookOf(world).newsAtMs = world.time.now();
     if (/Generation$/.test(method)) bookOf(world).setAtMs = world.time.now();
     if (args[0] === 'daemons') return;

@@ -2,6 +2,7 @@
 
 import { bookOf, computeNow, SECOND_MS, wasForgotten } from './book.ts';
 import type { SimDaemon } from './daemon.ts';
+import type { SimPlan } from './plan.ts';
 import type { SimFiles } from './policies.ts';
 import type { World } from './world.ts';
 
@@ -16,10 +17,15 @@ const MOST_OF_WRITE = 4;
 /** A slot is given back within this time after the restart that it was taken for, in milliseconds. */
 const KEPT_MS = 90 * SECOND_MS;
 
+/** True if nothing happens, and has happened for a while. */
+export function isCalm({ quietFromMs, trialsFromMs }: SimPlan, ms: number): boolean {
+  return ms >= quietFromMs + CALM_MS && ms < trialsFromMs;
+}
+
 /** Called when a daemon asks the platform for something. */
 export function noteRequest(world: World, { method, path }: { method: string; path: string }): void {
   const { plan, time } = world;
-  if (method !== 'GET' || time.now() < plan.quietFromMs + CALM_MS) return;
+  if (method !== 'GET' || !isCalm(plan, time.now())) return;
   const { asked } = bookOf(world);
   const kind = path.includes('/endpoints') ? 'readings' : 'others';
   asked[kind] += 1;
@@ -28,6 +34,7 @@ export function noteRequest(world: World, { method, path }: { method: string; pa
 /** At the end: no more was asked than rounds and writes explain. */
 export function checkThrift(world: World, daemons: readonly SimDaemon[]): void {
   const { plan, time, platform } = world;
+  if (time.now() >= plan.trialsFromMs) return;
   const minutes = (time.now() - plan.quietFromMs - CALM_MS) / (60 * SECOND_MS);
   if (minutes < 3) return;
   const { asked, effects } = bookOf(world);
@@ -47,6 +54,7 @@ export function checkThrift(world: World, daemons: readonly SimDaemon[]): void {
 /** At the end: slots of restarts are given back, but for those of troubled times: a daemon that took one may be gone. */
 export async function checkSlots(world: World, files: SimFiles): Promise<void> {
   const { plan, time, store } = world;
+  if (time.now() >= plan.trialsFromMs) return;
   const isReplaced = plan.actions.some((action) => action.do === 'kill' || action.do === 'stop');
   const isTroubled = isReplaced || world.faults.some(({ kind }) => kind.startsWith('store_') || kind === 'stall');
   const names = [...files.platform.map(({ name }) => name), ...files.web.map(({ name }) => `team-web/${name}`)];

@@ -7,6 +7,7 @@ import { latencyMs, type SimDaemon } from './daemon.ts';
 import { see } from './outcome.ts';
 import type { Dice, FaultKind } from './plan.ts';
 import { noteUnclear } from './records.ts';
+import { noteForbidden } from './refusals.ts';
 import { noteRequest } from './thrift.ts';
 import type { World } from './world.ts';
 import { checkArrival, noteAnswer, noteArrived, noteEffect, noteSent } from './writes.ts';
@@ -20,7 +21,7 @@ export function transportOf(world: World, daemon: SimDaemon): Transport {
     world.reach(`port api.${method} ${routeOf(request)}`);
     see(world, 'requests', `${method} ${routeOf(request)}`, REQUESTS_MS);
     noteRequest(world, request);
-    if (method !== 'GET') noteSent(world, request);
+    if (method !== 'GET') noteSent(world, daemon, request);
     await delay(world, daemon, request, signal);
     if (signal.aborted) return silence(world, daemon, request, signal);
     const refused = refusalOf(world, request);
@@ -44,7 +45,8 @@ function answerOf(
   return without(exchange, world.faultsAt('api_hides_project')?.projectId);
 }
 
-function answered(world: World, request: WireRequest, exchange: Exchange): Exchange {
+function answered(world: World, request: WireRequest, exchange: Exchange & { kind: 'answer' }): Exchange {
+  if (exchange.status === 403) noteForbidden(world, request);
   noteArrived(world, request);
   noteUnclear(world, placeOf(request)?.computeId);
   return exchange;
@@ -106,7 +108,7 @@ async function silence(
 }
 
 /** The answer of a platform in trouble, which has done nothing. */
-function refusalOf(world: World, request: WireRequest): Exchange | undefined {
+function refusalOf(world: World, request: WireRequest): (Exchange & { kind: 'answer' }) | undefined {
   const { method, path } = request;
   const isAbout = (kind: FaultKind) => {
     const fault = world.faultsAt(kind);

@@ -22,8 +22,9 @@ import type { SimDaemon } from './daemon.ts';
 import { checkGuards, withFloors } from './guards.ts';
 import { edgesOf, FIELDS, type Field, policiesFor, type Wanted, wanted } from './oracle.ts';
 import type { SimFiles } from './policies.ts';
+import { checkForbidden } from './refusals.ts';
 import { checkInTime, checkRelease } from './rollout.ts';
-import { checkApproved, checkAtOnce } from './staging.ts';
+import { checkApproved, checkAtOnce, checkSlot } from './staging.ts';
 import { placeOf, settingsAt } from './transport.ts';
 import { isDoubted, type World } from './world.ts';
 
@@ -256,7 +257,8 @@ function isQuietSince(world: World, computeId: string, sinceMs: number): boolean
 }
 
 /** Called when a write is sent; until it arrives, or is refused, it may take effect. */
-export function noteSent(world: World, request: WireRequest): void {
+export function noteSent(world: World, daemon: SimDaemon, request: WireRequest): void {
+  checkForbidden(world, daemon, request);
   const place = placeOf(request);
   const { pending, onTheWay } = bookOf(world);
   const intent = place && pending.get(place.computeId);
@@ -363,6 +365,7 @@ function checkPatch(
   if (!isSize || !isAwake) return;
   world.reach('write restarts an awake compute');
   checkAtOnce(world, who, computeId);
+  checkSlot(world, who, computeId);
   const isLowered = asked.maxCu < now.maxCu || (asked.maxCu === now.maxCu && asked.minCu < now.minCu);
   const isAsked =
     holdsNow(world, computeId).length > 0 || isDoubted(world, computeId) || world.people.restores.length > 0;
