@@ -170,7 +170,9 @@ async function incomingOf({ req, env }: Context<Env>): Promise<Incoming> {
   return {
     method: req.method,
     path: url.pathname + url.search,
-    ...{ params: req.param(), query: req.query(), text: req.method === 'GET' ? '' : await req.text() },
+    params: req.param(),
+    query: req.query(),
+    text: req.method === 'GET' ? '' : await req.text(),
     authorization: req.header('authorization') ?? '',
     requestId: req.header('x-request-id'),
     from: env.incoming?.socket.remoteAddress ?? '',
@@ -190,7 +192,9 @@ async function serve(
   wrongReads.note(method, params);
   const answer = wrongReads.applyTo(method, answerRequest(options, incoming, route, body, effects), effects);
   options.requests.add({
-    ...{ at, method, path },
+    at,
+    method,
+    path,
     ...(route === undefined ? {} : { route: route.template }),
     status: answer.status,
     ...(body.ok && body.value !== undefined ? { body: body.value } : {}),
@@ -230,7 +234,12 @@ async function answerOwn(options: ApiOptions, wrongReads: WrongReads, request: O
   const [pathname = '', search = ''] = path.split('?');
   const { route, params } = matching(method, pathname);
   const incoming = {
-    ...{ method, params, requestId, path: `${API_BASE}${path}`, text: body, from: '' },
+    method,
+    path: `${API_BASE}${path}`,
+    params,
+    text: body,
+    requestId,
+    from: '',
     query: Object.fromEntries(new URLSearchParams(search)),
     authorization: `Bearer ${key}`,
   };

@@ -123,8 +123,7 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
   };
 
   const fleet: Fleet = {
-    branches: new Map(),
-    brokenAbsentSinceMs: new Map(),
+    ...emptyNotes(verified),
     listAskedAtMonotonicMs: Number.NEGATIVE_INFINITY,
     cachedProject: (projectId) => limitReadAt(cachedProjects.get(projectId), clock),
     cachedProjects: () => [...cachedProjects.values()].map((cached) => limitReadAt(cached, clock)),
@@ -141,8 +140,9 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
     forget(projectId) {
       dropEvaluated(projectId);
       cachedProjects.delete(projectId);
-      const { branches, goneSinceMonotonicMs: gone, changedAtMs, retryAtMs } = fleet;
-      for (const map of [listed, branches, gone, confirmed, changedAtMs, retryAtMs]) map.delete(projectId);
+      const { branches, goneSinceMonotonicMs, changedAtMs, retryAtMs } = fleet;
+      for (const map of [listed, branches, goneSinceMonotonicMs, confirmed, changedAtMs, retryAtMs])
+        map.delete(projectId);
     },
     putEvaluated(one) {
       own.set(one.compute.computeId, one);
@@ -156,20 +156,29 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
       (cachedProjects.get(projectId)?.computes ?? []).flatMap(({ computeId }) => own.get(computeId) ?? []),
     ownEvaluation: (computeId) => own.get(computeId),
     ageMs,
-    goneSinceMonotonicMs: new Map(),
-    listShowsChanges: listsThatShowChanges(verified),
-    warnedOfTimeoutRestarts: new Set(),
-    listComparedAtMonotonicMs: new Map(),
-    surveys: new Map(),
-    ...{ changedAtMs: new Map(), retryAtMs: new Map() },
-    boundaryReconciles: new Map(),
-    waitingAtBoundary: new Map(),
     confirm: (projectId, atMonotonicMs) => void confirmed.set(projectId, atMonotonicMs),
     confirmedAgeMs,
     isRecent,
     isFresh: (id) => confirmedAgeMs(id) <= CONFIRMED_MS || (isRecent(id) && !cachedProjects.get(id)?.isShared),
   };
   return fleet;
+}
+
+/** What others note about projects and accounts. */
+function emptyNotes(verified: VerifiedFacts) {
+  return {
+    branches: new Map(),
+    brokenAbsentSinceMs: new Map(),
+    goneSinceMonotonicMs: new Map(),
+    listShowsChanges: listsThatShowChanges(verified),
+    warnedOfTimeoutRestarts: new Set<string>(),
+    listComparedAtMonotonicMs: new Map(),
+    surveys: new Map(),
+    changedAtMs: new Map(),
+    retryAtMs: new Map(),
+    boundaryReconciles: new Map(),
+    waitingAtBoundary: new Map(),
+  };
 }
 
 function listsThatShowChanges(verified: VerifiedFacts): Map<string, boolean> {

@@ -84,8 +84,11 @@ function documentOf(deps: ReportDeps, { ready, checks }: Readiness): DaemonDocum
     decision_hash: blocked === undefined ? currentIdentity(deps).decisionHash : null,
     generation: mayTakeOver ? (sets.generation ?? null) : null,
     staged: staged.map(({ message }) => message),
-    staged_sets: staged.map(({ team: owner, hash, setHash, impact: { disconnected } }) => ({
-      ...{ hash, disconnected, owner, set_hash: setHash },
+    staged_sets: staged.map(({ team, hash, setHash, impact }) => ({
+      hash,
+      disconnected: impact.disconnected,
+      owner: team,
+      set_hash: setHash,
     })),
     policy_problems: policyProblems(deps).slice(0, MAX_PROBLEMS).map(cut),
     waiting: countWaiting(deps),
