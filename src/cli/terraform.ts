@@ -117,7 +117,7 @@ function blockOf({ compute, policies, attributes }: Ignored): string {
     comment(`neon_endpoint ${computeId}, branch ${named(branchId, branchName)}`),
     comment(`Policies: ${policies.map(policyOf).join(', ')}`),
     ...(mayBeFirst(compute)
-      ? ['# If the neon_project makes it, there instead: ignore_changes = [default_endpoint_settings]']
+      ? ['# If the neon_project creates it, put this there instead: ignore_changes = [default_endpoint_settings]']
       : []),
     'lifecycle {',
     '  ignore_changes = [',

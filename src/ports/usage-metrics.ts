@@ -8,7 +8,7 @@ const OF_FINDING = [...OF_OWNER, 'finding', 'figure', 'bound'] as const;
 export const USAGE_METRICS = {
   ebb_usage_month_cu_seconds: {
     type: 'gauge',
-    help: 'Measured CU-seconds of this billing month, by project and owner; corrections move it. Only the leader exports it.',
+    help: 'Measured CU-seconds of this billing month, by project and owner; corrections change it. Only the leader exports it.',
     labels: ['account', 'project', 'owner'],
   },
   ebb_usage_age_seconds: {
@@ -28,7 +28,7 @@ export const USAGE_METRICS = {
   },
   ebb_cost_month_to_date_usd: {
     type: 'gauge',
-    help: 'US dollars for the measured compute of this billing month, where prices are known; without storage and transfer. The owner `not read yet` has what other owners still lack after a first start.',
+    help: 'US dollars for the measured compute of this billing month, where prices are known; without storage and transfer. The owner `not read yet` has the usage of projects that have not been read yet.',
     labels: OF_OWNER,
   },
   ebb_cost_month_projected_usd: {
@@ -63,7 +63,7 @@ export const USAGE_METRICS = {
   },
   ebb_waste_month_cu_hours: {
     type: 'gauge',
-    help: 'CU-hours a month that findings (as of ebb recommend) would save: the middle, the low and the high end. Do not add up different figures: they promise different things. Only the leader exports it.',
+    help: 'CU-hours a month that the findings of ebb recommend would save: the middle, the low and the high end. Do not add up different figures: they promise different things. Only the leader exports it.',
     labels: OF_FINDING,
   },
   ebb_waste_month_usd: {

@@ -52,7 +52,7 @@ const HCL = `# What ebb may change: each block belongs in the resource of its co
 
 # neon_endpoint ep-main, branch br-main (main)
 # Policies: office-hours, sleep (only observes)
-# If the neon_project makes it, there instead: ignore_changes = [default_endpoint_settings]
+# If the neon_project creates it, put this there instead: ignore_changes = [default_endpoint_settings]
 lifecycle {
   ignore_changes = [
     autoscaling_limit_min_cu,
@@ -93,7 +93,7 @@ lifecycle {
 
 # neon_endpoint ep-other, branch br-other
 # Policies: bounds
-# If the neon_project makes it, there instead: ignore_changes = [default_endpoint_settings]
+# If the neon_project creates it, put this there instead: ignore_changes = [default_endpoint_settings]
 lifecycle {
   ignore_changes = [
     suspend_timeout_seconds,

@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import { boundaryAfter, type EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
-import { openingsToFix } from '../../domain/evaluate/ready-waves.ts';
+import { openingsWithoutWaves } from '../../domain/evaluate/ready-waves.ts';
 import {
   type ComingChange,
   comingChanges,
@@ -257,7 +257,7 @@ function groupComing(deps: AnnounceDeps, futureOf: FutureOf, nowMs: number): Map
 
 /** Creates a test for raises before openings whose waves are not fixed: they are announced once it is known when they come. */
 function createMayMove(policies: CompiledPolicies, span: { nowMs: number; toMs: number }) {
-  const openings = openingsToFix(policies, policies.readyWaves, span);
+  const openings = openingsWithoutWaves(policies, policies.readyWaves, span);
   return ({ action, instantMs }: ComingChange, policy: Policy | undefined): boolean =>
     policy !== undefined &&
     changeKind([action]) === 'raise' &&

@@ -5,7 +5,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import { sharedDocuments } from '../shared-documents.ts';
 
-/** What was found longer ago is no news, in milliseconds: the outbox may have forgotten that it was sent. */
+/** A state that began or ended longer ago than this is not told any more, in milliseconds: the outbox may have forgotten that it was sent. */
 const NEWS_MS = HOUR_MS;
 
 /** What a daemon finds within this time of its first look may have begun before, in milliseconds. */
@@ -34,7 +34,7 @@ interface LastingStateOptions {
   /** Its collection in the store, and the version of its form there. */
   collection: string;
   version: number;
-  /** A state has begun, or is over, once it was seen for this long, in milliseconds. */
+  /** A state counts as begun, or as over, once it has been seen for this long, in milliseconds. */
   settledMs: number;
   /** What is the case now, by name. */
   present(): ReadonlyMap<string, string>;

@@ -2,7 +2,7 @@
  * Half an hour before the first wave of windows with `ready: true` at the latest, the leader fixes the waves in which their computes become
  * ready: earlier if people are to be told earlier, since what is announced must not move any more.
  */
-import { limitsForChanges, openingsToFix, readyWaves } from '../../domain/evaluate/ready-waves.ts';
+import { limitsForChanges, openingsWithoutWaves, readyWaves } from '../../domain/evaluate/ready-waves.ts';
 import { longestLead } from '../../domain/notifications/coming-change.ts';
 import { LONGEST_WAVE_LEAD_MS, type ReadyWaves, waveInstants } from '../../domain/policy/waves.ts';
 import type { RateLimits } from '../../domain/rate-budget/limits.ts';
@@ -60,11 +60,11 @@ export function startReadyRounds(deps: ReadyRoundsDeps): Running {
     const nowMs = clock.now();
     const announcedMs = longestLead(policies.set, notify.beforeMs) + LONGEST_WAVE_LEAD_MS + MINUTE_MS;
     const span = { nowMs, toMs: nowMs + Math.max(FIX_LEAD_MS, announcedMs) };
-    if (openingsToFix(policies, [], span).length === 0) return;
+    if (openingsWithoutWaves(policies, [], span).length === 0) return;
     // If the store was lost, this daemon's waves stay.
     const storedWaves = await openReadyWaves(store);
     const fixedWaves = storedWaves.value ?? policies.readyWaves;
-    const openings = openingsToFix(policies, fixedWaves, span);
+    const openings = openingsWithoutWaves(policies, fixedWaves, span);
     const openingsKey = `${policies.set.hash} ${openings}`;
     if (openings.length === 0 || openingsKey === lastWithoutWaves || waitsForFleet()) return;
     const evaluated = [...fleet.evaluatedComputes()];

@@ -46,9 +46,9 @@ export function drawWeek(outlooks: readonly Outlook[], options: DrawingOptions):
     ...drawn.flatMap((outlook) => rowsOf(outlook, { days, labelWidth, levels, paint })),
     '',
     ...legend(levels, { zone, hoursPerCell, paint }),
-    ...(span.toMs < options.toMs ? [`Drawn are the first ${MAX_DAYS} days.`] : []),
+    ...(span.toMs < options.toMs ? [`Only the first ${MAX_DAYS} days are drawn.`] : []),
     ...(drawn.length < outlooks.length
-      ? [`Drawn are the first ${drawn.length} of ${outlooks.length} computes: name some, or see --svg and --json.`]
+      ? [`Only the first ${drawn.length} of ${outlooks.length} computes are drawn: name some, or see --svg and --json.`]
       : []),
   ]
     .map((line) => line.trimEnd())

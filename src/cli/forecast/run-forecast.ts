@@ -13,7 +13,7 @@ import type { CommonFlags } from '../flags.ts';
 import { type NotPlanned, notPlannedJson, notPlannedLines, splitPlanned } from '../not-planned.ts';
 import { settingsAndPolicies } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut, writeWhole } from '../output.ts';
-import { MOST_IN_DETAIL } from '../plan/summary.ts';
+import { MAX_IN_DETAIL } from '../plan/summary.ts';
 import { readForecastStart } from '../read-fleet.ts';
 import { budgetStepsJson, unknownBudgetNotes } from './budget-steps.ts';
 import { foreseeEach } from './by-past.ts';
@@ -111,7 +111,7 @@ function forecastText(outlooks: readonly Outlook[], options: TextOptions): strin
   ];
   return [
     formatSpan(options, options.zone),
-    ...(options.ownerOf && outlooks.length > MOST_IN_DETAIL
+    ...(options.ownerOf && outlooks.length > MAX_IN_DETAIL
       ? [ownerTable(outlooks, options.ownerOf), 'Each compute: ebb forecast --owner TEAM, or --all']
       : [drawWeek(outlooks, { ...options, columns: columns || 80, color }), outlookTable(outlooks)]),
     ...(delays.length > 0 ? [delays.join('\n')] : []),

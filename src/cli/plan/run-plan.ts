@@ -18,7 +18,7 @@ import { colorsOf } from '../terminal.ts';
 import { describePlan } from './describe-plan.ts';
 import { planMonth } from './month.ts';
 import { approvalJson, approvalsNeeded, withApprovals } from './staged.ts';
-import { MOST_IN_DETAIL, summarySections } from './summary.ts';
+import { MAX_IN_DETAIL, summarySections } from './summary.ts';
 
 export interface PlanFlags extends CommonFlags, FilterFlags {
   mode: 'enforce' | 'observe';
@@ -102,7 +102,7 @@ async function asText(
     computes: computes.map(({ compute }) => compute),
   });
   const savedOf = (owner: string) => month?.savedOf((compute) => ownerOf(compute) === owner);
-  const isShort = !isInDetail && concerned > MOST_IN_DETAIL;
+  const isShort = !isInDetail && concerned > MAX_IN_DETAIL;
   const summary = isShort ? summarySections(computes, { colors, ownerOf, savedOf }) : undefined;
   const lines = [describePlan(planned.plan, { colors, zone, summary, notPlanned })];
   if (process.exitCode === 2) lines.push('Exit code 2: there is something to do, now or later.');

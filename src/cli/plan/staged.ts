@@ -10,8 +10,8 @@ import { compileSelector } from '../../domain/policy/select.ts';
 import { NO_TEAM, type TeamScope, teamPart } from '../../domain/policy/team-parts.ts';
 
 /**
- * The hash to approve for each change of now, also those that limits of restarts spread, that waits for it. Daemons have made what their present policies want, so the changes that
- * are left, of the computes of a staged part, come from that part; if these are other policies than the staged ones, nothing is known.
+ * The hash to approve for each change that would be made now, but for the approval. Daemons have made what their present policies want. So what
+ * is left to change on the computes of a staged part comes from that part, if `policies` are the staged ones. Otherwise nothing is known.
  */
 export function approvalsNeeded(
   computes: readonly EvaluatedCompute[],
@@ -20,9 +20,9 @@ export function approvalsNeeded(
   const parts = staged
     .filter(({ team, setHash }) => [teamPart(policies, team).hash, policies.hash].includes(setHash ?? ''))
     .map(({ team, hash }) => ({ hash, concerns: inScope(teams, team) }));
-  const ofNow = computes.filter(({ plan }) => plan.verdict === 'act' || isOnlySpread(plan));
+  const actingNow = computes.filter(({ plan }) => plan.verdict === 'act' || isOnlySpread(plan));
   return new Map(
-    ofNow.flatMap((one) => {
+    actingNow.flatMap((one) => {
       const part = parts.find(({ concerns }) => concerns(one.compute));
       return part ? [[one, part.hash] as const] : [];
     }),

@@ -10,10 +10,10 @@ import { type Colors, plainTable } from '../terminal.ts';
 import { signOf } from './describe-plan.ts';
 
 /** More changes than this are summed up, unless the reader asks for all. */
-export const MOST_IN_DETAIL = 40;
+export const MAX_IN_DETAIL = 40;
 
 /** Further groups of equal changes are counted. */
-const MOST_GROUPS = 12;
+const MAX_GROUPS = 12;
 
 export interface SummaryOptions {
   colors: Colors;
@@ -72,13 +72,13 @@ function groupLines(some: readonly EvaluatedCompute[], { colors, ownerOf }: Summ
     effect:
       plan.actions.some(({ disconnects }) => disconnects) && (plan.verdict === 'act' ? 'restarts' : 'would restart'),
   })).toSorted((a, b) => b.members.length - a.members.length);
-  const lines = groups.slice(0, MOST_GROUPS).map(({ shared: { sign, change, gates, guards, effect }, members }) => {
+  const lines = groups.slice(0, MAX_GROUPS).map(({ shared: { sign, change, gates, guards, effect }, members }) => {
     const teams = groupAlike(members, ({ compute }) => ownerOf(compute));
     const named = teams.map((team) => `${printable(team.shared)} ${team.members.length}`).join(', ');
     const why = gates.length > 0 ? ` ${colors.dim(`[${[...new Set(gates)].join(', ')}]`)}` : '';
     const guarded = guards.length > 0 ? `; guard ${printable(guards.join(', '))}` : '';
     return `  ${sign} ${members.length} × ${change.join(', ')}${effect ? `, ${colors.red(effect)}` : ''} (${named})${why}${guarded}`;
   });
-  const rest = groups.slice(MOST_GROUPS).flatMap(({ members }) => members).length;
+  const rest = groups.slice(MAX_GROUPS).flatMap(({ members }) => members).length;
   return rest > 0 ? [...lines, `  and other changes of ${rest} computes`] : lines;
 }

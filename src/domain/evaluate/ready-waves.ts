@@ -50,7 +50,7 @@ export function readyOpenings({ set }: CompiledPolicies, fromMs: number, toMs: n
 }
 
 /** The openings after now, up to `toMs`, whose waves must be computed: fixed waves stay if they are of these policies, or have begun. */
-export function openingsToFix(
+export function openingsWithoutWaves(
   policies: CompiledPolicies,
   fixed: readonly ReadyWaves[],
   { nowMs, toMs }: { nowMs: number; toMs: number },

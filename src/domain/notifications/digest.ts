@@ -8,7 +8,7 @@ import type { Notification } from './notification.ts';
 /** Digests are sent this long after the end of the week (Monday 00:00 UTC), when its usage has arrived, in milliseconds. */
 const SENT_AFTER_MS = 8 * HOUR_MS;
 
-/** Later than this after they were due they are no news, in milliseconds: a store that has lost its data does not know what was sent. */
+/** Digests are not sent later than this after they were due, in milliseconds: a store that has lost its data does not know what was sent. */
 const NEWS_MS = 2 * DAY_MS;
 
 /** The facts about an owner's week. */

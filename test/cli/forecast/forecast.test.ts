@@ -77,8 +77,8 @@ Low: what may sleep always sleeps. High: all awake, at the maximum. The truth is
       ...{ policies, pricing: PRICING, subjects: Array.from({ length: 21 }, () => ({ compute: aCompute() })) },
     });
     const drawn = drawWeek(many, { ...plain, toMs: SPRING_WEEK.toMs + 1 });
-    expect(drawn).toContain('Drawn are the first 7 days.');
-    expect(drawn).toContain('Drawn are the first 20 of 21 computes: name some, or see --svg and --json.');
+    expect(drawn).toContain('Only the first 7 days are drawn.');
+    expect(drawn).toContain('Only the first 20 of 21 computes are drawn: name some, or see --svg and --json.');
   });
 
   it('only adds colour where it is asked for colour', () => {
