@@ -23,9 +23,13 @@ export function storeOf(world: World, name: string, life: Life, daemon?: SimDaem
     throw new Error(message);
   }
 
-  function noteChange(method: string, args: unknown[], result: unknown): void {
-    // It died just now, and will not send what is stored.
+  /** What it has stored just before it died is not sent. */
+  function noteKilled(method: string, args: unknown[]): void {
     if (life.isKilled && RECORDS.test(method)) noteUnclear(world, String(args[1]));
+  }
+
+  function noteChange(method: string, args: unknown[], result: unknown): void {
+    noteKilled(method, args);
     if (/(Hold|Freeze)$/.test(method)) bookOf(world).newsAtMs = world.time.now();
     if (/Generation$/.test(method)) bookOf(world).setAtMs = world.time.now();
     if (args[0] === 'daemons') return;
@@ -48,6 +52,8 @@ export function storeOf(world: World, name: string, life: Life, daemon?: SimDaem
     if (isChange) noteChange(method, args, result);
     if (daemon) await checkStored(world, daemon, { method, args, result, order, files });
     else noteByPerson(world, method, args);
+    // It may have died while the rules were checked.
+    noteKilled(method, args);
     const isSilent = isChange && fault('store_unanswered') && world.diceFor(who).is(0.5);
     await life.pass(latencyMs(world, who, fault('store_slow')?.by));
     if (isSilent) fail(method, args, 'the store did not answer');
