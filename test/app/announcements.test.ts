@@ -296,6 +296,25 @@ it('what another daemon has done since is not announced', async () => {
   expect(messagesIn(queued)).toMatchObject([{ compute: coming.computeId, changes: { computes: 1, disconnecting: 1 } }]);
 });
 
+it('a change is not announced again for the end of its cooldown while its reading lags', async () => {
+  const [done] = AWAKE.slice(0, 1) as [Compute];
+  const { queued, put, search } = start({ policies: [WEB], computes: [done] });
+  const sentMs = EVENING + 1000;
+  const to = { minCu: 0.25, maxCu: 1 };
+  const change = { before: { minCu: done.minCu, maxCu: done.maxCu }, to, answeredAtMs: sentMs };
+  await search(sentMs);
+  put(done, {
+    lastApplied: { ...settingsOf(done), ...to },
+    lastSentAtMs: sentMs,
+    lastDisruption: { atMs: sentMs, policy: WEB.name },
+    lastChanges: { size: change },
+  } as Partial<ComputeRecord>);
+  const before = queued.length;
+  await search(sentMs + 5_000);
+  await search(sentMs + 30_000);
+  expect(messagesIn(queued.slice(before))).toEqual([]);
+});
+
 it('what is told late does not wait for more where it is near', async () => {
   const { queued, search } = start({ policies: [WEB], computes: AWAKE });
   await search(EVENING - 2 * MINUTE_MS);

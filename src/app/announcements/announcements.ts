@@ -23,6 +23,7 @@ import { computeOwners } from '../../domain/policy/owners.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
 import { NO_TEAM, unloadedTeams } from '../../domain/policy/team-parts.ts';
 import { LONGEST_WAVE_LEAD_MS } from '../../domain/policy/waves.ts';
+import { withoutLag } from '../../domain/records/lag.ts';
 import { type BudgetState, describeBudget } from '../../domain/spend/state.ts';
 import { type StepThreshold, sameStep, stepText } from '../../domain/spend/terms.ts';
 import { DAY_MS, HOUR_MS, isoInstant } from '../../domain/time/units.ts';
@@ -234,7 +235,7 @@ function groupComing(deps: AnnounceDeps, futureOf: FutureOf, nowMs: number): Map
   const longestMs = longestLead(policies.set, notify.beforeMs);
   const groups = new Map<string, ComingGroup>();
   if (longestMs === 0) return groups;
-  const all = [...deps.fleet.evaluatedComputes()];
+  const all = [...deps.fleet.evaluatedComputes()].map((one) => withAppliedValues(deps, one));
   const ownerOf = computeOwners({ rules: costs.owners, policies, computes: all.map(({ compute }) => compute) });
   const { readyWaves } = policies;
   const mayMove = createMayMove(policies, { nowMs, toMs: nowMs + longestMs + LONGEST_WAVE_LEAD_MS });
@@ -253,6 +254,12 @@ function groupComing(deps: AnnounceDeps, futureOf: FutureOf, nowMs: number): Map
     }
   }
   return groups;
+}
+
+/** A reading that began while another daemon's change took effect may show the values before it: that change would be announced once more. */
+function withAppliedValues({ fleet }: AnnounceDeps, one: EvaluatedCompute): EvaluatedCompute {
+  const compute = withoutLag(one.compute, one.record, fleet.cachedProject(one.compute.projectId)?.readAtMs ?? 0);
+  return compute === one.compute ? one : { ...one, compute };
 }
 
 /** Creates a test for raises before openings whose waves are not fixed: they are announced once it is known when they come. */

@@ -54,6 +54,13 @@ export function laggingGroups({ lagging }: Pick<ComputeRecord, 'lagging'>): Fiel
   return FIELD_GROUPS.filter((group) => lagging?.[group]);
 }
 
+/** Returns the compute with the values that ebb has applied, where the reading begun at `readAtMs` lags. */
+export function withoutLag(compute: Compute, record: ComputeRecord, readAtMs: number): Compute {
+  const groups = laggingGroups(withLag(record, compute, readAtMs));
+  if (groups.length === 0) return compute;
+  return Object.assign({}, compute, ...groups.map((group) => fieldsOf(group, record.lastApplied)));
+}
+
 /** Compares dates of changes by the control API's clock, on which they only rise; ebb's clock only measures the time since the answer. */
 function lags(record: ComputeRecord, group: FieldGroup, compute: Compute, readAtMs: number): boolean {
   const applied = fieldsOf(group, record.lastApplied);
