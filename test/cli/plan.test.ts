@@ -381,7 +381,7 @@ describe('ebb plan beside a daemon that has the embedded store for itself', () =
   });
 });
 
-it('a plan says which changes wait for approval while policies are staged, in JSON by an added field', async () => {
+it('a plan and an explanation say which changes wait for approval while policies are staged, in JSON by an added field', async () => {
   const names = Array.from({ length: 8 }, (_, index) => `app-${index}`);
   const platform = await startTestPlatform(Object.fromEntries(names.map((name) => [name, {}])), {
     operationTimeMs: 50,
@@ -394,7 +394,7 @@ it('a plan says which changes wait for approval while policies are staged, in JS
   };
   const daemon = await startTestDaemon({ platform, folder: here.path, env: { EBB_STAGING: 'always' }, reloads: true });
   const shown = async (...args: string[]) => {
-    const run = startEbb(['plan', '--live', ...args], { cwd: here.path, env });
+    const run = startEbb([...args, '--live'], { cwd: here.path, env });
     await run.ended;
     return run.lines;
   };
@@ -406,9 +406,14 @@ it('a plan says which changes wait for approval while policies are staged, in JS
     await replaceFile(join(here.path, 'policy.yaml'), always('2'));
     const staged = () => daemon.logs.find(({ event }) => event === 'ebb.policies_staged')?.hash;
     await expect.poll(staged).toBeDefined();
-    expect((await shown()).join('\n')).toContain('0 to change now, 8 waiting (8 for ebb approve), 0 as wanted');
-    const { computes } = JSON.parse((await shown('--json')).join('\n'));
+    expect((await shown('plan')).join('\n')).toContain('0 to change now, 8 waiting (8 for ebb approve), 0 as wanted');
+    const { computes } = JSON.parse((await shown('plan', '--json')).join('\n'));
     expect(computes.map((one: { waits_for_approval?: string }) => one.waits_for_approval)).toEqual(names.map(staged));
+    const explained = (await shown('explain', 'ep-app-0')).join('\n');
+    expect(explained).toContain('To change, but not now');
+    expect(explained).toContain('waits: the policy set is staged: ebb approve');
+    const document = JSON.parse((await shown('explain', 'ep-app-0', '--json')).join('\n'));
+    expect(document.waits_for_approval).toBe(staged());
   } finally {
     await daemon.stop();
     await platform.close();

@@ -6,6 +6,8 @@ import { planOnce } from '../../compose/situation.ts';
 import { decide } from '../../domain/decide/decide.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { freezesAt } from '../../domain/overrides/freezes.ts';
+import type { PolicySet } from '../../domain/policy/policy.ts';
+import type { TeamScope } from '../../domain/policy/team-parts.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { orFail, UserError } from '../fail.ts';
 import type { CommonFlags } from '../flags.ts';
@@ -15,23 +17,36 @@ import { type ReadPolicies, settingsAndPolicies } from '../or-fail.ts';
 import { shortened, writeJson, writeNotes, writeOut } from '../output.ts';
 import { withProgress } from '../past/progress.ts';
 import { writePlanNotes } from '../plan/run-plan.ts';
+import { approvalJson, approvalsNeeded, withApprovals } from '../plan/staged.ts';
 import { colorsOf } from '../terminal.ts';
 import { describeExplanation, type Explanation, explanationJson } from './describe-explanation.ts';
 
 export async function runExplain(name: string, flags: CommonFlags): Promise<void> {
-  const { broken, ...planned } = await planFor(name, flags);
+  const { broken, set, teams, ...planned } = await planFor(name, flags);
   const evaluated = findOrNote(name, planned);
   const { notPlanned } = splitPlanned([evaluated], [planned.policies], broken);
   const hasDaemon = planned.modes.length > 0;
   const explanation = { ...explanationOf(evaluated, planned), notPlanned, hasDaemon };
   const isAlone = planned.project !== undefined;
   writePlanNotes({ ...planned, notes: [...planned.notes, ...(isAlone ? atOnceNotes(evaluated) : [])] });
-  if (flags.json) writeJson(explanationJson(explanation));
-  else writeOut(`${describeExplanation(explanation, colorsOf(process.stdout))}\n`);
+  const staged = flags.at === undefined ? planned.staged : [];
+  const approvals = approvalsNeeded([evaluated], { staged, policies: set, teams });
+  if (flags.json) {
+    writeJson({ ...explanationJson(explanation), ...approvalJson(approvals.get(evaluated)) });
+    return;
+  }
+  const [shown = evaluated] = withApprovals({ ...planned.plan, computes: [evaluated] }, approvals).computes;
+  writeOut(`${describeExplanation({ ...explanation, planned: shown }, colorsOf(process.stdout))}\n`);
+}
+
+/** What an explanation is made from, with the policies and teams of the files. */
+interface PlanToExplain extends PlanResult, Pick<ReadPolicies, 'broken'> {
+  set: PolicySet;
+  teams: readonly TeamScope[];
 }
 
 /** If the name or the store tells the project, only that project is read. */
-async function planFor(name: string, flags: CommonFlags): Promise<PlanResult & Pick<ReadPolicies, 'broken'>> {
+async function planFor(name: string, flags: CommonFlags): Promise<PlanToExplain> {
   const atMs = readAt(flags.at);
   const { settings, policies, broken } = await settingsAndPolicies(flags);
   const { fleet: fleetFile, live } = flags;
@@ -48,8 +63,10 @@ async function planFor(name: string, flags: CommonFlags): Promise<PlanResult & P
   const isAnswer = first.ok
     ? compute === undefined || first.value.project === undefined || isThere(first.value)
     : compute !== undefined;
-  if (isAnswer) return { ...orFail(first), broken };
-  return { ...orFail(await withProgress(({ fleet }) => planOnce({ ...options, onProgress: fleet }))), broken };
+  const found = isAnswer
+    ? orFail(first)
+    : orFail(await withProgress(({ fleet }) => planOnce({ ...options, onProgress: fleet })));
+  return { ...found, broken, set: policies, teams: settings.teams };
 }
 
 function explanationOf(planned: EvaluatedCompute, { plan, situation }: PlanResult): Explanation {
