@@ -9,7 +9,8 @@ import { auditEntries } from './pages.ts';
 
 /** The longest time that a store keeps the audit. */
 const AUDIT_DAYS = 367;
-const PAGE_SIZE = 1000;
+/** Entries of the history that one call writes. */
+const ENTRIES_PER_CALL = 1000;
 
 /** Units of usage that one call reads or writes. */
 const USAGE_CHUNK = 300;
@@ -103,7 +104,7 @@ export async function writeDump(
     if (skipKeys.has(dumpKeyOf(dumped))) continue;
     if (dumped.kind === 'history') {
       entries.push(dumped.entry);
-      if (entries.length < PAGE_SIZE) continue;
+      if (entries.length < ENTRIES_PER_CALL) continue;
       await store.appendHistory(entries);
       entries = [];
     } else if (dumped.kind === 'usage') await usage.add(dumped);

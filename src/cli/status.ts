@@ -4,7 +4,7 @@ import { printable } from '../common/safe-text.ts';
 import { formatDuration } from '../domain/compute/compute-units.ts';
 import { formatUsd } from '../domain/compute/cost.ts';
 import { REASONS } from '../domain/compute/reasons.ts';
-import { savedOrMore } from '../domain/estimate.ts';
+import { savedOrMore, savedRange } from '../domain/estimate.ts';
 import { shortHash } from '../domain/policy/policy.ts';
 import { isHeardOf, presentReports } from '../domain/records/recovery-times.ts';
 import { amountText, stepText } from '../domain/spend/terms.ts';
@@ -256,8 +256,10 @@ function savedLines(saved: NonNullable<Status['costs']>['would_have_saved']): st
 
 /** `12 (8 to 20)`, or `12 (8 to 20) more` where more is used than saved. */
 function savedText(saving: Parameters<typeof estimateText>[0], format: (value: number) => string): string {
-  const { isMore, ...amount } = savedOrMore(saving);
-  return `${estimateText(amount, format)}${isMore ? ' more' : ''}`;
+  const { isMore, low, mid, high } = savedOrMore(saving);
+  if (low >= 0) return `${estimateText({ low, mid, high }, format)}${isMore ? ' more' : ''}`;
+  const range = savedRange(saving, format);
+  return mid === undefined ? range : `${format(mid)}${isMore ? ' more' : ''} (${range})`;
 }
 
 /** `12 (8 to 20)`, or `8 to 20`. */

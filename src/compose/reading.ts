@@ -174,7 +174,7 @@ async function readShared(
   { settings, operationsSinceMs, subject, live }: ReadingOptions,
 ): Promise<SharedRead | undefined> {
   const expected = { accounts: settings.accounts.map(({ name }) => name), apiUrl: settings.apiUrl };
-  const fleet = live ? await source.readings() : await readOnceRead(source, expected);
+  const fleet = live ? await source.readings() : await waitForReadings(source, expected);
   const found = fleet && recentFleet(fleet, expected);
   if (!found) return undefined;
   const { atMs } = fleet;
@@ -200,12 +200,12 @@ async function readShared(
   };
 }
 
-/** A daemon that stores no further reading for this long is not waited for; real milliseconds. */
+/** How long a daemon that stores no further reading is waited for, in real milliseconds. */
 const STALLED_MS = 25_000;
 const POLL_EVERY_MS = 1_000;
 
 /** Waits for a daemon that is reading the fleet: reading it a second time would take the requests that it needs. */
-async function readOnceRead(
+async function waitForReadings(
   source: SharedSource,
   expected: { accounts: readonly string[]; apiUrl: string },
 ): Promise<SharedFleet | undefined> {

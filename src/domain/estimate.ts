@@ -39,6 +39,14 @@ export function savedOrMore({ low, mid, high }: PartialEstimate): PartialEstimat
   return { isMore: true, low: 0 - high, mid: mid === undefined ? mid : 0 - mid, high: 0 - low };
 }
 
+/** `2 to 5 h`, `2 to 5 h more`, or `2 h more to 5 h saved` where both are possible. `unit` begins with a space, or is empty. */
+export function savedRange(saving: PartialEstimate, format: (value: number) => string, unit = ''): string {
+  const { isMore, low, high } = savedOrMore(saving);
+  const [from, to] = [format(Math.abs(low)), `${format(high)}${unit}`];
+  if (low < 0) return isMore ? `${from}${unit} saved to ${to} more` : `${from}${unit} more to ${to} saved`;
+  return `${from} to ${to}${isMore ? ' more' : ''}`;
+}
+
 /** Combines the ends of two estimates, and their middles. */
 export function combineEstimates(a: Estimate, b: Estimate, combine: (a: number, b: number) => number): Estimate {
   return { low: combine(a.low, b.low), mid: combine(a.mid, b.mid), high: combine(a.high, b.high) };

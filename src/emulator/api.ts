@@ -33,7 +33,7 @@ const ROUTES: readonly Route[] = [
 ];
 
 /** Requests from within the process have no socket. */
-type Env = { Bindings: Partial<HttpBindings> };
+type Env = { Bindings: HttpBindings };
 
 /** Real time and ids, which a simulation replaces. */
 export interface EmulatorHost {
@@ -175,7 +175,7 @@ async function incomingOf({ req, env }: Context<Env>): Promise<Incoming> {
     text: req.method === 'GET' ? '' : await req.text(),
     authorization: req.header('authorization') ?? '',
     requestId: req.header('x-request-id'),
-    from: env.incoming?.socket.remoteAddress ?? '',
+    from: env.incoming.socket.remoteAddress ?? '',
   };
 }
 
@@ -270,8 +270,7 @@ function halfOf(text: string): string {
 }
 
 /** Sends the head and half of the body, then cuts the connection. */
-function hangUp({ outgoing }: Partial<HttpBindings>, status: number, body: string): Response {
-  if (outgoing === undefined) throw new Error('the connection was cut');
+function hangUp({ outgoing }: HttpBindings, status: number, body: string): Response {
   outgoing.writeHead(status, { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) });
   outgoing.write(halfOf(body), () => outgoing.socket?.destroy());
   return RESPONSE_ALREADY_SENT;

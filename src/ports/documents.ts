@@ -4,7 +4,6 @@
  */
 import { z } from 'zod';
 import { COMPUTE_STATES } from '../domain/compute/compute.ts';
-import type { FleetPlanJson } from '../domain/evaluate/fleet-plan-json.ts';
 import type { SelectorKeys } from '../domain/policy/selector.ts';
 import { HISTORY_KINDS } from '../domain/records/history.ts';
 import { COMPUTE_STATUSES } from './compute-events.ts';
@@ -12,11 +11,11 @@ import { BudgetDocument, CostsDocument } from './cost-documents.ts';
 import { instant, text } from './document-fields.ts';
 
 const texts = z.array(text);
-const cu = z.number().meta({ description: 'CU.' });
-const timeout = z.number().int().meta({ description: 'Seconds; -1: never suspends.' });
+export const cu = z.number().meta({ description: 'CU.' });
+export const timeout = z.number().int().meta({ description: 'Seconds; -1: never suspends.' });
 const hash = z.string().meta({ description: 'The digest of a policy set.' });
 
-const computeName = { project_id: text, compute_id: text };
+export const computeName = { project_id: text, compute_id: text };
 export interface ComputeName {
   project_id: string;
   compute_id: string;
@@ -29,11 +28,11 @@ export const given = { min_cu: cu, max_cu: cu, suspend_timeout_seconds: timeout 
 export const SettingsDocument = z.object(settings);
 export type SettingsDocument = z.infer<typeof SettingsDocument>;
 
-const reason = z.object({ code: text, policy: text.exactOptional(), message: text });
+export const reason = z.object({ code: text, policy: text.exactOptional(), message: text });
 /** `code` is a key of `docs/reasons.md`; other versions may have others. */
 const reasons: z.ZodType<readonly { code: string; policy?: string; message: string }[]> = z.array(reason);
 
-const verdict = z.enum(['act', 'wait', 'none']);
+export const verdict = z.enum(['act', 'wait', 'none']);
 
 export const computeFields = {
   ...computeName,
@@ -199,8 +198,8 @@ const DaemonDocument = z.object({
   /** The number of its registered generation; null where it could not register it. */
   generation: z.number().nullable().exactOptional(),
   /**
-   * In the order of `staged`. `disconnected`: the number of computes that the set would disconnect at once; `owner`: the team whose files it is
-   * of, '' for those of no team; `set_hash`: of these policies, which may be approved by another hash.
+   * In the order of `staged`. `disconnected`: the number of computes that the set would disconnect at once. `owner`: the team that the files
+   * belong to, or '' for none. `set_hash`: the hash of the policies alone; `hash`, which approves them, may differ from it.
    */
   staged_sets: z
     .array(z.object({ hash, disconnected: z.number(), owner: text.exactOptional(), set_hash: hash.exactOptional() }))
@@ -359,51 +358,3 @@ export const RestoreDocument = z
   })
   .meta({ id: 'Restored' });
 export type RestoreDocument = z.infer<typeof RestoreDocument>;
-
-const action = z.object({
-  kind: z.enum(['update', 'restart']),
-  fields: z
-    .object({
-      min_cu: cu.exactOptional(),
-      max_cu: cu.exactOptional(),
-      suspend_timeout_seconds: timeout.exactOptional(),
-    })
-    .exactOptional(),
-  disconnects: z.boolean(),
-});
-
-export const verdictOfGuard = z.object({
-  state: z.enum(['healthy', 'bad', 'unknown']),
-  value: z.number().nullable(),
-  limit: z.number().nullable(),
-  message: text,
-  at: instant.nullable(),
-});
-export const remedy = z.enum(['notify', 'undo', 'undo_with_restart']);
-const loweringGuard = z.object({
-  guard: text,
-  remedy,
-  asked_first: z.boolean().meta({ description: 'Before the lowering; a guard that is not asked watches it after.' }),
-  verdict: verdictOfGuard.exactOptional(),
-});
-
-/** The plan of a fleet, as `ebb plan --json` prints it. */
-export const PlanDocument: z.ZodType<FleetPlanJson> = z
-  .object({
-    at: instant,
-    hash: text,
-    computes: z.array(
-      z.object({
-        ...computeName,
-        current: z.object({ ...given, state: text }),
-        desired: SettingsDocument,
-        verdict,
-        actions: z.array(action),
-        held: z.array(action).exactOptional(),
-        until: instant.exactOptional(),
-        guards: z.array(loweringGuard).exactOptional(),
-        reasons: z.array(reason),
-      }),
-    ),
-  })
-  .meta({ id: 'Plan' });

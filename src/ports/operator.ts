@@ -130,7 +130,7 @@ export interface ReleaseRequest extends Confirmable {
   /** Id of a hold, or of a compute; or `budget:NAME`. */
   target: string;
   owner: string;
-  /** True if the target is a compute, and only lowerings are allowed again that guards have taken back. */
+  /** Only for a compute: allows again the lowerings that guards have taken back, and changes nothing else. */
   guard?: boolean | undefined;
 }
 

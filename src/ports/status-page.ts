@@ -11,9 +11,8 @@ import {
   HoldDocument,
   OperationDocument,
   projectsRead,
-  remedy,
-  verdictOfGuard,
 } from './documents.ts';
+import { remedy, verdictOfGuard } from './plan-document.ts';
 
 /**
  * A time, `from` inclusive, `to` exclusive, in which the desired settings don't change. `policies`: the deciding policies by name,

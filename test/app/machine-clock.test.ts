@@ -1,24 +1,14 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { startSimulatedDaemon } from '../support/simulated/daemon.ts';
+import { EIGHT, POLICIES, startShop } from './shop-at-eight.ts';
 
 const MINUTE_MS = 60_000;
-const EIGHT = Date.parse('2026-03-02T08:00:00Z');
-const POLICIES = `version: 1
-policies:
-  - name: more
-    kind: schedule
-    select: { projects: ["*"], min_age: 1m }
-    windows: [{ at: Mon-Fri 08:00-18:00 UTC, size: 2-4 }]
-    otherwise: leave
-`;
 
 it('a daemon writes nothing while its machine is set apart from the store, and goes on once that is corrected', async () => {
   const machine = { aheadMs: 10_000 };
-  const daemon = await startSimulatedDaemon({
-    ...{ fromMs: EIGHT - 10 * MINUTE_MS, policies: POLICIES, computes: { shop: { minCu: 0.25, maxCu: 1 } } },
+  const daemon = await startShop({
     machineMs: () => Date.now() + machine.aheadMs,
   });
-  onTestFinished(() => daemon.close());
   const { clock, platform } = daemon;
   await clock.runTo(EIGHT + 5 * MINUTE_MS);
   expect(await platform.writes()).toEqual([]);

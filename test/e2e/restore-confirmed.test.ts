@@ -12,6 +12,7 @@ import { describeWith } from '../support/requirements.ts';
 
 const COMPUTES = 60;
 const CONFIRMED = 50;
+/** The two fleets run side by side, so each has half of a busy machine. */
 const WAIT = { timeout: 100_000, interval: 100 };
 const NAMES = Array.from({ length: COMPUTES }, (_, index) => `web-${String(index).padStart(2, '0')}`);
 

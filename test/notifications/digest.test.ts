@@ -33,7 +33,7 @@ describe('a digest', () => {
       ...{ id: 'digest:team-web:2026-11-23', kind: 'digest', owner: 'team-web', atMs: at('2026-11-30T00:00:00Z') },
       text:
         'week of 2026-11-23, team-web: 12 changes and 1 restart without a change of 3 computes; cost: 31.2 CU-hours ($5.00), without 3 hours ' +
-        'of unknown usage; enforcing would have saved -0.5 to 8.0 CU-hours of the last two weeks',
+        'of unknown usage; enforcing in the last two weeks: 0.5 CU-hours more to 8.0 CU-hours saved',
     });
   });
 

@@ -31,7 +31,7 @@ export function noteRequest(world: World, { method, path }: { method: string; pa
   asked[kind] += 1;
 }
 
-/** At the end: no more was asked than rounds and writes explain. */
+/** At the end of the quiet time: no more was asked than rounds and writes explain. Trials have troubles, which need more. */
 export function checkThrift(world: World, daemons: readonly SimDaemon[]): void {
   const { plan, time, platform } = world;
   if (time.now() >= plan.trialsFromMs) return;
@@ -51,7 +51,7 @@ export function checkThrift(world: World, daemons: readonly SimDaemon[]): void {
   }
 }
 
-/** At the end: slots of restarts are given back, but for those of troubled times: a daemon that took one may be gone. */
+/** At the end of the quiet time: slots of restarts are given back, but for those of troubled times, such as trials: a daemon that took one may be gone. */
 export async function checkSlots(world: World, files: SimFiles): Promise<void> {
   const { plan, time, store } = world;
   if (time.now() >= plan.trialsFromMs) return;

@@ -81,8 +81,8 @@ describe('a spend anomaly', () => {
   /** CU-hours of yesterday, and 24 on each day before, of an owner's two projects; of some days only one's half is known. */
   async function anomalyWith({ yesterday, halfKnown }: { yesterday: number; halfKnown: (daysAgo: number) => boolean }) {
     const account = usageAccount(memoryUsageStore(), ORGANIZATION);
-    const about = { hourMs: 0, dayMs: 0, months: [], gone: [], quantities: [], trials: [] };
-    await account.putMetadata({ ...about, plans: [[0, 'launch']] });
+    const metadata = { hourMs: 0, dayMs: 0, months: [], gone: [], quantities: [], trials: [] };
+    await account.putMetadata({ ...metadata, plans: [[0, 'launch']] });
     const usage = ['web', 'api'].flatMap((projectId) => {
       const buckets = Array.from({ length: 85 }, (_, index) => {
         const daysAgo = 85 - index;

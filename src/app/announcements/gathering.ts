@@ -1,7 +1,7 @@
 import { MINUTE_MS, SECOND_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 
-/** What is told later than it should be waits until nothing was added for this long, in real milliseconds, but not longer than the second. */
+/** A digest that is late already waits until no restart was added to it for the first time, but at most for the second. Real milliseconds. */
 const QUIET_MS = 20 * SECOND_MS;
 const MAX_WAIT_MS = MINUTE_MS;
 
@@ -11,7 +11,7 @@ const NEAR_MS = 2 * MINUTE_MS;
 /** A round may be this late, in milliseconds. */
 const ON_TIME_MS = 10 * SECOND_MS;
 
-/** A restart that was not announced yet: when it comes from now, and how long before it should be told, in milliseconds. */
+/** A restart that has not been announced: in how many milliseconds it comes, and how long before it people should be told. */
 interface UntoldRestart {
   computeId: string;
   leftMs: number;

@@ -3,7 +3,7 @@ import type { Notification } from '../../domain/notifications/notification.ts';
 import { HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/store.ts';
-import { sharedDocuments } from '../shared-documents.ts';
+import { sharedDocument } from '../shared-documents.ts';
 
 /** A state that began or ended longer ago than this is not told any more, in milliseconds: the outbox may have forgotten that it was sent. */
 const NEWS_MS = HOUR_MS;
@@ -53,8 +53,6 @@ export interface StateNotifications {
   read(): Promise<Notification[]>;
 }
 
-const NAME = 'all';
-
 export function createLastingStates(deps: LastingStateDeps, options: LastingStateOptions): StateNotifications {
   const { store, clock } = deps;
   const {
@@ -66,7 +64,7 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
     isWorse = () => false,
     notificationOf,
   } = options;
-  const documents = sharedDocuments<readonly LastingState[]>(collection, version);
+  const document = sharedDocument<readonly LastingState[]>(collection, 'all', version);
   /** What is seen by name, undefined if it is not the case, and since when; `ended` if this daemon has seen the end itself. */
   const seen = new Map<string, { text: string | undefined; sinceMs: number; ended?: boolean }>();
   let firstLookMs: number | undefined;
@@ -99,7 +97,7 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
       }
     },
     async read() {
-      const stored = await documents.open(store, NAME);
+      const stored = await document.open(store);
       const before = (stored.value ?? []).filter(({ name }) => !isGone(name));
       // What another leader has found is looked at from now on.
       for (const { name } of before)

@@ -4,7 +4,7 @@ import { NO_TEAM } from '../../domain/policy/team-parts.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/store.ts';
-import { ownerOf, partStates, type SetsDeps, staysCurrent } from '../rollout/write-permission.ts';
+import { LEFT_ALONE, ownerOf, partStates, type SetsDeps, staysCurrent } from '../rollout/write-permission.ts';
 import { createLastingStates, type StateNotifications } from './lasting-states.ts';
 
 interface PolicyFileDeps extends SetsDeps {
@@ -43,7 +43,7 @@ function refusalText(rules: SetsDeps['rules'], team: string, [first = '', ...oth
 }
 
 function isLeftAlone(text: string): boolean {
-  return text.includes(', so nothing is written to computes of ');
+  return text.includes(`, so ${LEFT_ALONE} `);
 }
 
 function filesOf(team: string): string {

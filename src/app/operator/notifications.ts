@@ -11,8 +11,8 @@ import type { OperatorResult } from '../../ports/operator.ts';
 import type { QueuedEntry } from '../../ports/outbox.ts';
 import { auditOf, fail, type OperatorParts } from './parts.ts';
 
-/** The most messages of each receiver and state that are listed. */
-const MAX_LISTED = 50;
+/** The most messages that are listed for each receiver and state. */
+const MAX_PER_STATE = 50;
 /** One command retries or drops at most this many dead entries. */
 const MAX_AT_ONCE = 10_000;
 const CONCURRENT_WRITES = 32;
@@ -23,7 +23,7 @@ export async function listNotifications({ store }: OperatorParts): Promise<Opera
   const notifications: QueuedNotificationDocument[] = [];
   for (const { receiver } of receivers) {
     for (const state of ['dead', 'waiting'] as const) {
-      notifications.push(...(await store.outbox({ receiver, state, limit: MAX_LISTED })).map(documentOf));
+      notifications.push(...(await store.outbox({ receiver, state, limit: MAX_PER_STATE })).map(documentOf));
     }
   }
   const counts = receivers.map(({ oldestAtMs, ...count }) => ({

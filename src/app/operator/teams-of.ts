@@ -1,7 +1,6 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
-import { compileSelector } from '../../domain/policy/select.ts';
-import type { TeamScope } from '../../domain/policy/team-parts.ts';
+import { compileScope } from '../../domain/policy/select.ts';
 import { budgetNamed, computeIn, findCompute } from './find-compute.ts';
 import type { DaemonView, OperatorParts } from './parts.ts';
 
@@ -32,11 +31,9 @@ export async function teamsOf(
   // A project may have the name `budget:NAME`; an ambiguous target belongs to no team.
   if (budget !== undefined) return compute ? [] : teamsOfBudget(parts.daemon, budget);
   if (!compute) return hasReadAll(parts.daemon) ? [] : undefined;
-  const isIn = ({ projects }: TeamScope) =>
-    compileSelector({ projects, minAgeMs: 0 })(compute, Number.POSITIVE_INFINITY);
   return parts.daemon
     .teams()
-    .filter((team) => isIn(team) === 'yes')
+    .filter((team) => compileScope(team)(compute) === 'yes')
     .map(({ name }) => name);
 }
 

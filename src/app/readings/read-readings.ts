@@ -107,14 +107,13 @@ export function recentFleet(
   { readings, accounts, lists, atMs }: SharedFleet,
   expected: { accounts: readonly string[]; apiUrl: string },
 ): RecentFleet | undefined {
-  const isRecent = ({ listedAtMs }: AccountSurvey) => atMs - listedAtMs <= MAX_LIST_AGE_MS;
   const others = [...accounts].filter(([account]) => !expected.accounts.includes(account));
-  if (others.some(([, survey]) => isRecent(survey))) return undefined;
+  if (others.some(([, survey]) => isRecent(survey, atMs))) return undefined;
   const recent: RecentFleet = { readings: [], unread: [], listedMs: 0, oldestMs: 0 };
   for (const account of expected.accounts) {
     const survey = accounts.get(account);
     const projectIds = lists.get(account) ?? [];
-    if (survey?.apiUrl !== expected.apiUrl || !isRecent(survey)) return undefined;
+    if (survey?.apiUrl !== expected.apiUrl || !isRecent(survey, atMs)) return undefined;
     if (survey.projects !== digestOf(projectIds)) return undefined;
     const [read, unread] = readingsOf(projectIds, { account, readings });
     recent.readings = recent.readings.concat(read);
@@ -125,6 +124,10 @@ export function recentFleet(
   return recent.readings.length === 0 && recent.unread.length > 0 ? undefined : recent;
 }
 
+function isRecent({ listedAtMs }: AccountSurvey, atMs: number): boolean {
+  return atMs - listedAtMs <= MAX_LIST_AGE_MS;
+}
+
 /** Returns true if the last list of one of these accounts is missing or old: a daemon that runs is then about to store one. */
 export function lacksList(
   { accounts, atMs }: SharedFleet,
@@ -132,7 +135,7 @@ export function lacksList(
 ): boolean {
   return expected.accounts.some((account) => {
     const survey = accounts.get(account);
-    return !survey || (survey.apiUrl === expected.apiUrl && atMs - survey.listedAtMs > MAX_LIST_AGE_MS);
+    return !survey || (survey.apiUrl === expected.apiUrl && !isRecent(survey, atMs));
   });
 }
 

@@ -209,7 +209,7 @@ async function lockAndReconcile(
   projectId: string,
   options: PassOptions,
 ): Promise<Missing | undefined> {
-  // Before it is locked and read for nothing.
+  // Checked first, so that nothing is locked and read in vain.
   if (!(await mayDecide(deps, projectId))) return undefined;
   const locked = await step('locking it', () => lockProject(deps, projectId));
   if (!locked) {
@@ -275,7 +275,7 @@ async function decideAndApply(
 ): Promise<Missing | 'outdated' | undefined> {
   const { projectId } = cachedProject.project;
   await step('reading holds and freezes', () => deps.overrides.refresh(deps.store, deps.clock.now()));
-  // Again, since the clock may have been set since.
+  // Checked again: the clock may have been set meanwhile.
   if (!(await mayDecide(deps, projectId))) return undefined;
   const { current } = deps.rules;
   const overrides = deps.overrides.snapshot();

@@ -3,8 +3,8 @@ import type { Fleet } from '../fleet/fleet.ts';
 import { type TriggerDeps, wakeAt } from '../triggers.ts';
 
 /**
- * Wakes a project after so many milliseconds, for a change that was not made; not once more if this daemon tries it again before that.
- * Otherwise each trigger of a change that can't be made would go on by itself.
+ * Wakes a project after `afterMs`, since a change was not made. Does nothing if this daemon will try it again before that anyway: otherwise
+ * each trigger of a change that can't be made would start its own series of retries.
  */
 export async function tryAgain(
   deps: TriggerDeps & { clock: Pick<Clock, 'now'>; fleet: Pick<Fleet, 'retryAtMs'> },

@@ -1,6 +1,6 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import { type Policy, type PolicySet, shortHash } from '../../domain/policy/policy.ts';
-import { compileSelector } from '../../domain/policy/select.ts';
+import { compileScope } from '../../domain/policy/select.ts';
 import { isUnloaded, NO_TEAM, teamPart, unloadedTeams, withParts } from '../../domain/policy/team-parts.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Rules } from '../../ports/rules.ts';
@@ -106,8 +106,8 @@ async function mayBecomeCurrent(
   if (await isAllowed(deps, candidateRules)) return true;
   // The team's scope comes from the candidate: the current scopes change only with the part that belongs to no team.
   const scope = candidate.rules.teams.find(({ name }) => name === team);
-  const isInScope = scope && compileSelector({ projects: scope.projects, minAgeMs: 0 });
-  const isCounted = (compute: Compute) => isInScope?.(compute, Number.POSITIVE_INFINITY) !== 'no';
+  const isInScope = scope && compileScope(scope);
+  const isCounted = (compute: Compute) => isInScope?.(compute) !== 'no';
   const impact = candidate.impact ?? (await measureImpact(deps, rules, signal, isCounted));
   if (!impact) return false;
   if (!needsApproval(impact)) return true;
@@ -144,7 +144,7 @@ async function isAllowed(deps: ActivateDeps, offered: readonly Rules[]): Promise
   if (mode === 'observe' || !sets.stages) return true;
   const { current, isCurrent, hashes } = await approvalOf(deps, offered);
   if (isCurrent) return true;
-  const isOffered = (given: string) => hashes.some((hash) => isPrefixOf(given, hash));
+  const isOffered = isOneOf(hashes);
   if ((await store.approvals()).some(({ hash }) => isOffered(hash))) return true;
   const { accepted } = sets;
   if (!accepted || !isOffered(accepted.hash)) return false;
@@ -168,8 +168,9 @@ async function approvalOf({ sets, store }: ActivateDeps, offered: readonly Rules
   return { current, isCurrent, hashes };
 }
 
-function isPrefixOf(given: string, hash: string): boolean {
-  return given.length >= MIN_HASH_LENGTH && hash.startsWith(given);
+/** Returns a test for given hashes, or their prefixes: true if one of these is meant. */
+function isOneOf(hashes: readonly string[]): (given: string) => boolean {
+  return (given) => given.length >= MIN_HASH_LENGTH && hashes.some((hash) => hash.startsWith(given));
 }
 
 /** Registers the generation first, so that daemons with the older set write nothing from then on. An observing daemon registers none. */
@@ -184,14 +185,16 @@ async function makeCurrent(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>
 
 /** Names who has approved one of the rules last. The first daemon of a group that has them may need an approval, the others do not. */
 async function approverOf({ sets, store }: ActivateDeps, offered: readonly Rules[]): Promise<{ approvedBy?: string }> {
-  const hashes = offered
-    .map((rules) => identityOf(sets, rules))
-    .flatMap(({ setHash, decisionHash }) => [setHash, decisionHash]);
-  const isOffered = (given: string) => hashes.some((hash) => isPrefixOf(given, hash));
+  const hashes = offered.flatMap((rules) => {
+    const { setHash, decisionHash } = identityOf(sets, rules);
+    return [setHash, decisionHash];
+  });
+  const isOffered = isOneOf(hashes);
   const { accepted } = sets;
   if (accepted && isOffered(accepted.hash)) return { approvedBy: accepted.caller.who };
-  const approvals = (await store.approvals()).filter(({ hash }) => isOffered(hash)).toSorted((a, b) => b.atMs - a.atMs);
-  return approvals[0] ? { approvedBy: approvals[0].who } : {};
+  const approvals = (await store.approvals()).filter(({ hash }) => isOffered(hash));
+  const [last] = approvals.toSorted((a, b) => b.atMs - a.atMs);
+  return last ? { approvedBy: last.who } : {};
 }
 
 /** A set without the policies of a team replaces none of a daemon that may still have them: that daemon writes for the group. */

@@ -135,13 +135,16 @@ export interface StagedSet {
   impact: DisruptionImpact;
 }
 
+/** The beginning of what is said of a team without policies in effect. Stored announcements are recognised by it. */
+export const LEFT_ALONE = 'nothing is written to computes of';
+
 /**
  * What is in effect until a newer set is approved, or can be loaded. A team that has had none since the start has only the freeze of a
  * part that is not loaded.
  */
 export function staysCurrent({ current: { policies } }: CurrentRules, team: string): string {
   if (team === NO_TEAM) return `${shortHash(policies.set.hash)} stays current`;
-  if (isUnloaded(teamPart(policies.set, team))) return `nothing is written to computes of ${team}`;
+  if (isUnloaded(teamPart(policies.set, team))) return `${LEFT_ALONE} ${team}`;
   return `the current policies of ${team} stay in effect`;
 }
 

@@ -64,7 +64,7 @@ export interface PlanResult {
   missing: string[];
   /** The modes of the daemons that are known to run; empty if none is known. */
   modes: StoredFacts['modes'];
-  /** What waits for approval now. */
+  /** What waits for approval; empty for a plan of another instant. */
   staged: readonly StagedPart[];
   /** The assumptions that the user must know, one line each. */
   notes: string[];
@@ -109,7 +109,7 @@ export async function planFor(
     isStored: source.isStored === true,
     missing,
     modes: facts.modes,
-    staged: facts.staged,
+    staged: options.atMs === undefined ? facts.staged : [],
     notes,
   };
   return { ok: true, value };

@@ -17,7 +17,7 @@ import { type ReadPolicies, settingsAndPolicies } from '../or-fail.ts';
 import { shortened, writeJson, writeNotes, writeOut } from '../output.ts';
 import { withProgress } from '../past/progress.ts';
 import { writePlanNotes } from '../plan/run-plan.ts';
-import { approvalJson, approvalsNeeded, withApprovals } from '../plan/staged.ts';
+import { approvalJson, approvalsNeeded, withApproval } from '../plan/staged.ts';
 import { colorsOf } from '../terminal.ts';
 import { describeExplanation, type Explanation, explanationJson } from './describe-explanation.ts';
 
@@ -29,14 +29,13 @@ export async function runExplain(name: string, flags: CommonFlags): Promise<void
   const explanation = { ...explanationOf(evaluated, planned), notPlanned, hasDaemon };
   const isAlone = planned.project !== undefined;
   writePlanNotes({ ...planned, notes: [...planned.notes, ...(isAlone ? atOnceNotes(evaluated) : [])] });
-  const staged = flags.at === undefined ? planned.staged : [];
-  const approvals = approvalsNeeded([evaluated], { staged, policies: set, teams });
+  const approval = approvalsNeeded([evaluated], { staged: planned.staged, policies: set, teams }).get(evaluated);
   if (flags.json) {
-    writeJson({ ...explanationJson(explanation), ...approvalJson(approvals.get(evaluated)) });
+    writeJson({ ...explanationJson(explanation), ...approvalJson(approval) });
     return;
   }
-  const [shown = evaluated] = withApprovals({ ...planned.plan, computes: [evaluated] }, approvals).computes;
-  writeOut(`${describeExplanation({ ...explanation, planned: shown }, colorsOf(process.stdout))}\n`);
+  const shown = { ...explanation, planned: withApproval(evaluated, approval) };
+  writeOut(`${describeExplanation(shown, colorsOf(process.stdout))}\n`);
 }
 
 /** What an explanation is made from, with the policies and teams of the files. */

@@ -44,8 +44,7 @@ export async function runPlan(names: string[], flags: PlanFlags): Promise<void> 
   const filters = { settings, policies: planned.policies };
   const computes = filtered(selectComputes(planned.plan.computes, names), flags, filters);
   const { plan, notPlanned } = withoutUnread({ ...planned.plan, computes }, planned.policies, broken);
-  const staged = atMs === undefined ? planned.staged : [];
-  const approvals = approvalsNeeded(computes, { staged, policies, teams: settings.teams });
+  const approvals = approvalsNeeded(computes, { staged: planned.staged, policies, teams: settings.teams });
   const shown = { ...planned, plan: withApprovals(plan, approvals) };
   const document = {
     ...fleetPlanJson({ ...plan, computes: [] }),

@@ -6,12 +6,13 @@ import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { FleetPlan } from '../../domain/evaluate/plan-fleet.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { type PolicySet, shortHash } from '../../domain/policy/policy.ts';
-import { compileSelector } from '../../domain/policy/select.ts';
+import { compileScope } from '../../domain/policy/select.ts';
 import { NO_TEAM, type TeamScope, teamPart } from '../../domain/policy/team-parts.ts';
 
 /**
- * The hash to approve for each change that would be made now, but for the approval. Daemons have made what their present policies want. So what
- * is left to change on the computes of a staged part comes from that part, if `policies` are the staged ones. Otherwise nothing is known.
+ * The hash to approve for each change that only the approval holds back. Daemons have already made the changes of the policies that they use.
+ * If `policies` are the staged ones, what is left to change on the computes of a staged part therefore comes from it. If they are others, no
+ * approval is assumed.
  */
 export function approvalsNeeded(
   computes: readonly EvaluatedCompute[],
@@ -31,19 +32,19 @@ export function approvalsNeeded(
 
 function inScope(teams: readonly TeamScope[], team: string): (compute: Compute) => boolean {
   if (team === NO_TEAM) return () => true;
-  const selectors = teams
-    .filter(({ name }) => name === team)
-    .map(({ projects }) => compileSelector({ projects, minAgeMs: 0 }));
-  return (compute) => selectors.some((selects) => selects(compute, Number.POSITIVE_INFINITY) === 'yes');
+  const scope = teams.find(({ name }) => name === team);
+  const has = scope && compileScope(scope);
+  return (compute) => has?.(compute) === 'yes';
 }
 
 /** The plan as people see it: what needs an approval waits for it. */
 export function withApprovals(plan: FleetPlan, approvals: ReadonlyMap<EvaluatedCompute, string>): FleetPlan {
-  const computes = plan.computes.map((one) => {
-    const hash = approvals.get(one);
-    return hash === undefined ? one : { ...one, plan: awaiting(one.plan, hash) };
-  });
-  return { ...plan, computes };
+  return { ...plan, computes: plan.computes.map((one) => withApproval(one, approvals.get(one))) };
+}
+
+/** The same for one compute, with the hash to approve; undefined: it needs none. */
+export function withApproval(one: EvaluatedCompute, hash: string | undefined): EvaluatedCompute {
+  return hash === undefined ? one : { ...one, plan: awaiting(one.plan, hash) };
 }
 
 function awaiting({ untilMs: _, ...plan }: Plan, hash: string): Plan {

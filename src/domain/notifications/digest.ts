@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon';
 import { formatUsd } from '../compute/cost.ts';
-import { type Range, savedOrMore } from '../estimate.ts';
+import { type Range, savedOrMore, savedRange } from '../estimate.ts';
 import type { Span } from '../time/span.ts';
 import { DAY_MS, HOUR_MS, isoInstant } from '../time/units.ts';
 import type { Notification } from './notification.ts';
@@ -77,6 +77,7 @@ function describeCost({ cost, unreadProjects: unread = 0 }: WeekFacts): string {
 function describeSaved({ wouldHaveSaved: saved }: WeekFacts): string {
   if (!saved) return 'saved: unknown';
   const { isMore, low, high } = savedOrMore(saved);
+  if (low < 0) return `enforcing in the last two weeks: ${savedRange(saved, (value) => value.toFixed(1), ' CU-hours')}`;
   const range = `${low.toFixed(1)} to ${high.toFixed(1)}`;
   return isMore
     ? `enforcing would have used ${range} CU-hours more in the last two weeks`

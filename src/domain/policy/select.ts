@@ -16,6 +16,12 @@ interface Names {
   isPartial: boolean;
 }
 
+/** Compiles the scope of a team, which has computes of any age. */
+export function compileScope({ projects }: { projects: readonly string[] }): (compute: ComputeIdentity) => Selection {
+  const matches = compileSelector({ projects, minAgeMs: 0 });
+  return (compute) => matches(compute, Number.POSITIVE_INFINITY);
+}
+
 /**
  * Compiles a selector. All given keys must match. Of a list of globs at least one must match, and none that starts with `!`, in any
  * order; case matters. A compute younger than `minAgeMs` is never selected. Unknown facts make the result unknown only if the known

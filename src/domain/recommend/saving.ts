@@ -208,7 +208,7 @@ function firstUsed({ fromMs, toMs, intervals, unknown }: AwakeHistory): number |
   return hasBegun ? Math.min(first.startMs, toMs - LEAST_KNOWN_MS) : undefined;
 }
 
-/** The same as {@link startByUsage}, so that both know the same hours: also of a start at a full hour that hour is left out. */
+/** The end of the hour of the last start, even if it began on the hour, as in {@link startByUsage}: both must know the same hours. */
 function startByOperations({ fromMs, intervals }: AwakeHistory): number | undefined {
   const startMs = intervals.at(-1)?.startMs;
   return startMs === undefined || startMs <= fromMs ? startMs : startMs - (startMs % HOUR_MS) + HOUR_MS;

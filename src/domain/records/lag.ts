@@ -54,11 +54,12 @@ export function laggingGroups({ lagging }: Pick<ComputeRecord, 'lagging'>): Fiel
   return FIELD_GROUPS.filter((group) => lagging?.[group]);
 }
 
-/** Returns the compute with the values that ebb has applied, where the reading begun at `readAtMs` lags. */
+/** Returns the compute with its last known values, a person's or those that ebb has applied, where the reading begun at `readAtMs` lags. */
 export function withoutLag(compute: Compute, record: ComputeRecord, readAtMs: number): Compute {
-  const groups = laggingGroups(withLag(record, compute, readAtMs));
+  const groups = FIELD_GROUPS.filter((group) => lags(record, group, compute, readAtMs));
   if (groups.length === 0) return compute;
-  return Object.assign({}, compute, ...groups.map((group) => fieldsOf(group, record.lastApplied)));
+  const known = groups.map((group) => record.manual?.[group]?.fields ?? fieldsOf(group, record.lastApplied));
+  return Object.assign({}, compute, ...known);
 }
 
 /** Compares dates of changes by the control API's clock, on which they only rise; ebb's clock only measures the time since the answer. */

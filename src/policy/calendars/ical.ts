@@ -89,11 +89,11 @@ function stepsOf(event: ICAL.Event): number {
   const listed = ['rdate', 'exdate'].reduce((sum, name) => sum + datesOf(component, name), 0);
   return rulesOf(event).reduce((sum, parts) => {
     checkRule(event, parts);
-    return sum + Math.ceil((stepsAYear(parts) * years) / Number(parts.get('INTERVAL') ?? 1));
+    return sum + Math.ceil((stepsPerYear(parts) * years) / Number(parts.get('INTERVAL') ?? 1));
   }, listed);
 }
 
-function stepsAYear(parts: RuleParts): number {
+function stepsPerYear(parts: RuleParts): number {
   const least = STEPS_PER_YEAR[parts.get('FREQ') ?? ''] ?? Number.POSITIVE_INFINITY;
   if (![...parts.keys()].some((part) => part.startsWith('BY'))) return least;
   const months = parts.get('FREQ') === 'YEARLY' ? (parts.get('BYMONTH')?.split(',').length ?? 12) : 12;

@@ -8,7 +8,6 @@ import {
   DecisionDocument,
   FreezeDocument,
   HoldDocument,
-  PlanDocument,
   ReleaseDocument,
   RestoreDocument,
   StatusDocument,
@@ -20,6 +19,7 @@ import {
   RetryOrDropNotifications,
 } from '../../../ports/notifications.ts';
 import type { Caller, DaemonOperator, OperatorResult, Page } from '../../../ports/operator.ts';
+import { PlanDocument } from '../../../ports/plan-document.ts';
 import type { Role } from '../../../ports/roles.ts';
 import { ComputeDetailDocument, FleetDocument } from '../../../ports/status-page.ts';
 import { WasteDocument } from '../../../ports/waste.ts';

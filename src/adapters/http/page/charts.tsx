@@ -75,7 +75,7 @@ export function MonthLine({ days, costs }: { days: Days; costs: CostsDocument })
 
 const HEIGHT = 64;
 
-/** A bar for each day. Days of the billing month have a stronger colour than those before it. */
+/** A bar for each day. Days of the billing month have a stronger color than those before it. */
 export function DayBars({ days, from, tall = false }: { days: Days; from: string; tall?: boolean }) {
   const { values, unit, firstDay } = days;
   if (values.length === 0) return <span class="dim">no whole day is known yet</span>;

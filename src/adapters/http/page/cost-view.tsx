@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { savedOrMore } from '../../../domain/estimate.ts';
+import { savedRange } from '../../../domain/estimate.ts';
 import { DAY_MS } from '../../../domain/time/units.ts';
 import type { BudgetDocument, CostDetailDocument, CostsDocument } from '../../../ports/cost-documents.ts';
 import type { Staleness, StatusDocument } from '../../../ports/documents.ts';
@@ -144,11 +144,9 @@ function Month({ costs, detail, owner, mode }: MonthProps & Pick<StatusDocument,
 
 /** `sizes: 3.1 to 5.2 CU-hours more, each hour replayed`, or `2 CU-hours more to 5 CU-hours saved` where both is possible. */
 function partWords({ part, figure, cu_hours }: Part): string {
-  const { isMore, low, high } = savedOrMore(cu_hours);
-  const [from, to] = [low, high].map((value) => amountWords(Math.abs(value), 'cu_hours'));
-  const mixed = isMore ? `${from} saved to ${to} more` : `${from} more to ${to} saved`;
-  const hours = low < 0 ? mixed : `${from?.replace(' CU-hours', '')} to ${to}${isMore ? ' more' : ''}`;
-  return `${part}: ${figure !== 'unknown' || high > low ? `${hours}, ` : ''}${FIGURE_WORDS[figure]}`;
+  const hours = savedRange(cu_hours, (value) => numberWords(value >= 100 ? Math.round(value) : value), ' CU-hours');
+  const isKnown = figure !== 'unknown' || cu_hours.high > cu_hours.low;
+  return `${part}: ${isKnown ? `${hours}, ` : ''}${FIGURE_WORDS[figure]}`;
 }
 
 type Part = NonNullable<CostsDocument['would_have_saved']>['parts'][number];

@@ -3,7 +3,7 @@ import type { Child } from 'hono/jsx';
 import { mapInTurns } from '../../../common/in-turns.ts';
 import { formatSize, formatSuspendTimeout } from '../../../domain/compute/compute-units.ts';
 import { formatUsd } from '../../../domain/compute/cost.ts';
-import { savedOrMore } from '../../../domain/estimate.ts';
+import { savedOrMore, savedRange } from '../../../domain/estimate.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../domain/time/units.ts';
 import type { CostsDocument } from '../../../ports/cost-documents.ts';
 import {
@@ -296,8 +296,10 @@ export function costWords({ cu_hours: hours, usd, projected_usd: projected, not_
 /** What enforcing would have saved or, if that is negative, cost: `$25.10 ($12.30 to $40.00)`; CU-hours if the price is unknown. */
 export function WouldHaveSaved({ cu_hours: hours, usd }: NonNullable<CostsDocument['would_have_saved']>) {
   const unit = usd ? 'usd' : 'cu_hours';
-  const { isMore, low, mid, high } = savedOrMore(usd ?? hours);
-  const range = `${amountWords(low, unit)} to ${amountWords(high, unit)}`;
+  const saving = usd ?? hours;
+  const { isMore, low, mid, high } = savedOrMore(saving);
+  const words = (value: number) => amountWords(value, unit);
+  const range = low < 0 ? savedRange(saving, words) : `${words(low)} to ${words(high)}`;
   return (
     <p>
       <strong class="figure">{mid === undefined ? range : `${amountWords(mid, unit)} (${range})`}</strong>{' '}
