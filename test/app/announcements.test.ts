@@ -46,7 +46,7 @@ function start({
   let nowMs = EVENING - 20 * MINUTE_MS;
   const rounds: (() => unknown)[] = [];
   const clock = {
-    ...{ now: () => nowMs, monotonicMs: () => nowMs },
+    ...{ now: () => nowMs, monotonicMs: () => nowMs, realDelayMs: (instantMs: number) => Math.max(0, instantMs - nowMs) },
     every: (_ms: number, round: () => unknown) => {
       rounds.push(round);
       return { close: async () => {} };
@@ -202,7 +202,7 @@ it('a team gets one message for a boundary, at the lead that was asked for', asy
 it('the JSON of a message has each change, those that disconnect first', async () => {
   const computes = EVENING_OF_WEB.toReversed();
   const { queued, search } = start({ policies: [WEB], computes });
-  await search(EVENING - MINUTE_MS);
+  await search(EVENING - 15 * MINUTE_MS);
   const [message] = messagesIn(queued);
   const list = message?.changes?.list ?? [];
   expect(list.map(({ compute }) => compute).toSorted()).toEqual(computes.map(({ computeId }) => computeId).toSorted());
@@ -256,7 +256,7 @@ it('a receiver that only a policy names is told of its changes alone', async () 
   ];
   const receivers = [{ ...OPS, name: 'dba', kinds: ['test'] } as const];
   const { queued, search } = start({ policies, computes: EVENING_OF_WEB, receivers });
-  await search(EVENING - MINUTE_MS);
+  await search(EVENING - 15 * MINUTE_MS);
   expect(messagesIn(queued)).toMatchObject([
     { policy: 'nights', changes: { computes: 16, lowered: 16, disconnecting: 4 } },
   ]);
@@ -315,11 +315,28 @@ it('a change is not announced again for the end of its cooldown while its readin
   expect(messagesIn(queued.slice(before))).toEqual([]);
 });
 
-it('what is told late does not wait for more where it is near', async () => {
+it('what is told late does not wait for more where it comes in seconds', async () => {
   const { queued, search } = start({ policies: [WEB], computes: AWAKE });
-  await search(EVENING - 2 * MINUTE_MS);
+  await search(EVENING - 10_000);
   expect(messagesIn(queued)).toMatchObject([{ changes: { disconnecting: 16 } }]);
 });
+
+it.each(['the same leader', 'another leader'])(
+  'restarts of a wait of two minutes that are found one by one are one message of %s, with half of the time left',
+  async (who) => {
+    const { queued, put, lead, search } = start({ policies: [WEB], computes: [] });
+    let atMs = EVENING - 2 * MINUTE_MS;
+    for (const compute of AWAKE.slice(0, 9)) {
+      put(compute);
+      await search(atMs);
+      atMs += 5_000;
+    }
+    expect(queued).toEqual([]);
+    if (who === 'another leader') lead();
+    for (; atMs < EVENING; atMs += 5_000) await search(atMs);
+    expect(messagesIn(queued)).toMatchObject([{ changes: { disconnecting: 9 } }]);
+  },
+);
 
 /** A lowering of an active compute that waits until so many minutes after 19:00: an hour after its last restart. */
 const SEVEN = EVENING + 60 * MINUTE_MS;

@@ -188,6 +188,7 @@ function comingDigests(
       .map((one) => ({
         computeId: one.compute.computeId,
         leftMs: one.instantMs - nowMs,
+        realLeftMs: deps.clock.realDelayMs(one.instantMs),
         leadMs: leads(one) ?? 0,
       }));
     const isDue = restarting.some(({ leftMs, leadMs }) => leftMs <= leadMs);

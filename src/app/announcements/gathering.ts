@@ -5,9 +5,6 @@ import type { Clock } from '../../ports/clock.ts';
 const QUIET_MS = 20 * SECOND_MS;
 const MAX_WAIT_MS = MINUTE_MS;
 
-/** A restart that comes within this time is told at once, in milliseconds. */
-const NEAR_MS = 2 * MINUTE_MS;
-
 /** A round may be this late, in milliseconds. */
 const ON_TIME_MS = 10 * SECOND_MS;
 
@@ -15,6 +12,8 @@ const ON_TIME_MS = 10 * SECOND_MS;
 interface UntoldRestart {
   computeId: string;
   leftMs: number;
+  /** `leftMs` in real milliseconds. */
+  realLeftMs: number;
   leadMs: number;
 }
 
@@ -23,7 +22,7 @@ export type IsGathered = (key: string, restarts: readonly UntoldRestart[]) => bo
 
 /**
  * Restarts that are told late anyway are gathered: an approval, a boundary or a start of a daemon makes them known one by one, and people
- * should get one message of them. What is told in time does not wait.
+ * should get one message of them. What is told in time does not wait, and nothing waits for more than half of the time that is left.
  */
 export function createGathering({ monotonicMs }: Pick<Clock, 'monotonicMs'>): IsGathered {
   const gathered = new Map<string, Gathered>();
@@ -33,8 +32,9 @@ export function createGathering({ monotonicMs }: Pick<Clock, 'monotonicMs'>): Is
     const now = gather(gathered.get(key), new Set(restarts.map(({ computeId }) => computeId)), nowMs);
     gathered.set(key, now);
     const isInTime = restarts.every(({ leftMs, leadMs }) => leftMs >= leadMs - ON_TIME_MS);
-    const isNear = restarts.some(({ leftMs }) => leftMs <= NEAR_MS);
-    return isInTime || isNear || nowMs - now.addedAtMs >= QUIET_MS || nowMs - now.sinceMs >= MAX_WAIT_MS;
+    const waitedMs = nowMs - now.sinceMs;
+    const isNear = restarts.some(({ realLeftMs }) => realLeftMs <= waitedMs + ON_TIME_MS);
+    return isInTime || isNear || nowMs - now.addedAtMs >= QUIET_MS || waitedMs >= MAX_WAIT_MS;
   };
 }
 
