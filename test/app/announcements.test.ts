@@ -46,7 +46,11 @@ function start({
   let nowMs = EVENING - 20 * MINUTE_MS;
   const rounds: (() => unknown)[] = [];
   const clock = {
-    ...{ now: () => nowMs, monotonicMs: () => nowMs, realDelayMs: (instantMs: number) => Math.max(0, instantMs - nowMs) },
+    ...{
+      now: () => nowMs,
+      monotonicMs: () => nowMs,
+      realDelayMs: (instantMs: number) => Math.max(0, instantMs - nowMs),
+    },
     every: (_ms: number, round: () => unknown) => {
       rounds.push(round);
       return { close: async () => {} };
