@@ -251,6 +251,36 @@ describe('receivers get once', () => {
     expect(await next.told()).toMatchObject([{}, { text: `control API is available again since ${since}` }]);
   });
 
+  it.each(['the leader', 'a daemon that did not lead'])(
+    'that the control API is available again, though the store has lost its data since and only %s knows',
+    async (who) => {
+      const leader = await aRunningLeader();
+      const next = aLeader(RECEIVERS, leader.store);
+      next.is.leader = false;
+      const [own] = who === 'the leader' ? [leader] : [next];
+      for (const daemon of [leader, next]) {
+        daemon.is.outages = new Map([['control API', '503']]);
+        await daemon.told();
+        daemon.later(300_000);
+        await daemon.told();
+        daemon.later(60_000);
+        await daemon.told();
+        daemon.is.outages = new Map();
+        await daemon.told();
+      }
+      await leader.store.deleteDocuments('outages', ['all']);
+      // Another one leads for a while, which knows nothing.
+      const other = aLeader(RECEIVERS, leader.store);
+      await other.told();
+      own.later(60_000);
+      await own.told();
+      own.is.leader = true;
+      own.later(240_000);
+      const over = 'control API is available again since 2026-03-04T12:06:00Z; it was not since 2026-03-04T12:00:00Z';
+      expect((await own.told()).at(-1)).toMatchObject({ kind: 'outage', text: over });
+    },
+  );
+
   it('since when at least it is not available, where the daemon has just started', async () => {
     const leader = aLeader();
     leader.is.outages = new Map([['control API', '503']]);

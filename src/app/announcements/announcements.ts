@@ -51,7 +51,7 @@ import { createPolicyFileNotifications } from './of-policy-files.ts';
 /** Interval between rounds, in real milliseconds. */
 const ROUND_MS = 5_000;
 
-/** Interval between readings of the digests by daemons that don't lead, in milliseconds. */
+/** Interval between readings of what was told by daemons that don't lead, in milliseconds. */
 const LEARN_EVERY_MS = 60_000;
 
 /** A record of what a digest has announced is kept for this long after its slot, in milliseconds: retries, limits and outages delay changes. */
@@ -88,7 +88,7 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
     // Changes at a boundary come first.
     if (receivers.length === 0 || isAtBoundary(fleet, clock.now())) return;
     if (!leaderLease.isHeld()) {
-      await learnDigests();
+      await learnStored();
       return;
     }
     const found = comingDigests(deps, known());
@@ -111,10 +111,11 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
   }
 
   /** Any daemon of the group may have to write them back. */
-  async function learnDigests(): Promise<void> {
+  async function learnStored(): Promise<void> {
     if (clock.now() - learntAtMs < LEARN_EVERY_MS) return;
     learntAtMs = clock.now();
     await readSentDigests(deps);
+    for (const states of lasting) await states.learn();
   }
 
   function remember(entries: readonly OutboxEntry[]): void {

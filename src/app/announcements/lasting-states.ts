@@ -51,6 +51,8 @@ export interface StateNotifications {
   look(): void;
   /** Stores what is found, so that another leader says the same, and returns what is to be told. */
   read(): Promise<Notification[]>;
+  /** Learns what is stored, and writes back what the store has lost. For daemons that don't lead. */
+  learn(): Promise<void>;
 }
 
 export function createLastingStates(deps: LastingStateDeps, options: LastingStateOptions): StateNotifications {
@@ -68,6 +70,17 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
   /** What is seen by name, undefined if it is not the case, and since when; `ended` if this daemon has seen the end itself. */
   const seen = new Map<string, { text: string | undefined; sinceMs: number; ended?: boolean }>();
   let firstLookMs: number | undefined;
+  /** What was stored when this daemon last asked. */
+  let known: readonly LastingState[] = [];
+
+  /** Opens what is stored, with what the store has lost since. */
+  async function openAll() {
+    const stored = await document.open(store);
+    const value = stored.value ?? [];
+    const lost = known.filter(({ name }) => value.every((one) => one.name !== name));
+    known = [...value, ...lost].filter(({ name }) => !isGone(name));
+    return { stored, hasLost: lost.length > 0, before: known };
+  }
 
   function stateNow(name: string, last: LastingState | undefined): LastingState | undefined {
     const nowMs = clock.now();
@@ -97,8 +110,7 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
       }
     },
     async read() {
-      const stored = await document.open(store);
-      const before = (stored.value ?? []).filter(({ name }) => !isGone(name));
+      const { stored, before } = await openAll();
       // What another leader has found is looked at from now on.
       for (const { name } of before)
         if (!seen.has(name)) seen.set(name, { text: present().get(name), sinceMs: clock.now() });
@@ -107,11 +119,14 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
       // A daemon that leads no more has nothing to tell.
       const isNews = JSON.stringify(after) !== JSON.stringify(stored.value ?? []);
       if (isNews && !(await stored.replace(after))) return [];
-      const told = after.flatMap((state) => [
-        notificationOf(state),
-        ...(state.endedAtMs === undefined ? [] : [notificationOf(state, state.endedAtMs)]),
-      ]);
+      known = after;
+      // The beginning has been told before the end, but a store that lost its data does not know.
+      const told = after.map((state) => notificationOf(state, state.endedAtMs));
       return told.filter(({ atMs }) => clock.now() - atMs < NEWS_MS);
+    },
+    async learn() {
+      const { stored, before, hasLost } = await openAll();
+      if (hasLost) await stored.replace(before);
     },
   };
 }
