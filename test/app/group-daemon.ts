@@ -54,6 +54,8 @@ export function aGroup() {
   const clock = createSteppedClock(NOW_MS, () => false, { shortestRoundMs: 1 });
   const held: { current?: Generation | undefined } = {};
   const store: Store = createMemoryStore(clock, undefined, held);
+  /** When all daemons found that the store had lost its data. */
+  const loss: { atMs?: number } = {};
   const daemons: { name: string; isAlive: boolean; deps: ReloadDeps & ReportDeps }[] = [];
   /** Who may write, and by which policies, second by second. */
   const writers: { atMs: number; name: string; set: string }[] = [];
@@ -95,7 +97,7 @@ export function aGroup() {
           yield { ok: true, value: projects };
         },
       },
-      storeWatch: { check: async () => {} },
+      storeWatch: { check: async () => {}, lostAtMs: () => loss.atMs },
       storeClock: { excessiveOffsetMs: async () => undefined, lastExcessiveOffsetMs: () => undefined },
       leaderLease: { isAlone, isHeld: () => false },
       blocked: () => cannotWrite(own.deps),
@@ -175,7 +177,7 @@ export function aGroup() {
   }
 
   return {
-    ...{ store, held, start, startOld, clock },
+    ...{ store, held, loss, start, startOld, clock },
     /** Goes on for so long, and tells who could write meanwhile, by name. */
     async pass(seconds: number): Promise<string[]> {
       const sinceMs = clock.now();

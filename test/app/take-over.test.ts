@@ -151,6 +151,27 @@ describe('a daemon that starts without the policies of a team', () => {
     expect(policy).toMatchObject({ name: 'data/hours', select: { scope: ['web-1'] } });
   });
 
+  it('goes on with them though the store has lost them since, which another daemon has found', async () => {
+    const group = aGroup();
+    await group.start('before', { rules: ofTeam(SMALL) });
+    await group.pass(4);
+    await group.store.deleteDocuments('team-policies', ['data']);
+    group.loss.atMs = group.clock.now();
+    await group.pass(4);
+    const fresh = await group.start('fresh', { rules: UNREAD });
+    expect(fresh.deps.rules.current.policies.set.hash).toBe(ofTeam(SMALL).policies.hash);
+  });
+
+  it('finds none of a team that has left the settings since', async () => {
+    const group = aGroup();
+    const before = await group.start('before', { rules: ofTeam(SMALL) });
+    await group.pass(4);
+    expect([...(await group.store.documents('team-policies')).keys()]).toEqual(['data']);
+    before.write(SMALL);
+    await group.pass(10);
+    expect(await group.store.documents('team-policies')).toEqual(new Map());
+  });
+
   it('has none of them if a connection string stands in their files, which is not stored', async () => {
     const group = aGroup();
     const source = { ...{ name: 'pg', team: 'data', file: 'data.yaml', everyMs: 60_000, from: 'postgres' as const } };

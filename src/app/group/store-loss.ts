@@ -16,6 +16,8 @@ export interface StoreWatch {
   check(): Promise<void>;
   /** How long nothing must be decided yet, in milliseconds: other daemons may still write back what they have done. */
   waitMs(): number;
+  /** When this daemon last found that the store had lost its data, milliseconds since the epoch; undefined if it has not. */
+  lostAtMs(): number | undefined;
 }
 
 /** Daemons ask every 2 s if the store was lost, and write back what they know in some seconds. Milliseconds. */
@@ -37,12 +39,14 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
   const { store, clock, telemetry, overrides } = deps;
   let storeId: string | undefined;
   let lostAtMonotonicMs = Number.NEGATIVE_INFINITY;
+  let lostAtMs: number | undefined;
   const toRestore = new Map<string, Records>();
 
   async function check(): Promise<void> {
     const id = await store.storeId();
     if (storeId !== undefined && id !== storeId) {
       lostAtMonotonicMs = clock.monotonicMs();
+      lostAtMs = clock.now();
       for (const [projectId, records] of recordsByProject(deps)) toRestore.set(projectId, records);
       await overrides.refresh(store, clock.now());
       await restoreGeneration(deps);
@@ -64,6 +68,7 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
   return {
     check: oneAtATime(check).run,
     waitMs: () => Math.max(0, lostAtMonotonicMs + WRITE_BACK_MS - clock.monotonicMs()),
+    lostAtMs: () => lostAtMs,
   };
 }
 

@@ -8,6 +8,7 @@ import { isUnloaded, type TeamScope, teamPart, unloadedPart, withScopes } from '
 import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import type { Mode } from '../evaluate-project/evaluate.ts';
+import type { StoreWatch } from '../group/store-loss.ts';
 import { sharedDocuments } from '../shared-documents.ts';
 import type { SetsDeps } from './write-permission.ts';
 
@@ -25,28 +26,37 @@ const PARTS = sharedDocuments<StoredPart>('team-policies', 1);
 /** Larger parts are not stored, in characters of JSON. */
 const MAX_LENGTH = 1_000_000;
 
-/** Parts are stored again after this time, since the store may have lost them. Real milliseconds. */
+/** Parts are stored again after this time: a store may lose its newest data unnoticed, as in a failover. Real milliseconds. */
 const STORE_AGAIN_MS = 600_000;
 
 interface StorePartsDeps extends SetsDeps {
   mode: Mode;
-  store: Pick<DocumentStore, 'putDocument' | 'deleteDocuments'>;
+  store: Pick<DocumentStore, 'documents' | 'putDocument' | 'deleteDocuments'>;
   clock: Pick<Clock, 'monotonicMs'>;
+  storeWatch: Pick<StoreWatch, 'lostAtMs'>;
 }
 
-/** Returns a function for each round, which stores the parts that are in effect if they have changed. */
+/**
+ * Returns a function for each round. It stores the parts that are in effect if they have changed, or if the store has lost its data, and deletes
+ * those of teams that are gone.
+ */
 export function createPartsWriter(deps: StorePartsDeps): () => Promise<void> {
-  let stored: PolicySet | undefined;
+  let stored: { set?: PolicySet; teams?: readonly TeamScope[]; lostAtMs?: number | undefined } = {};
   let storedAtMonotonicMs = 0;
   return async () => {
-    const { sets, rules, mode, clock } = deps;
-    const { set } = rules.current.policies;
+    const { sets, rules, mode, clock, store, storeWatch } = deps;
+    const { teams, policies } = rules.current;
+    const { set } = policies;
+    const lostAtMs = storeWatch.lostAtMs();
     // A superseded daemon has other policies than its group.
     if (mode === 'observe' || sets.generation === undefined || sets.newer) return;
     const nowMonotonicMs = clock.monotonicMs();
-    if (stored === set && nowMonotonicMs - storedAtMonotonicMs < STORE_AGAIN_MS) return;
-    for (const { name } of rules.current.teams) await storePart(deps, name, teamPart(set, name));
-    stored = set;
+    const isStored = stored.set === set && stored.teams === teams && stored.lostAtMs === lostAtMs;
+    if (isStored && nowMonotonicMs - storedAtMonotonicMs < STORE_AGAIN_MS) return;
+    for (const { name } of teams) await storePart(deps, name, teamPart(set, name));
+    const gone = [...(await PARTS.all(store)).keys()].filter((team) => teams.every(({ name }) => name !== team));
+    if (gone.length > 0) await PARTS.delete(store, gone);
+    stored = { set, teams, lostAtMs };
     storedAtMonotonicMs = nowMonotonicMs;
   };
 }
