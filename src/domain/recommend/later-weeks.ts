@@ -47,8 +47,13 @@ export function bestInLaterWeeks<T extends Option>(
 ): T | undefined {
   const periods = validationPeriods(days);
   const advantageIn = (period: DaySpan, option?: T) => (option?.gainIn(period) ?? 0) - other.gainIn(period);
-  const chosen = periods.map((period) => advantageIn(period, byGain(optionsBefore(period.from), period.from)[0]));
-  if (!isBetter(chosen) || sum(chosen) < other.minGain) return undefined;
+  const chosen: number[] = [];
+  for (const period of periods) {
+    chosen.push(advantageIn(period, byGain(optionsBefore(period.from), period.from)[0]));
+    // Options take long to find, and most choices fail early.
+    if (!mayBeBetter(chosen, periods.length)) return undefined;
+  }
+  if (sum(chosen) <= 0 || sum(chosen) < other.minGain) return undefined;
   return byGain(optionsBefore(days), days).find((option) =>
     isBetter(periods.map((period) => advantageIn(period, option))),
   );
@@ -63,7 +68,12 @@ export function byGain<T extends Option>(options: readonly T[], day: number): T[
 
 /** True if there is a gain in total, and in three of four periods. */
 function isBetter(gains: readonly number[]): boolean {
-  return sum(gains) > 0 && gains.filter((gain) => gain > 0).length >= BETTER_SHARE * gains.length;
+  return sum(gains) > 0 && mayBeBetter(gains, gains.length);
+}
+
+/** False if there are already too many periods without a gain. */
+function mayBeBetter(gains: readonly number[], periods: number): boolean {
+  return gains.filter((gain) => gain <= 0).length <= (1 - BETTER_SHARE) * periods;
 }
 
 /** The sums by week, the last first; days at the beginning that fill no week are left out. */

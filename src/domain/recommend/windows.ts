@@ -3,11 +3,13 @@
 import { sum } from '../sum.ts';
 import type { Span } from '../time/span.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
-import { localDayAt, offsetMsAt, weekdayOf } from '../time/windows/local-time.ts';
+import { constantOffsetAround, instantOfMinute, localDayAt, weekdayOf } from '../time/windows/local-time.ts';
 
 const SLOT_MS = HOUR_MS / 2;
 const SLOTS_PER_DAY = DAY_MS / SLOT_MS;
 const SLOTS_PER_WEEK = 7 * SLOTS_PER_DAY;
+/** 1970-01-01 was a Thursday. */
+const EPOCH_SLOT = 3 * SLOTS_PER_DAY;
 
 /** A half hour belongs to a window if it is used in at least this share of the weeks. */
 const USED_SHARE = 0.4;
@@ -86,7 +88,7 @@ export function usePattern(options: PatternOptions): UsePattern | undefined {
   const used = slotsOf(options);
   const { profile: fullProfile, ...bestZone } = findBestZone(used, options.regionId);
   const holidays = unusedHolidays(bestZone, used, { profile: fullProfile, holidaysOf: options.holidaysOf });
-  const profile = holidays ? profileIn(bestZone.zone, used, (day) => !holidays.has(day)) : fullProfile;
+  const profile = holidays ? profileIn(bestZone.zone, used, holidays) : fullProfile;
   const windows = windowsIn(profile);
   if (windows.length === 0 || shareOf(windows) > MAX_WEEK_SHARE) return undefined;
   const { zone, country } = bestZone;
@@ -99,7 +101,7 @@ export function usePattern(options: PatternOptions): UsePattern | undefined {
  */
 function findBestZone(used: Slots, regionId: string): CandidateZone & { profile: number[] } {
   const candidates = ZONES.map((zone) => {
-    const profile = profileIn(zone.zone, used, () => true);
+    const profile = profileIn(zone.zone, used);
     return { ...zone, profile, sharpness: sharpnessOf(profile), isOfRegion: Number(zone.regions.test(regionId)) };
   });
   const sharpest = Math.max(...candidates.map(({ sharpness }) => sharpness));
@@ -125,21 +127,24 @@ function slotsOf({ usedIntervals, fromMs, toMs }: PatternOptions): Slots {
   return { first, used };
 }
 
-/** For each half hour of the local week, from Monday 00:00, the share of weeks in which it was used. */
-function profileIn(zone: string, { first, used }: Slots, isCounted: (localDay: number) => boolean): number[] {
+/** For each half hour of the local week, from Monday 00:00, the share of weeks in which it was used. Some local days may not count. */
+function profileIn(zone: string, { first, used }: Slots, notCounted?: ReadonlySet<number>): number[] {
   const hits = new Float64Array(SLOTS_PER_WEEK);
   const seen = new Float64Array(SLOTS_PER_WEEK);
-  for (const [index, isUsed] of used.entries()) {
-    const atMs = (first + index) * SLOT_MS;
-    const localMs = atMs + offsetMsAt(zone, atMs);
-    const day = Math.floor(localMs / DAY_MS);
-    if (!isCounted(day)) continue;
-    const ofDay = Math.floor((localMs - day * DAY_MS) / SLOT_MS);
-    const slot = (weekdayOf(day) - 1) * SLOTS_PER_DAY + ofDay;
-    seen[slot] = (seen[slot] ?? 0) + 1;
-    hits[slot] = (hits[slot] ?? 0) + isUsed;
+  const end = first + used.length;
+  for (let slot = first, to = first; slot < end; slot = to) {
+    const { offsetMs, toMs } = constantOffsetAround(zone, slot * SLOT_MS);
+    to = Math.min(end, Math.ceil(toMs / SLOT_MS));
+    // The offsets of all candidate zones are whole half hours.
+    const ahead = offsetMs / SLOT_MS;
+    for (let local = slot + ahead; local < to + ahead; local += 1) {
+      if (notCounted?.has(Math.floor(local / SLOTS_PER_DAY))) continue;
+      const ofWeek = (local + EPOCH_SLOT) % SLOTS_PER_WEEK;
+      seen[ofWeek] = (seen[ofWeek] ?? 0) + 1;
+      hits[ofWeek] = (hits[ofWeek] ?? 0) + (used[local - ahead - first] ?? 0);
+    }
   }
-  return [...hits].map((count, slot) => count / Math.max(1, seen[slot] ?? 0));
+  return Array.from(hits, (count, slot) => count / Math.max(1, seen[slot] ?? 0));
 }
 
 /** The squared distance of shares from one half. In a wrong zone, clock changes blur the edges of windows and lower it. */
@@ -220,18 +225,20 @@ function unusedHolidays(
   { profile, holidaysOf }: { profile: readonly number[]; holidaysOf: HolidaysOf | undefined },
 ): Set<number> | undefined {
   const span = { fromMs: first * SLOT_MS, toMs: (first + used.length) * SLOT_MS };
-  const all = country === undefined ? undefined : holidaysOf?.(country, span);
-  if (all === undefined) return undefined;
-  const usedSlotsByDay = new Map<number, number>();
-  for (const [index, isUsed] of used.entries()) {
-    const day = localDayAt(zone, (first + index) * SLOT_MS);
-    usedSlotsByDay.set(day, (usedSlotsByDay.get(day) ?? 0) + isUsed);
-  }
   const usualSlots = (day: number) => {
     const from = (weekdayOf(day) - 1) * SLOTS_PER_DAY;
     return sum(profile.slice(from, from + SLOTS_PER_DAY));
   };
-  const holidays = all.filter((day) => usedSlotsByDay.has(day) && usualSlots(day) >= MIN_USUAL_SLOTS);
-  const unused = holidays.filter((day) => (usedSlotsByDay.get(day) ?? 0) <= MAX_HOLIDAY_USE * usualSlots(day));
+  const startOf = (day: number) => Math.max(0, instantOfMinute(zone, day, 0) / SLOT_MS - first);
+  const usedSlots = (day: number) =>
+    used.subarray(startOf(day), startOf(day + 1)).reduce((total, one) => total + one, 0);
+  const [firstDay, lastDay] = [localDayAt(zone, span.fromMs), localDayAt(zone, span.toMs - 1)];
+  const days = Array.from({ length: lastDay - firstDay + 1 }, (_, index) => firstDay + index);
+  const worked = days.filter((day) => usualSlots(day) >= MIN_USUAL_SLOTS);
+  const quiet = new Set(worked.filter((day) => usedSlots(day) <= MAX_HOLIDAY_USE * usualSlots(day)));
+  // Looked up last, since the library takes long to load.
+  const all = country === undefined || quiet.size === 0 ? undefined : holidaysOf?.(country, span);
+  const holidays = worked.filter((day) => all?.includes(day));
+  const unused = holidays.filter((day) => quiet.has(day));
   return holidays.length > 0 && unused.length >= UNUSED_HOLIDAYS * holidays.length ? new Set(all) : undefined;
 }
