@@ -49,7 +49,7 @@ export const computeFields = {
   until: instant.nullable(),
   /** When other values are wanted. */
   next_boundary: instant.nullable(),
-  /** When they are made: not while a freeze, a hold or a respected manual change keeps the compute as it is. */
+  /** When they are made: not while a freeze, a hold or a respected manual change keeps the compute as it is. One in the past is not decided yet. */
   next_change: instant.nullable(),
 };
 export const ComputeDocument = z.object(computeFields).meta({ id: 'Compute' });

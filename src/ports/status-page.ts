@@ -38,6 +38,8 @@ const rowFields = {
   branch_name: text.nullable(),
   /** The owner by `owners` of the settings, or else by policies, as for costs; or else `unowned`. */
   owner: text,
+  /** Since when a change is due that is not made, as in an outage of the control API; null if none is overdue. */
+  overdue_since: instant.nullable(),
   week: WeekDocument,
 };
 const FleetRowDocument = z.object(rowFields).meta({ id: 'FleetRow' });
@@ -47,6 +49,8 @@ export type FleetRowDocument = z.infer<typeof FleetRowDocument>;
 const totals = { computes: z.number(), active: z.number(), min_cu: z.number(), max_cu: z.number() };
 const FleetTotals = z.object(totals);
 export type FleetTotals = z.infer<typeof FleetTotals>;
+
+const dueChanges = z.object({ computes: z.number(), first: instant.nullable() });
 
 export const FleetDocument = z
   .object({
@@ -58,9 +62,11 @@ export const FleetDocument = z
     /** From 1. */
     page: z.number(),
     pages: z.number(),
+    /** Matching computes with an overdue change, and the first such change. */
+    overdue: dueChanges,
     /** Matching computes that a policy changes within an hour, and the first such change. */
-    next_hour: z.object({ computes: z.number(), first: instant.nullable() }),
-    /** The next change by policy of each matching compute within a day, by hour (UTC) and owner, the most first; from `first` to `last`. */
+    next_hour: dueChanges,
+    /** The next change by policy of each matching compute within a day, without overdue ones, by hour (UTC) and owner, the most first; from `first` to `last`. */
     upcoming: z.array(
       z.object({
         first: instant,
@@ -141,6 +147,8 @@ const FloorDocument = z.object({
 export const ComputeDetailDocument = z
   .object({
     at: instant,
+    /** When the control API gave its present values; null if unknown. */
+    read_at: instant.nullable(),
     ...rowFields,
     region_id: text,
     disabled: z.boolean(),

@@ -29,7 +29,9 @@ function aDaemon() {
     api: { accountStatus: () => [] },
     fleet: {
       projectIds: () => ['p-one', 'p-two', 'p-three'],
-      cachedProject: (id: string) => id === 'p-one' || undefined,
+      cachedProject: (id: string) => (id === 'p-three' ? undefined : { computes: [{ computeId: `ep-${id}` }] }),
+      cachedProjects: () => [0, 1].map((minute) => ({ readAtMs: Date.UTC(2026, 2, 2, 7, minute) })),
+      latestEvaluation: (id: string) => id === 'ep-p-one' || undefined,
     },
   } as unknown as ReadinessDeps;
   return {
@@ -47,7 +49,7 @@ function aDaemon() {
   };
 }
 
-it('a daemon is ready before it has read its whole fleet, and says how much of it', async () => {
+it('a daemon is ready before it has read its whole fleet, and says how much of it, as its page does', async () => {
   const { ready, checks } = await aDaemon().readiness();
   expect([ready, checks.find(({ name }) => name === 'projects')]).toEqual([
     true,
@@ -63,6 +65,12 @@ describe('a daemon is not ready', () => {
     expect(await red()).toEqual(['store: the embedded queue in .ebb fails: No space left on device']);
     outages.up('embedded');
     expect(await red()).toEqual([]);
+  });
+
+  it('while the control API is away, and says how old is what it shows of computes', async () => {
+    const { outages, red } = aDaemon();
+    outages.down('control API', 'GET /projects: 503');
+    expect(await red()).toEqual(['control API: GET /projects: 503; computes are shown as of 2026-03-02T07:01:00Z']);
   });
 
   it('while a record cannot be read, and names its compute; ready when it can', async () => {

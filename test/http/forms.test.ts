@@ -31,6 +31,8 @@ const COMPUTE: ComputeDetailDocument = {
     next_change: null,
     week: { state: 'not_yet' },
     region_id: 'r',
+    read_at: null,
+    overdue_since: null,
   },
   ...{
     disabled: false,

@@ -41,6 +41,7 @@ describe('texts of the page', () => {
     const row = {
       ...{ verdict: 'wait', until: '2026-11-22T20:00:00Z', reasons: [{ code: 'deadline', message: 'clients' }] },
       week: { state: 'known', segments: [segment(NOW, 1), segment('2026-11-22T20:00:00Z', 2)] },
+      overdue_since: null,
     } as unknown as FleetRowDocument;
     expect(textOf(NextChange({ row, now: NOW }))).toMatch(/\(until 20:00[^)]*\) 20:00/);
   });

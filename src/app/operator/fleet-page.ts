@@ -41,6 +41,7 @@ import {
 } from './documents.ts';
 import { isId, unknownCompute } from './find-compute.ts';
 import { limitsOfDaemon } from './holds.ts';
+import { overdueSince } from './overdue.ts';
 import { type DaemonView, fail, type OperatorParts } from './parts.ts';
 import type { Week } from './week-ahead.ts';
 
@@ -76,6 +77,7 @@ export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetD
     matched: matched.length,
     page,
     pages,
+    overdue: summed(matched.flatMap(({ overdueSinceMs }) => overdueSinceMs ?? [])),
     next_hour: withinAnHour(matched, nowMs),
     upcoming: upcomingOf(matched, nowMs),
     totals: totalsOf(matched),
@@ -114,13 +116,15 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
   const isGuarded = policiesOfKind(daemon.policies().set.policies, 'guard').length > 0;
   const states = isGuarded ? (await readGuardStates(store)).get(computeId) : undefined;
   const entries = await store.history({ limit: DECISIONS_SHOWN, computeId });
-  const { organizationId: organization, account } = daemon.fleet.cachedProject(projectId)?.project ?? {};
+  const cached = daemon.fleet.cachedProject(projectId);
+  const { organizationId: organization, account } = cached?.project ?? {};
   const unit = { projectId, branchId: compute.branchId };
   return {
     ok: true,
     value: {
       ...rowDocument(withStatus, weekDocument(week)),
       at: isoInstant(nowMs),
+      read_at: cached ? isoInstant(cached.readAtMs) : null,
       region_id: regionId,
       disabled,
       trace: decision.trace.map(stepJson),
@@ -164,12 +168,14 @@ async function situationOf({ store, daemon, now }: Parts, evaluated: readonly { 
   const [holds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
   const isFrozen = frozenTest(freezes, nowMs);
   const computes = evaluated.map(({ compute }) => compute);
-  const ownerOf = computeOwners({ rules: daemon.owners(), policies: daemon.policies(), computes });
-  const evaluate = (evaluatedCompute: EvaluatedCompute): ComputeWithStatus => ({
-    evaluatedCompute,
-    status: statusOf(daemon, evaluatedCompute, isFrozen),
-    owner: ownerOf(evaluatedCompute.compute),
-  });
+  const policies = daemon.policies();
+  const ownerOf = computeOwners({ rules: daemon.owners(), policies, computes });
+  const evaluate = (evaluatedCompute: EvaluatedCompute): ComputeWithStatus => {
+    const status = statusOf(daemon, evaluatedCompute, isFrozen);
+    const owner = ownerOf(evaluatedCompute.compute);
+    const overdueSinceMs = overdueSince(evaluatedCompute, { policies, holds, status, nowMs });
+    return { evaluatedCompute, status, owner, overdueSinceMs };
+  };
   return { nowMs, holds, freezes, evaluate };
 }
 
@@ -180,11 +186,13 @@ function subjectOf(
   return { compute, ...decidingFacts(record), respected, ...people };
 }
 
-function rowDocument({ evaluatedCompute, status, owner }: ComputeWithStatus, week: WeekDocument): FleetRowDocument {
+function rowDocument(one: ComputeWithStatus, week: WeekDocument): FleetRowDocument {
+  const { evaluatedCompute, status, owner, overdueSinceMs } = one;
   return {
     ...computeDocument(evaluatedCompute, status),
     branch_name: evaluatedCompute.compute.branchName ?? null,
     owner,
+    overdue_since: overdueSinceMs === undefined ? null : isoInstant(overdueSinceMs),
     week,
   };
 }
@@ -213,6 +221,8 @@ export interface ComputeWithStatus {
   evaluatedCompute: EvaluatedCompute;
   status: ComputeStatus;
   owner: string;
+  /** Set if a change is overdue. */
+  overdueSinceMs?: number | undefined;
 }
 
 export function matching(
@@ -245,9 +255,13 @@ function policyNames({ evaluatedCompute: { decision } }: ComputeWithStatus): str
 /** The number of computes that may change within an hour, and the first such instant. */
 export function withinAnHour(computes: readonly ComputeWithStatus[], nowMs: number): FleetDocument['next_hour'] {
   const soon = computes.flatMap(({ evaluatedCompute: { nextChangeMs } }) =>
-    nextChangeMs !== undefined && nextChangeMs <= nowMs + HOUR_MS ? [nextChangeMs] : [],
+    nextChangeMs !== undefined && nextChangeMs > nowMs && nextChangeMs <= nowMs + HOUR_MS ? [nextChangeMs] : [],
   );
-  return { computes: soon.length, first: soon.length === 0 ? null : isoInstant(earliest(soon)) };
+  return summed(soon);
+}
+
+function summed(instants: readonly number[]): FleetDocument['next_hour'] {
+  return { computes: instants.length, first: instants.length === 0 ? null : isoInstant(earliest(instants)) };
 }
 
 /** Not Math.min with a spread: a fleet may have more computes than a call may have arguments. */
@@ -262,7 +276,9 @@ function latest(instants: readonly number[]): number {
 /** The next changes of computes within a day, counted by hour and owner. */
 export function upcomingOf(computes: readonly ComputeWithStatus[], nowMs: number): FleetDocument['upcoming'] {
   const next = computes.flatMap(({ owner, evaluatedCompute: { nextChangeMs } }) =>
-    nextChangeMs === undefined || nextChangeMs > nowMs + DAY_MS ? [] : [{ owner, nextChangeMs }],
+    nextChangeMs !== undefined && nextChangeMs > nowMs && nextChangeMs <= nowMs + DAY_MS
+      ? [{ owner, nextChangeMs }]
+      : [],
   );
   const hours = groupBy(next, ({ nextChangeMs }) => Math.floor(nextChangeMs / HOUR_MS));
   return [...hours]

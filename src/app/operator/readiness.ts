@@ -1,5 +1,6 @@
 import { messageOf } from '../../common/errors.ts';
 import { firstNames } from '../../common/names.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import type { Readiness } from '../../ports/documents.ts';
 import type { JobQueue } from '../../ports/job-queue.ts';
@@ -9,13 +10,14 @@ import type { Fleet } from '../fleet/fleet.ts';
 import { describeOffset, type StoreClock } from '../group/clock-skew.ts';
 import type { StoredTimes } from '../group/stored-times.ts';
 import { describeSets, type SetsDeps } from '../rollout/write-permission.ts';
-import { listOf, type Outages } from '../telemetry/outages.ts';
+import { CONTROL_API, listOf, type Outages } from '../telemetry/outages.ts';
+import { projectsOf } from './documents.ts';
 
 type Check = Readiness['checks'][number];
 
 export interface ReadinessDeps extends SetsDeps {
   api: Pick<ControlApi, 'accountStatus'>;
-  fleet: Pick<Fleet, 'projectIds' | 'cachedProject'>;
+  fleet: Pick<Fleet, 'projectIds' | 'cachedProject' | 'cachedProjects' | 'latestEvaluation'>;
   mode: Mode;
   outages: Outages;
   queue: Pick<JobQueue, 'counts'>;
@@ -28,7 +30,6 @@ export interface ReadinessDeps extends SetsDeps {
 
 /** A daemon is ready if queue, store, clock and policies are fine, and the control API answers for each account. */
 export async function checkReadiness(deps: ReadinessDeps): Promise<Readiness> {
-  const apiDown = deps.outages.current().get('control API');
   const checks = [
     await check('queue', () => deps.queue.counts()),
     await storeCheck(deps),
@@ -36,7 +37,7 @@ export async function checkReadiness(deps: ReadinessDeps): Promise<Readiness> {
     { name: 'policies', ok: true, message: describeSets(deps) },
     clockCheck(deps),
     storedTimesCheck(deps),
-    { name: 'control API', ok: apiDown === undefined, message: apiDown ?? 'answers' },
+    apiCheck(deps),
     projectsCheck(deps),
     ...accountChecks(deps),
   ];
@@ -76,9 +77,17 @@ function storedTimesCheck({ storedTimes }: ReadinessDeps): Check {
 
 /** Never a reason not to be ready: what is read can be acted on, and a rolling update must not wait for a large fleet. */
 function projectsCheck({ fleet }: ReadinessDeps): Check {
-  const listed = fleet.projectIds();
-  const read = listed.filter((projectId) => fleet.cachedProject(projectId) !== undefined);
-  return { name: 'projects', ok: true, message: `${read.length} of ${listed.length} read` };
+  const { listed, read } = projectsOf(fleet);
+  return { name: 'projects', ok: true, message: `${read} of ${listed} read` };
+}
+
+/** While the control API is away, people need to know how old is what they see of computes. */
+function apiCheck({ outages, fleet }: ReadinessDeps): Check {
+  const outage = outages.current().get(CONTROL_API);
+  if (outage === undefined) return { name: 'control API', ok: true, message: 'answers' };
+  const readAtMs = [...fleet.cachedProjects()].reduce((newest, { readAtMs }) => Math.max(newest, readAtMs), 0);
+  const since = readAtMs === 0 ? 'nothing was read yet' : `computes are shown as of ${isoInstant(readAtMs)}`;
+  return { name: 'control API', ok: false, message: `${outage}; ${since}` };
 }
 
 function accountChecks({ api, outages }: ReadinessDeps): Check[] {

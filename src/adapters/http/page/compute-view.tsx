@@ -99,7 +99,7 @@ export function computeView(props: {
 }
 
 function Facts({ compute }: { compute: ComputeDetailDocument }) {
-  const { project_name, project_id, branch_name, branch_id, region_id, current, type, disabled, at } = compute;
+  const { project_name, project_id, branch_name, branch_id, region_id, current, type, disabled, read_at, at } = compute;
   return (
     <dl class="facts">
       <dt>Status</dt>
@@ -113,9 +113,16 @@ function Facts({ compute }: { compute: ComputeDetailDocument }) {
         {type === 'read_only' ? 'replica' : 'read and write'}
       </dd>
       <dt>Has</dt>
-      <dd>{settingsWords(current)}</dd>
+      <dd>
+        {settingsWords(current)}
+        {read_at !== null && (
+          <span class="dim">
+            , read <Instant iso={read_at} now={at} />
+          </span>
+        )}
+      </dd>
       <dt>Wanted</dt>
-      <dd>{settingsWords(compute.desired)}</dd>
+      <dd>{settingsWords(wantedNow(compute, at))}</dd>
       <dt>Baseline</dt>
       <dd>{settingsWords(compute.baseline)}</dd>
       <dt>Next</dt>
@@ -222,7 +229,17 @@ function valueWords({ after }: TraceStepDocument): string {
   return 'min_cu' in after && 'max_cu' in after ? sizeWords(after as Pick<SettingsDocument, 'min_cu' | 'max_cu'>) : '–';
 }
 
-/** The change of a compute that is due or waits, then the next one in the forecast, with their reasons. */
+/** If a change fell due and is not decided yet, only the forecast knows what is wanted by now. */
+export function wantedNow(row: FleetRowDocument, now: string): SettingsDocument {
+  const [current] = row.week.state === 'known' ? row.week.segments : [];
+  return isUndecided(row, now) && current ? current : row.desired;
+}
+
+function isUndecided({ next_change: change }: FleetRowDocument, now: string): boolean {
+  return change !== null && Date.parse(change) <= Date.parse(now);
+}
+
+/** The change of a compute that is overdue, due or waits, then the next one in the forecast, with their reasons. */
 export function NextChange({ row, now }: { row: FleetRowDocument; now: string }) {
   return (
     <>
@@ -231,7 +248,15 @@ export function NextChange({ row, now }: { row: FleetRowDocument; now: string })
   );
 }
 
-function Due({ row: { verdict, reasons, until }, now }: { row: FleetRowDocument; now: string }) {
+function Due({ row, now }: { row: FleetRowDocument; now: string }) {
+  const { verdict, reasons, until, overdue_since: since } = row;
+  if (since !== null)
+    return (
+      <p class="due">
+        overdue since <Instant iso={since} now={now} />
+        {verdict === 'act' && [': ', <Message text={reasons[0]?.message ?? ''} />]}
+      </p>
+    );
   // In observe mode the column of wanted values shows the change; a line above the list says that nothing is written.
   if (verdict === 'none' || reasons.at(-1)?.code === 'observe') return null;
   if (verdict === 'act')
@@ -267,10 +292,16 @@ function Foreseen({ row, now }: { row: FleetRowDocument; now: string }) {
   }
   if (week.state === 'known') {
     return (
-      <p class="dim">{verdict === 'none' ? <Message text={reasons[0]?.message ?? ''} /> : 'then nothing for a week'}</p>
+      <p class="dim">
+        {verdict === 'none' && !isUndecided(row, now) ? (
+          <Message text={reasons[0]?.message ?? ''} />
+        ) : (
+          'then nothing for a week'
+        )}
+      </p>
     );
   }
-  if (change === null) return null;
+  if (change === null || isUndecided(row, now)) return null;
   return (
     <p>
       looked at <Instant iso={change} now={now} />

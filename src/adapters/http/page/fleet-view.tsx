@@ -2,7 +2,7 @@ import type { Child } from 'hono/jsx';
 import type { CostDetailDocument } from '../../../ports/cost-documents.ts';
 import type { DecisionDocument, SettingsDocument, Staleness, StatusDocument } from '../../../ports/documents.ts';
 import type { FleetDocument, FleetQuery, FleetRowDocument } from '../../../ports/status-page.ts';
-import { NextChange } from './compute-view.tsx';
+import { NextChange, wantedNow } from './compute-view.tsx';
 import { DecisionList } from './decisions.tsx';
 import { captionOf, Filters, fleetLink, Groups } from './fleet-filters.tsx';
 import { HoldList } from './hold-form.tsx';
@@ -104,7 +104,7 @@ function Computes({ fleet, query, observing }: { fleet: FleetDocument; query: Fl
 }
 
 function cellsOf(row: FleetRowDocument, { now, observing, band }: { now: string; observing: boolean; band: Child }) {
-  const { compute_id, project_name, branch_name, branch_id, owner, status, current, desired, type } = row;
+  const { compute_id, project_name, branch_name, branch_id, owner, status, current, type } = row;
   return [
     <ComputeLink id={compute_id} />,
     <>
@@ -116,7 +116,7 @@ function cellsOf(row: FleetRowDocument, { now, observing, band }: { now: string;
       {!(observing && status === 'observed') && <Badge kind={status} />} <span class="dim">{current.state}</span>
     </>,
     <SettingsCell settings={current} />,
-    <Wanted desired={desired} current={current} />,
+    <Wanted desired={wantedNow(row, now)} current={current} />,
     <NextChange row={row} now={now} />,
     band,
   ];

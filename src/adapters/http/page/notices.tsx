@@ -15,7 +15,7 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
         .filter(({ ok }) => !ok)
         .map(({ name, message }) => (
           <Notice kind="bad" title={`Not ready: ${name}`}>
-            <Message text={message} />
+            <Message text={message} now={now} />
           </Notice>
         ))}
       <Freezes freezes={freezes} now={now} />

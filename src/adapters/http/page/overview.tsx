@@ -165,9 +165,22 @@ const HOURS_SHOWN = 5;
 const OWNERS_SHOWN = 3;
 
 /** The next change of each compute, by hour and owner. */
-function Next({ fleet: { upcoming, known, at } }: { fleet: FleetDocument }) {
-  if (upcoming.length === 0 && known === 0) return <p class="dim">No compute is known yet.</p>;
-  if (upcoming.length === 0) return <p>No policy changes anything within a day.</p>;
+function Next({ fleet }: { fleet: FleetDocument }) {
+  const { upcoming, overdue, known, at } = fleet;
+  if (known === 0 && upcoming.length === 0) return <p class="dim">No compute is known yet.</p>;
+  return (
+    <>
+      {overdue.first !== null && (
+        <p class="differs">
+          {numberWords(overdue.computes)} overdue since <Instant iso={overdue.first} now={at} />
+        </p>
+      )}
+      {upcoming.length === 0 ? <p>No policy changes anything else within a day.</p> : <Upcoming fleet={fleet} />}
+    </>
+  );
+}
+
+function Upcoming({ fleet: { upcoming, at } }: { fleet: FleetDocument }) {
   const most = Math.max(...upcoming.map(({ computes }) => computes));
   const later = upcoming.slice(HOURS_SHOWN);
   return (

@@ -44,9 +44,10 @@ export function Minute({ iso }: { iso: string }) {
 
 const INSTANT = /(\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
 
-/** A reason's text, with instants as times. */
-export function Message({ text }: { text: string }) {
-  return <>{text.split(INSTANT).map((part, index) => (index % 2 === 1 ? <Minute iso={part} /> : part))}</>;
+/** A reason's text, with instants as times, and with their distance if `now` is given. */
+export function Message({ text, now }: { text: string; now?: string }) {
+  const time = (iso: string) => (now === undefined ? <Minute iso={iso} /> : <Instant iso={iso} now={now} />);
+  return <>{text.split(INSTANT).map((part, index) => (index % 2 === 1 ? time(part) : part))}</>;
 }
 
 export function Badge({ kind }: { kind: string }) {

@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import { computeView } from '../../src/adapters/http/page/compute-view.tsx';
+import { fleetView } from '../../src/adapters/http/page/fleet-view.tsx';
+import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { computePage, fleetPage } from '../../src/app/operator/fleet-page.ts';
+import { createWeekAhead } from '../../src/app/operator/week-ahead.ts';
+import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
+import type { Project } from '../../src/ports/control-api.ts';
+import type { StatusDocument } from '../../src/ports/documents.ts';
+import { QUIET, textOf } from '../http/quiet-status.ts';
+import { aCompute, aRecord, aSchedule, at, aWindow, compiled, REAL } from '../support/builders.ts';
+
+const READ = at('2026-03-02T07:58:00Z');
+const LATE = at('2026-03-02T08:29:00Z');
+const policies = compiled(aSchedule({ windows: [{ at: [aWindow()], size: { minCu: 2, maxCu: 4 } }] }));
+const compute = aCompute({ minCu: 0.25, maxCu: 1, suspendTimeoutSeconds: 300, state: 'idle' });
+
+/** The pages of a daemon that has last read at 07:58, and decided then or later. */
+function pagesAt(nowMs: number, decidedMs = READ, mode: 'enforce' | 'observe' = 'enforce') {
+  const fleet = createFleet({ clock: { now: () => nowMs, monotonicMs: () => nowMs } as typeof REAL.clock });
+  const { projectId } = compute;
+  fleet.cache({
+    ...{ project: { projectId, name: 'shop', account: 'main' } as Project, computes: [compute], unreadable: [] },
+    ...{ readAtMs: READ, readAtMonotonicMs: READ },
+  });
+  const record = aRecord({ baseline: compute });
+  const situation = { policies, nowMs: decidedMs, mode, projectBusy: false } as const;
+  fleet.putEvaluated({ ...evaluate({ ...situation, compute, record }), compute, record });
+  const parts = {
+    store: { holds: async () => [], freezes: async () => [], history: async () => [] },
+    ...{ now: async () => nowMs, clock: REAL.clock },
+    daemon: {
+      ...{ fleet, mode, policies: () => policies, owners: () => [], costs: () => undefined },
+      week: createWeekAhead({ policies: () => policies, clock: REAL.clock }),
+    },
+  } as unknown as Parameters<typeof fleetPage>[0];
+  const query = { q: '', page: 1 };
+  return {
+    fleet: () => fleetPage(parts, query),
+    async fleetText(status: object = {}) {
+      const shown = { status: { ...QUIET, operations: [], holds: [], ...status } as unknown as StatusDocument, query };
+      const page = await fleetView({
+        ...shown,
+        fleet: await fleetPage(parts, query),
+        costs: null,
+        decisions: [],
+        stale: undefined,
+      });
+      return textOf(page).replace(/\s+/g, ' ');
+    },
+    async computeText() {
+      const found = await computePage(parts, compute.computeId);
+      if (!found.ok) throw new Error(found.error.message);
+      return textOf(await computeView({ compute: found.value, token: {} })).replace(/\s+/g, ' ');
+    },
+  };
+}
+
+describe('a change that fell due while the control API gave no answer', () => {
+  it('is counted as overdue, and no longer as what comes next', async () => {
+    expect(await pagesAt(LATE).fleet()).toMatchObject({
+      overdue: { computes: 1, first: '2026-03-02T08:00:00Z' },
+      next_hour: { computes: 0, first: null },
+      upcoming: [],
+    });
+    expect(await pagesAt(READ).fleet()).toMatchObject({
+      overdue: { computes: 0, first: null },
+      next_hour: { computes: 1, first: '2026-03-02T08:00:00Z' },
+    });
+  });
+
+  it('is shown with what is wanted by now, on both pages', async () => {
+    const fleet = await pagesAt(LATE).fleetText();
+    expect(fleet).toContain('1 overdue since 08:00 29 min ago');
+    expect(fleet).toMatch(/0\.25-1 CU 5m *2-4 CU *overdue since 08:00 29 min ago *18:00 in 9 h 31 min: 0\.25-1 CU/);
+    const page = await pagesAt(LATE).computeText();
+    expect(page).toContain('Has0.25-1 CU, suspends after 5m, read 07:58 31 min ago');
+    expect(page).toContain('Wanted2-4 CU');
+    expect(page).toContain('Nextoverdue since 08:00 29 min ago');
+    expect(await pagesAt(READ).fleetText()).not.toContain('overdue');
+  });
+
+  it('is shown as overdue also where it is decided, but not made', async () => {
+    const decidedMs = at('2026-03-02T08:00:30Z');
+    expect((await pagesAt(LATE, decidedMs).fleet()).overdue).toEqual({ computes: 1, first: '2026-03-02T08:00:00Z' });
+    expect(await pagesAt(LATE, decidedMs).fleetText()).toMatch(
+      /2-4 CU *overdue since 08:00 29 min ago: size 0\.25-1 → 2-4/,
+    );
+    expect(await pagesAt(decidedMs, decidedMs).fleetText()).toMatch(/2-4 CU *due now: size 0\.25-1 → 2-4 CU/);
+  });
+
+  it('is not overdue where nothing is written anyway', async () => {
+    expect((await pagesAt(LATE, READ, 'observe').fleet()).overdue).toEqual({ computes: 0, first: null });
+    expect(await pagesAt(LATE, READ, 'observe').fleetText()).not.toContain('overdue');
+  });
+
+  it('a problem that names an instant says how long ago that is', async () => {
+    const checks = [{ name: 'control API', ok: false, message: '503; computes are shown as of 2026-03-02T07:58:00Z' }];
+    expect(await pagesAt(LATE).fleetText({ readiness: { ready: false, checks } })).toContain(
+      'Not ready: control API 503; computes are shown as of 07:58 31 min ago',
+    );
+  });
+});
