@@ -11,7 +11,7 @@ import { localInstants } from '../forecast/local-time.ts';
 import { groupAlike, namesOf } from '../group-alike.ts';
 import { type NotPlanned, notPlannedLines } from '../not-planned.ts';
 import type { Colors } from '../terminal.ts';
-import { isOnlySpread } from './staged.ts';
+import { isOnlySpread, spreads } from './staged.ts';
 
 /**
  * Changes of now in their order, waiting changes with their reasons, and a summary line. Computes with the same changes are one entry,
@@ -50,21 +50,27 @@ function summarise({ computes }: FleetPlan, notPlanned: readonly NotPlanned[]): 
   const acting = count(({ plan }) => plan.verdict === 'act');
   const disconnecting = count(({ plan }) => plan.verdict === 'act' && plan.actions.some((one) => one.disconnects));
   const waiting = count(({ plan }) => plan.verdict === 'wait');
-  const spread = count(isSpread);
   const staged = count(({ plan }) => gatesOf(plan).includes('staged'));
   const unmatched = count(({ decision, plan }) => !decision.matched && plan.verdict === 'none');
-  const word = disconnecting === 1 ? 'disconnects' : 'disconnect';
   const parts = [
-    `${acting} to change now${disconnecting > 0 ? ` (${disconnecting} ${word} clients)` : ''}`,
-    `${waiting} waiting${inBrackets([
-      spread > 0 && `${spread} disconnect${spread === 1 ? 's' : ''} clients as soon as at_once and at_most allow`,
-      staged > 0 && `${staged} for ebb approve`,
+    `${acting} to change now${inBrackets([
+      disconnecting > 0 && disconnectText(disconnecting),
+      spreadNote(count(isRestartedLater)),
     ])}`,
+    `${waiting} waiting${inBrackets([spreadNote(count(isSpread)), staged > 0 && `${staged} for ebb approve`])}`,
     `${computes.length - acting - waiting - unmatched} as wanted`,
   ];
   if (unmatched > 0) parts.push(`${unmatched} selected by no policy`);
   if (notPlanned.length > 0) parts.push(`${sum(notPlanned.map((one) => one.computes.length))} not planned`);
   return parts.join(', ');
+}
+
+function disconnectText(computes: number): string {
+  return `${computes} disconnect${computes === 1 ? 's' : ''} clients`;
+}
+
+function spreadNote(computes: number): string | false {
+  return computes > 0 && `${disconnectText(computes)} as soon as at_once and at_most allow`;
 }
 
 function inBrackets(notes: readonly (string | false)[]): string {
@@ -75,6 +81,11 @@ function inBrackets(notes: readonly (string | false)[]): string {
 /** True for a change that only a limit of restarts spreads: an announcement counts it with those that are made at once. */
 function isSpread({ plan }: EvaluatedCompute): boolean {
   return isOnlySpread(plan) && plan.actions.some(({ disconnects }) => disconnects);
+}
+
+/** True for a compute whose timeout is changed now, and whose size only such a limit delays. */
+function isRestartedLater({ plan: { verdict, held = [], waiting } }: EvaluatedCompute): boolean {
+  return verdict === 'act' && held.some(({ disconnects }) => disconnects) && waiting.every(({ gate }) => spreads(gate));
 }
 
 export function nameOf({ projectName, projectId, computeId }: Compute): string {

@@ -59,7 +59,8 @@ export function isOnlySpread({ verdict, waiting }: Plan): boolean {
   return verdict === 'wait' && waiting.every(({ gate }) => spreads(gate));
 }
 
-function spreads({ code }: Reason): boolean {
+/** True for a gate that only spreads restarts over time. */
+export function spreads({ code }: Reason): boolean {
   return code === 'at_once' || code === 'at_most';
 }
 

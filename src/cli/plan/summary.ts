@@ -3,7 +3,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import { formatChange } from '../../domain/compute/compute-units.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
-import { changeKind, gatesOf } from '../../domain/plan/plan.ts';
+import { type Action, changeKind, gatesOf } from '../../domain/plan/plan.ts';
 import type { MonthChange } from '../forecast/month.ts';
 import { groupAlike } from '../group-alike.ts';
 import { type Colors, plainTable } from '../terminal.ts';
@@ -50,7 +50,8 @@ function teamTable(
     const countOf = (kind: ReturnType<typeof changeKind>) =>
       acting.filter(({ plan }) => changeKind(plan.actions) === kind).length;
     const restarts = acting.filter(({ plan }) => plan.actions.some(({ disconnects }) => disconnects)).length;
-    const counts = [countOf('raise'), countOf('lower'), countOf('timeout'), restarts, members.length - acting.length];
+    const waiting = members.filter(({ plan }) => plan.waiting.length > 0).length;
+    const counts = [countOf('raise'), countOf('lower'), countOf('timeout'), restarts, waiting];
     const saved = savedOf(owner);
     const cuHours = saved ? saved.cuHours.mid.toFixed(0) : '?';
     return [printable(owner), ...counts.map(String), cuHours, saved?.usd ? formatUsd(saved.usd.saved.mid) : '?'];
@@ -66,19 +67,32 @@ function teamTable(
 function groupLines(some: readonly EvaluatedCompute[], { colors, ownerOf }: SummaryOptions): string[] {
   const groups = groupAlike(some, ({ compute, plan }) => ({
     sign: signOf(plan, colors),
-    change: plan.actions.map(({ kind, fields }) => (kind === 'restart' ? 'restart' : formatChange(compute, fields))),
+    change: changesText(compute, plan.actions),
+    held: plan.verdict === 'act' && plan.held ? heldText(compute, plan.held, colors) : '',
     gates: gatesOf(plan),
     guards: (plan.guards ?? []).map(({ policy, asks }) => (asks ? `${policy}, asked first` : policy)),
     effect:
       plan.actions.some(({ disconnects }) => disconnects) && (plan.verdict === 'act' ? 'restarts' : 'would restart'),
   })).toSorted((a, b) => b.members.length - a.members.length);
-  const lines = groups.slice(0, MAX_GROUPS).map(({ shared: { sign, change, gates, guards, effect }, members }) => {
-    const teams = groupAlike(members, ({ compute }) => ownerOf(compute));
-    const named = teams.map((team) => `${printable(team.shared)} ${team.members.length}`).join(', ');
-    const why = gates.length > 0 ? ` ${colors.dim(`[${[...new Set(gates)].join(', ')}]`)}` : '';
-    const guarded = guards.length > 0 ? `; guard ${printable(guards.join(', '))}` : '';
-    return `  ${sign} ${members.length} × ${change.join(', ')}${effect ? `, ${colors.red(effect)}` : ''} (${named})${why}${guarded}`;
-  });
+  const lines = groups
+    .slice(0, MAX_GROUPS)
+    .map(({ shared: { sign, change, held, gates, guards, effect }, members }) => {
+      const teams = groupAlike(members, ({ compute }) => ownerOf(compute));
+      const named = teams.map((team) => `${printable(team.shared)} ${team.members.length}`).join(', ');
+      const why = gates.length > 0 ? ` ${colors.dim(`[${[...new Set(gates)].join(', ')}]`)}` : '';
+      const guarded = guards.length > 0 ? `; guard ${printable(guards.join(', '))}` : '';
+      return `  ${sign} ${members.length} × ${change}${effect ? `, ${colors.red(effect)}` : ''}${held} (${named})${why}${guarded}`;
+    });
   const rest = groups.slice(MAX_GROUPS).flatMap(({ members }) => members).length;
   return rest > 0 ? [...lines, `  and other changes of ${rest} computes`] : lines;
+}
+
+function changesText(compute: Compute, actions: readonly Action[]): string {
+  return actions.map(({ kind, fields }) => (kind === 'restart' ? 'restart' : formatChange(compute, fields))).join(', ');
+}
+
+/** What waits of a compute that is changed now: a timeout doesn't wait for the permit of a restart that the size needs. */
+function heldText(compute: Compute, held: readonly Action[], colors: Colors): string {
+  const effect = held.some(({ disconnects }) => disconnects) ? `, ${colors.red('would restart')}` : '';
+  return `; later ${changesText(compute, held)}${effect}`;
 }
