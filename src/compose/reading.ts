@@ -225,7 +225,12 @@ async function waitForReadings(
 /** Daemons read the operations of the days that findings consider: the control API is not asked for those that are still missing. */
 const NOT_STORED = {
   ok: false,
-  error: { code: 'invalid', route: '', message: 'daemons have not read the operations of all projects yet' },
+  error: {
+    code: 'invalid',
+    route: '',
+    message:
+      'daemons have not read the operations of all projects yet, which they do in the first minutes after a start; --live reads them now',
+  },
 } as const;
 
 /** Stored operations that go back far enough. */

@@ -34,6 +34,7 @@ import type { Engine } from '../ports/engine.ts';
 import { accountFor } from '../settings/accounts.ts';
 import type { Settings } from '../settings/settings.ts';
 import { openForReading, type ReadingOptions, type SharedSource, sharedByDaemon, sharedInStore } from './reading.ts';
+import { tellingOfSlowUsage } from './slow-usage.ts';
 import { openStoreToRead } from './store.ts';
 
 const NOT_SHARED: SharedSource = {
@@ -261,5 +262,6 @@ async function openUsage(options: UsageOptions): Promise<Result<{ sources: Usage
       () => reading.value.close(),
       async () => opened?.close(),
     );
-  return { ok: true, value: { sources: { ...reading.value, accounts, stored: shared.usage }, close } };
+  const api = tellingOfSlowUsage(reading.value.api);
+  return { ok: true, value: { sources: { ...reading.value, api, accounts, stored: shared.usage }, close } };
 }

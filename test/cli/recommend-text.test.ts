@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { recommendText } from '../../src/cli/recommend/text.ts';
+import { recommendMarkdown, recommendText } from '../../src/cli/recommend/text.ts';
 import { type Finding, sleepAfter } from '../../src/domain/recommend/finding.ts';
 import { aCompute } from '../support/builders.ts';
 
@@ -57,4 +57,15 @@ it('adds up apart what no policy does', () => {
     'with these policies, estimate: 1 finding, 1.5 (1–2) CU-hours a month',
     'only by hand, estimate: 1 finding, 3 (0–7) CU-hours a month',
   ]);
+});
+
+it('says that nothing is known, not that there is nothing to recommend, of computes whose operations were not read', () => {
+  expect(recommendText([], { computes: 306, unread: 306 })).toBe(
+    'Nothing is known yet: the operations of 306 of 306 computes were not read, which is what recommendations rest on.',
+  );
+  expect(recommendText([], { computes: 306, unread: 6 })).toMatch(
+    /^Nothing to recommend of 300 computes; of the others nothing is known yet: the operations of 6 of 306 computes/,
+  );
+  expect(recommendText([], { computes: 306, unread: 0 })).toMatch(/^Nothing to recommend, as far as/);
+  expect(recommendMarkdown([], { computes: 2, unread: 2 })).toMatch(/^### ebb recommend: nothing is known yet\n/);
 });

@@ -13,7 +13,7 @@ import { settingsOrFail } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut } from '../output.ts';
 import { type FleetPast, planNotes, readPast } from '../past/read-past.ts';
 import { readablePolicies, recommendFacts } from './facts.ts';
-import { firstLines, recommendMarkdown, recommendText } from './text.ts';
+import { firstLines, type Looked, recommendMarkdown, recommendText } from './text.ts';
 
 export interface RecommendFlags extends PastFlags, FilterFlags {
   minUsd?: number;
@@ -50,9 +50,15 @@ export async function runRecommend(names: string[], flags: RecommendFlags): Prom
   writeNotes({ ...past, notes: [...new Set(notes)] });
   if (flags.write !== undefined) await writePolicies(flags.write, findings, past);
   const notPlanned = policies ? splitPlanned(selected(past.computes), [policies], broken).notPlanned : [];
-  writeOut(`${rendered(findings, { past, notPlanned }, flags)}\n`);
+  const looked = lookedAt(selected(past.computes), past);
+  writeOut(`${rendered(findings, { past, notPlanned, looked }, flags)}\n`);
   // Other commands that read policies end with 1, too.
   if (!isComplete) process.exitCode = 1;
+}
+
+function lookedAt(computes: FleetPast['computes'], { unread }: FleetPast): Looked {
+  const unreadComputes = computes.filter(({ compute }) => unread.has(compute.projectId));
+  return { computes: computes.length, unread: unreadComputes.length };
 }
 
 /** A finding without a price is never below the minimum, since its saving is unknown. */
@@ -82,14 +88,20 @@ async function writePolicies(folder: string, findings: readonly Finding[], { com
 
 function rendered(
   findings: readonly Finding[],
-  { past, notPlanned }: { past: FleetPast; notPlanned: readonly NotPlanned[] },
+  { past, notPlanned, looked }: { past: FleetPast; notPlanned: readonly NotPlanned[]; looked: Looked },
   { format }: RecommendFlags,
 ): string {
-  if (format === 'json') return jsonText({ ...recommendJson(past, findings), ...notPlannedJson(notPlanned) });
+  if (format === 'json') {
+    return jsonText({
+      ...recommendJson(past, findings),
+      ...(looked.unread > 0 && { unread_computes: looked.unread }),
+      ...notPlannedJson(notPlanned),
+    });
+  }
   const lines = notPlannedLines(notPlanned, 'without a proposed policy');
   const shown =
     format === 'markdown'
-      ? [recommendMarkdown(findings), ...lines.map(markdownText)]
-      : [recommendText(findings), ...lines];
+      ? [recommendMarkdown(findings, looked), ...lines.map(markdownText)]
+      : [recommendText(findings, looked), ...lines];
   return shown.join('\n\n');
 }

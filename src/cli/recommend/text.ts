@@ -1,4 +1,4 @@
-import { counted } from '../../common/names.ts';
+import { counted, countedComputes } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
 import { formatSaving } from '../../domain/compute/cost.ts';
 import { sumEstimates, ZERO } from '../../domain/estimate.ts';
@@ -17,8 +17,14 @@ import { plainTable } from '../terminal.ts';
 
 const NAME_WIDTH = 28;
 
-export function recommendText(findings: readonly Finding[]): string {
-  if (findings.length === 0) return 'Nothing to recommend, as far as operations and settings tell.';
+/** The computes that are looked at, and those of them whose operations could not be read. */
+export interface Looked {
+  computes: number;
+  unread: number;
+}
+
+export function recommendText(findings: readonly Finding[], looked?: Looked): string {
+  if (findings.length === 0) return nothingFound(looked);
   const shown = findings.filter((finding) => !changesNothing(finding));
   const rows = shown.map((finding) => {
     const { compute, figure } = finding;
@@ -29,6 +35,15 @@ export function recommendText(findings: readonly Finding[]): string {
   const left = findings.length - shown.length;
   const leftLine = `asleep anyway: ${left} more, saving no CU-hours (--json lists them)`;
   return [...(shown.length === 0 ? [] : [table, '']), ...(left === 0 ? [] : [leftLine]), ...sumLines(shown)].join('\n');
+}
+
+/** Without their operations, nothing can be found of computes: that is no news about them. */
+function nothingFound({ computes, unread }: Looked = { computes: 0, unread: 0 }): string {
+  if (unread === 0) return 'Nothing to recommend, as far as operations and settings tell.';
+  const unknown = `the operations of ${unread} of ${countedComputes(computes)} were not read, which is what recommendations rest on.`;
+  return unread === computes
+    ? `Nothing is known yet: ${unknown}`
+    : `Nothing to recommend of ${countedComputes(computes - unread)}; of the others nothing is known yet: ${unknown}`;
 }
 
 /** Lines about computes that sleep, cost nothing and stay as they are would hide the others. */
@@ -49,8 +64,11 @@ export function firstLines(findings: readonly Finding[]): string[] {
 }
 
 /** For a pull request. Names are code, so that they can't be markup. */
-export function recommendMarkdown(findings: readonly Finding[]): string {
-  if (findings.length === 0) return '### ebb recommend: nothing to recommend';
+export function recommendMarkdown(findings: readonly Finding[], looked?: Looked): string {
+  if (findings.length === 0)
+    return looked?.unread
+      ? `### ebb recommend: nothing is known yet\n\n${nothingFound(looked)}`
+      : '### ebb recommend: nothing to recommend';
   const rows = findings.map((finding) => {
     const { compute, figure, owner, evidence, risk } = finding;
     const name = markdownCode(`${compute.projectName} / ${compute.computeId}`);

@@ -1,0 +1,28 @@
+import { WAITS } from '../common/waits.ts';
+import { timerMs } from '../ports/clock.ts';
+import type { ControlApi } from '../ports/control-api.ts';
+
+/** Shorter readings are not worth a line, in real milliseconds. */
+const SLOW_MS = 1_000;
+
+/** Says once that usage takes long: it has a strict rate limit of its own, which daemons use too, so it may take minutes. */
+export function tellingOfSlowUsage<Api extends Pick<ControlApi, 'usage'>>(api: Api, slowMs = SLOW_MS): Api {
+  let sayAtMs: number | undefined;
+  let isSaid = false;
+  const say = () => {
+    if (!isSaid) WAITS.publish('reading usage from the control API, which allows few such requests (Ctrl-C stops)');
+    isSaid = true;
+  };
+  return {
+    ...api,
+    async usage(...asked) {
+      sayAtMs ??= performance.now() + slowMs;
+      const timer = setTimeout(say, timerMs(sayAtMs - performance.now()));
+      try {
+        return await api.usage(...asked);
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  };
+}
