@@ -61,10 +61,13 @@ it('adds up apart what no policy does', () => {
 
 it('says that nothing is known, not that there is nothing to recommend, of computes whose operations were not read', () => {
   expect(recommendText([], { computes: 306, unread: 306 })).toBe(
-    'Nothing is known yet: the operations of 306 of 306 computes were not read, which is what recommendations rest on.',
+    'Nothing is known yet: the operations of 306 of 306 computes were not read.',
   );
   expect(recommendText([], { computes: 306, unread: 6 })).toMatch(
     /^Nothing to recommend of 300 computes; of the others nothing is known yet: the operations of 6 of 306 computes/,
+  );
+  expect(recommendText([never], { computes: 306, unread: 6 }).split('\n').at(-1)).toBe(
+    'more may be found: the operations of 6 of 306 computes were not read',
   );
   expect(recommendText([], { computes: 306, unread: 0 })).toMatch(/^Nothing to recommend, as far as/);
   expect(recommendMarkdown([], { computes: 2, unread: 2 })).toMatch(/^### ebb recommend: nothing is known yet\n/);

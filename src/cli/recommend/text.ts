@@ -34,16 +34,29 @@ export function recommendText(findings: readonly Finding[], looked?: Looked): st
   const table = plainTable(['saves a month', 'figure', 'finding', 'compute', 'change'], rows, ['right']);
   const left = findings.length - shown.length;
   const leftLine = `asleep anyway: ${left} more, saving no CU-hours (--json lists them)`;
-  return [...(shown.length === 0 ? [] : [table, '']), ...(left === 0 ? [] : [leftLine]), ...sumLines(shown)].join('\n');
+  return [
+    ...(shown.length === 0 ? [] : [table, '']),
+    ...(left === 0 ? [] : [leftLine]),
+    ...sumLines(shown),
+    ...unreadLines(looked),
+  ].join('\n');
 }
 
-/** Without their operations, nothing can be found of computes: that is no news about them. */
-function nothingFound({ computes, unread }: Looked = { computes: 0, unread: 0 }): string {
-  if (unread === 0) return 'Nothing to recommend, as far as operations and settings tell.';
-  const unknown = `the operations of ${unread} of ${countedComputes(computes)} were not read, which is what recommendations rest on.`;
+/** Without their operations little can be found of computes, and that nothing was found is no news about them. */
+function nothingFound(looked: Looked | undefined): string {
+  if (!looked?.unread) return 'Nothing to recommend, as far as operations and settings tell.';
+  const { computes, unread } = looked;
   return unread === computes
-    ? `Nothing is known yet: ${unknown}`
-    : `Nothing to recommend of ${countedComputes(computes - unread)}; of the others nothing is known yet: ${unknown}`;
+    ? `Nothing is known yet: ${unreadText(looked)}.`
+    : `Nothing to recommend of ${countedComputes(computes - unread)}; of the others nothing is known yet: ${unreadText(looked)}.`;
+}
+
+function unreadText({ computes, unread }: Looked): string {
+  return `the operations of ${unread} of ${countedComputes(computes)} were not read`;
+}
+
+function unreadLines(looked: Looked | undefined): string[] {
+  return looked?.unread ? [`more may be found: ${unreadText(looked)}`] : [];
 }
 
 /** Lines about computes that sleep, cost nothing and stay as they are would hide the others. */
@@ -90,7 +103,7 @@ export function recommendMarkdown(findings: readonly Finding[], looked?: Looked)
     `|${head.map((_, index) => (index === 0 ? '--:' : '---')).join('|')}|`,
     ...rows,
     '',
-    ...sumLines(findings).map((line) => `${line}  `),
+    ...[...sumLines(findings), ...unreadLines(looked)].map((line) => `${line}  `),
   ].join('\n');
 }
 
