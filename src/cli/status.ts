@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import { counted, countedComputes } from '../common/names.ts';
 import { printable } from '../common/safe-text.ts';
-import { formatDuration } from '../domain/compute/compute-units.ts';
 import { formatUsd } from '../domain/compute/cost.ts';
 import { REASONS } from '../domain/compute/reasons.ts';
 import { savedOrMore, savedRange } from '../domain/estimate.ts';
@@ -9,6 +8,7 @@ import { shortHash } from '../domain/policy/policy.ts';
 import { isHeardOf, presentReports } from '../domain/records/recovery-times.ts';
 import { amountText, stepText } from '../domain/spend/terms.ts';
 import { sum } from '../domain/sum.ts';
+import { ageText } from '../domain/time/age.ts';
 import { msOfIso } from '../domain/time/units.ts';
 import { type FilterFlags, withFilterFlags } from './filter.ts';
 import { groupAlike } from './group-alike.ts';
@@ -124,16 +124,12 @@ function daemonLines(status: Status): string[] {
 /** Whether a daemon was ready when it reported last, and how long ago that is. Daemons of older versions do not say. */
 function reportedReadiness(report: DaemonDocument, at: string): string[] {
   const { host, readiness, last_seen: lastSeen } = report;
-  const ago = `${formatDuration(secondsBetween(lastSeen, at))} ago`;
+  const ago = ageText(msOfIso(lastSeen), msOfIso(at));
   if (!isHeardOf(report, msOfIso(at))) return [`not ready: no daemon has reported since ${lastSeen}, ${ago}`];
   if (!readiness) return [];
   // Other daemons than the leader may know only a part of the fleet.
   if (readiness.ready) return [`ready: ${host}, ${ago}${readText(report.leader ? report.projects : null)}`];
   return readiness.checks.map(({ name, message }) => `not ready: ${name}: ${message} (${host}, ${ago})`);
-}
-
-function secondsBetween(from: string, to: string): number {
-  return Math.max(0, Math.round((msOfIso(to) - msOfIso(from)) / 1000));
 }
 
 function storeText(daemons: Status['daemons']): string {

@@ -42,6 +42,7 @@ import type { StoredUsage } from '../app/usage/usage-account.ts';
 import { errorCode } from '../common/errors.ts';
 import type { Result } from '../common/result.ts';
 import { WAITS } from '../common/waits.ts';
+import { spanText } from '../domain/time/age.ts';
 import { DAY_MS, HOUR_MS, msOfIso } from '../domain/time/units.ts';
 import type { ControlApiError } from '../ports/control-api.ts';
 import type { Engine } from '../ports/engine.ts';
@@ -256,8 +257,8 @@ function noteOn(
   past: StoredPast | undefined,
   unreadSubject: string | undefined,
 ): string {
-  const listed = `as of ${shownAge(listedMs)} ago, from ebb's store`;
-  const fleet = `${listed} (the oldest reading of a project is from ${shownAge(oldestMs)} ago)`;
+  const listed = `as of ${spanText(listedMs)} ago, from ebb's store`;
+  const fleet = `${listed} (the oldest reading of a project is from ${spanText(oldestMs)} ago)`;
   const problem = unreadSubject === undefined ? [] : [`it can't be read now: ${unreadSubject}`];
   return [fleet, ...(past ? operationsNote(readings, past) : []), ...problem, '--live reads the API'].join('; ');
 }
@@ -272,7 +273,7 @@ function operationsNote(readings: readonly SharedReading[], { operations, nowMs,
   const [newest, oldest] = [Math.max, Math.min].map((most) => instants.reduce((a, b) => most(a, b), instants[0] ?? 0));
   return [
     ...(instants.length > 0
-      ? [`operations as of ${shownAge(nowMs - (newest ?? 0))} to ${shownAge(nowMs - (oldest ?? 0))} ago`]
+      ? [`operations as of ${spanText(nowMs - (newest ?? 0))} to ${spanText(nowMs - (oldest ?? 0))} ago`]
       : []),
     ...(unread > 0
       ? [
@@ -282,11 +283,6 @@ function operationsNote(readings: readonly SharedReading[], { operations, nowMs,
         ]
       : []),
   ];
-}
-
-export function shownAge(ms: number): string {
-  if (ms < 120_000) return `${Math.max(0, Math.round(ms / 1000))} s`;
-  return ms < 7_200_000 ? `${Math.round(ms / 60_000)} min` : `${Math.round(ms / 3_600_000)} h`;
 }
 
 /** Reads from the store of daemons, or, if it is embedded, from the daemon that has it open; undefined if neither can be reached. */
@@ -355,7 +351,7 @@ async function openApi(options: ReadingOptions): Promise<Result<Reading>> {
   });
   const note = () => {
     const ageMs = lately.ageMs();
-    return ageMs === undefined ? undefined : `as of ${shownAge(ageMs)} ago, as a command read it; --live reads the API`;
+    return ageMs === undefined ? undefined : `as of ${spanText(ageMs)} ago, as a command read it; --live reads the API`;
   };
   return { ok: true, value: { ...reading, api: lately.api, lately, note, close: () => lately.api.close() } };
 }
@@ -373,7 +369,7 @@ async function busyTimes({ settings, shared }: ReadingOptions): Promise<BusyTime
 
 /** Said when the wait begins, since it takes minutes. */
 function sayThatItWaits({ untilMs, reason }: BusyTime): void {
-  WAITS.publish(`waiting for ${shownAge(untilMs - Date.now())}: ${reason} (Ctrl-C stops)`);
+  WAITS.publish(`waiting for ${spanText(untilMs - Date.now())}: ${reason} (Ctrl-C stops)`);
 }
 
 async function openFile(file: string, nowMs: number): Promise<Result<Reading>> {

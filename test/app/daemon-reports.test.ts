@@ -190,24 +190,25 @@ it('the status from the store says whether daemons were ready when they reported
   await daemonOf(store, { isHeld: true, nowMs: NOON - 300_000 });
   expect(await linesAt(NOON)).toEqual([
     `daemon: HOST${named} 2026-03-02T11:55:00Z, not heard of since`,
-    'not ready: no daemon has reported since 2026-03-02T11:55:00Z, 5m ago',
+    'not ready: no daemon has reported since 2026-03-02T11:55:00Z, 5 min ago',
   ]);
   const { close } = await daemonOf(store, { isHeld: true, nowMs: NOON });
   expect(await linesAt(NOON + 4_000)).toEqual([
     `daemon: HOST, leader${named} 2026-03-02T12:00:00Z`,
     `daemon: HOST${named} 2026-03-02T11:55:00Z, not heard of since`,
-    'ready: HOST, 4s ago',
+    'ready: HOST, 4 s ago',
   ]);
+  expect(await linesAt(NOON)).toContain('ready: HOST, 0 s ago');
   await close();
   const checks = [
     { name: 'queue', ok: true, message: 'answers' },
     { name: 'account main', ok: false, message: `refuses the API key ${'x'.repeat(500)}` },
   ];
   const starting = await daemonOf(store, { isHeld: true, nowMs: NOON + 5_000, read: ['p-two'] });
-  expect((await linesAt(NOON + 6_000)).at(-1)).toBe('ready: HOST, 1s ago; 1 of 2 projects read so far');
+  expect((await linesAt(NOON + 6_000)).at(-1)).toBe('ready: HOST, 1 s ago; 1 of 2 projects read so far');
   await starting.close();
   await daemonOf(store, { isHeld: true, readiness: { ready: false, checks } });
   const [, , bad = '', ...others] = await linesAt(NOON + 7_000);
-  expect(bad).toMatch(/^not ready: account main: refuses the API key x+ \(HOST, 7s ago\)$/);
+  expect(bad).toMatch(/^not ready: account main: refuses the API key x+ \(HOST, 7 s ago\)$/);
   expect([bad.length < 300, others]).toEqual([true, []]);
 });

@@ -38,7 +38,7 @@ describe('ebb plan', () => {
     const undo = 'an undo of the size restarts it and drops its connections';
     const later = 'an undo of the size waits until it next sleeps';
     expect(text).toContain(`guard latency is asked first: healthy, 12 s ago; ${undo}`);
-    expect(text).toContain(`guard errors is asked first: unknown, 10m ago; ${later}`);
+    expect(text).toContain(`guard errors is asked first: unknown, 10 min ago; ${later}`);
     expect(text).toContain(
       'guard errors is unknown: not asked since Mon 2 Mar 2026, 19:50, when it was healthy: 0.1, bad above 0.4; waiting until it is healthy',
     );

@@ -1,9 +1,10 @@
 import { printable } from '../../common/safe-text.ts';
 import { formatChange } from '../../domain/compute/compute-units.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
-import { ageText, describeWatch } from '../../domain/guards/state.ts';
+import { describeWatch } from '../../domain/guards/state.ts';
 import { floorViews, type GuardFacts, guardViews } from '../../domain/notifications/guards-of-compute.ts';
 import { describeFinding } from '../../domain/notifications/of-record.ts';
+import { ageText } from '../../domain/time/age.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 
 /** Lines of text; none if no guard selects the compute and nothing was taken back. */

@@ -1,12 +1,12 @@
 import { operationsOfFew, plansOf } from '../../app/situation/fleet-usage.ts';
 import type { ForecastStart } from '../../app/situation/read-situation.ts';
 import { counted } from '../../common/names.ts';
-import { shownAge } from '../../compose/reading.ts';
 import { projectsWithoutPlan, withUsageSources } from '../../compose/situation.ts';
 import type { AwakeHistory } from '../../domain/awake/intervals.ts';
 import { type Compute, hasSettings, settingsOf } from '../../domain/compute/compute.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import { ageText } from '../../domain/time/age.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
@@ -110,9 +110,7 @@ async function readHistories(
       })
     : undefined;
   if (lately && [...(read?.storedAtMs.values() ?? [])].includes(lately.readAtMs)) {
-    writeErrLine(
-      `note: operations as of ${shownAge(nowMs - lately.readAtMs)} ago, as awake, recommend or report read them`,
-    );
+    writeErrLine(`note: operations as of ${ageText(lately.readAtMs, nowMs)}, as awake, recommend or report read them`);
   }
   const unread = read?.unread ?? projectIds.size;
   if (unread > 0) {

@@ -196,7 +196,7 @@ function clientLine(client: NamedClient): string {
 }
 
 function seconds(ms: number): string {
-  return ms < 1000 ? '0s' : formatDuration(Math.round(ms / 1000));
+  return formatDuration(Math.round(ms / 1000));
 }
 
 export function askedJson(asked: AskedPostgres, past: PastCompute) {

@@ -111,9 +111,9 @@ export function formatChange(before: ComputeSettings, fields: Partial<ComputeSet
   return changes.join(', ');
 }
 
-/** Whole seconds as policies write a duration, in the largest unit that divides them. */
+/** Whole seconds as policies write a duration, in the largest unit that divides them; `0s`. */
 export function formatDuration(seconds: number): string {
-  const unit = UNITS.find(([, size]) => seconds % size === 0);
+  const unit = UNITS.find(([, size]) => seconds !== 0 && seconds % size === 0);
   return unit ? `${seconds / unit[1]}${unit[0]}` : `${seconds}s`;
 }
 

@@ -1,6 +1,5 @@
 /** What daemons know about a guard of a compute from one query to the next. Instants are milliseconds since the epoch. */
 
-import { formatDuration } from '../compute/compute-units.ts';
 import { isoInstant, MINUTE_MS } from '../time/units.ts';
 import type { GuardTerms } from './guard.ts';
 import type { Verdict } from './verdict.ts';
@@ -58,12 +57,6 @@ export function datedVerdict(verdict: Verdict, atMs: number, nowMs: number): Dat
   if (Math.abs(nowMs - atMs) <= VERDICT_VALID_MS) return { ...verdict, atMs };
   const message = `not asked since ${isoInstant(atMs)}, when it was ${verdict.state}: ${verdict.message}`;
   return { state: 'unknown', message, atMs };
-}
-
-/** `12 s ago`. A clock may be a little ahead: then it is 0 s. */
-export function ageText(atMs: number, nowMs: number): string {
-  const seconds = Math.max(0, Math.round((nowMs - atMs) / 1000));
-  return seconds < 120 ? `${seconds} s ago` : `${formatDuration(Math.round(seconds / 60) * (MINUTE_MS / 1000))} ago`;
 }
 
 /** One sentence about a watch. */
