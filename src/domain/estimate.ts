@@ -33,6 +33,8 @@ export function inOrder({ low, mid, high }: Estimate): Estimate {
 }
 
 /** A saving as an amount of what is saved or, where that is negative, of what is used more. Its middle, or that of its ends, decides. */
+export function savedOrMore(saving: Estimate): Estimate & { isMore: boolean };
+export function savedOrMore(saving: PartialEstimate): PartialEstimate & { isMore: boolean };
 export function savedOrMore({ low, mid, high }: PartialEstimate): PartialEstimate & { isMore: boolean } {
   if ((mid ?? low + high) >= 0) return { isMore: false, low, mid, high };
   // Not `-high`, which may be -0.

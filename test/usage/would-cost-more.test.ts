@@ -1,12 +1,16 @@
+import { createColors } from 'picocolors';
 import { expect, it } from 'vitest';
 import { costView } from '../../src/adapters/http/page/cost-view.tsx';
 import { Overview } from '../../src/adapters/http/page/overview.tsx';
 import { wasteView } from '../../src/adapters/http/page/waste-view.tsx';
+import type { MonthChange } from '../../src/cli/forecast/month.ts';
+import { summarySections } from '../../src/cli/plan/summary.ts';
 import { recommendText } from '../../src/cli/recommend/text.ts';
 import type { SavingsReport } from '../../src/cli/savings/report.ts';
 import { savingsText } from '../../src/cli/savings/text.ts';
 import { costLines } from '../../src/cli/status.ts';
 import type { Estimate } from '../../src/domain/estimate.ts';
+import type { EvaluatedCompute } from '../../src/domain/evaluate/evaluate.ts';
 import { digestOf } from '../../src/domain/notifications/digest.ts';
 import type { Finding } from '../../src/domain/recommend/finding.ts';
 import type { CostsDocument } from '../../src/ports/cost-documents.ts';
@@ -93,8 +97,20 @@ it('ebb savings says what policies cost, and what the trial saved by withdrawing
     ...{ units: 9, effective_units: 9, unit: 'project', unit_days: { treated: 9, control: 3 }, unknown_hours: 0 },
     ...{ starts_per_unit_day: { control: null, treated: null, difference: null }, stopped_at: null },
     ...{ compliance: { control: null, treated: null }, periods_left_out: [], left_out: [] },
+    owners: [{ owner: 'team-api', units: 9, effective_units: 9, relative: share, cu_hours: cost, usd: cost }],
   } as unknown as SavingsReport;
   const lines = savingsText(report).split('\n');
   expect(lines).toContain('  cost more 5.0 % (0.8 to 9.1 %), 12 CU-hours (8 to 15)');
   expect(lines).toContain('  it saved  2 CU-hours (1 to 3)');
+  expect(lines.at(-1)).toMatch(/^team-api +9 +9 +costs 5\.0 % \(0\.8 to 9\.1 %\) +costs 12 +costs \$12\.00$/);
+});
+
+it('the table of a plan by team says which team its policies cost something', () => {
+  const planned = {
+    compute: aCompute(),
+    plan: { verdict: 'wait', actions: [], why: [], waiting: [] },
+  } as unknown as EvaluatedCompute;
+  const month: MonthChange = { computes: 1, cuHours: cost, usd: { saved: cost, old: cost, new: cost } };
+  const options = { colors: createColors(false), ownerOf: () => 'team-api', savedOf: () => month };
+  expect(summarySections([planned], options)[0]).toMatch(/\nteam-api .* costs 12 +costs \$12\.00$/);
 });

@@ -1,7 +1,7 @@
 import { printable } from '../../common/safe-text.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { formatChange } from '../../domain/compute/compute-units.ts';
-import { formatUsd } from '../../domain/compute/cost.ts';
+import { formatSaving } from '../../domain/compute/cost.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { type Action, changeKind, gatesOf } from '../../domain/plan/plan.ts';
 import type { MonthChange } from '../forecast/month.ts';
@@ -53,8 +53,8 @@ function teamTable(
     const waiting = members.filter(({ plan }) => plan.waiting.length > 0).length;
     const counts = [countOf('raise'), countOf('lower'), countOf('timeout'), restarts, waiting];
     const saved = savedOf(owner);
-    const cuHours = saved ? saved.cuHours.mid.toFixed(0) : '?';
-    return [printable(owner), ...counts.map(String), cuHours, saved?.usd ? formatUsd(saved.usd.saved.mid) : '?'];
+    const cuHours = saved ? expected(saved.cuHours.mid, (value) => value.toFixed(0)) : '?';
+    return [printable(owner), ...counts.map(String), cuHours, saved?.usd ? expected(saved.usd.saved.mid) : '?'];
   });
   const head = ['team', 'raised', 'lowered', 'timeout', 'restarts', 'waiting', 'CU-hours/month saved', '$/month saved'];
   return plainTable(
@@ -62,6 +62,11 @@ function teamTable(
     rows.toSorted(([a = ''], [b = '']) => a.localeCompare(b)),
     ['left', ...head.slice(1).map(() => 'right' as const)],
   );
+}
+
+/** The middle of a saving alone. */
+function expected(mid: number, format?: (value: number) => string): string {
+  return formatSaving({ low: mid, mid, high: mid }, format);
 }
 
 function groupLines(some: readonly EvaluatedCompute[], { colors, ownerOf }: SummaryOptions): string[] {

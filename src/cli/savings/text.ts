@@ -1,6 +1,6 @@
 import { printable } from '../../common/safe-text.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
-import { inOrder, mapEstimate, savedOrMore } from '../../domain/estimate.ts';
+import { type Estimate, inOrder, mapEstimate, savedOrMore } from '../../domain/estimate.ts';
 import { shortHash } from '../../domain/policy/policy.ts';
 import type { MaybeEstimate } from '../../domain/trial/savings.ts';
 import { plainTable } from '../terminal.ts';
@@ -96,11 +96,17 @@ function ownersTable(owners: NonNullable<SavingsReport['owners']>): string {
     printable(one.owner),
     String(one.units),
     String(one.effective_units),
-    one.relative ? share(one.relative) : 'too few units',
-    one.cu_hours ? number(one.cu_hours.mid) : '',
-    one.usd ? formatUsd(one.usd.mid) : '',
+    one.relative ? orCosts(one.relative, share) : 'too few units',
+    one.cu_hours ? orCosts(one.cu_hours, ({ mid }) => number(mid)) : '',
+    one.usd ? orCosts(one.usd, ({ mid }) => formatUsd(mid)) : '',
   ]);
   return plainTable(['owner', 'units', 'effective', 'saved', 'CU-hours', 'dollars'], rows, ['left', 'right', 'right']);
+}
+
+/** In a column of savings: `costs 5.0 %` of what is negative. */
+function orCosts(saving: Estimate, text: (amount: Estimate) => string): string {
+  const { isMore, ...amount } = savedOrMore(saving);
+  return `${isMore ? 'costs ' : ''}${text(amount)}`;
 }
 
 export function designText(report: DesignReport): string {
