@@ -4,6 +4,7 @@
  */
 
 import { createHash } from 'node:crypto';
+import pLimit from 'p-limit';
 import { boundaryAfter, type EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { openingsWithoutWaves } from '../../domain/evaluate/ready-waves.ts';
 import {
@@ -31,7 +32,7 @@ import type { ControlApi } from '../../ports/control-api.ts';
 import type { OutboxEntry } from '../../ports/outbox.ts';
 import type { Store } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
-import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
+import { adoptProject, type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
 import { isAtBoundary } from '../fleet/at-boundary.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { LeaderLease } from '../group/leader.ts';
@@ -43,7 +44,6 @@ import type { OutageDeps } from '../telemetry/outages.ts';
 import { readBudgets } from '../usage/budget-store.ts';
 import { readSummary } from '../usage/cost-summary.ts';
 import { createGathering, type IsGathered } from './gathering.ts';
-import { adoptNewerRecords } from './newer-records.ts';
 import { createOutageNotifications } from './of-outages.ts';
 import { createFreezeNotifications, holdNotifications } from './of-overrides.ts';
 import { createPolicyFileNotifications } from './of-policy-files.ts';
@@ -56,6 +56,9 @@ const LEARN_EVERY_MS = 60_000;
 
 /** A record of what a digest has announced is kept for this long after its slot, in milliseconds: retries, limits and outages delay changes. */
 const KEPT_MS = 6 * HOUR_MS;
+
+/** Projects whose records are read concurrently. */
+const CONCURRENT_READS = 8;
 
 /** How many queued ids this daemon remembers. The store rejects repeated ids, too. */
 const MAX_REMEMBERED_IDS = 20_000;
@@ -95,7 +98,8 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
     // Another daemon, or this one before its restart, may have queued them, or made the changes.
     if (found.length > 0) {
       await readSentDigests(deps);
-      await adoptNewerRecords(deps, new Set(found.flatMap(({ projectIds }) => projectIds)));
+      const projectIds = new Set(found.flatMap((one) => one.projectIds));
+      await pLimit(CONCURRENT_READS).map(projectIds, (projectId) => adoptProject(deps, projectId));
     }
     const coming = found.length > 0 ? comingDigests(deps, known()) : [];
     const ofStates = await Promise.all(lasting.map((states) => states.read()));

@@ -7,7 +7,6 @@ import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import { shortHash } from '../../domain/policy/policy.ts';
 import type { ComputeRecord, RestartCause } from '../../domain/records/compute-record.ts';
-import { newlyDegraded } from '../../domain/records/failures.ts';
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import { CALL_MS, RECOVERY } from '../../domain/records/recovery-times.ts';
 import { isoInstant } from '../../domain/time/units.ts';
@@ -20,6 +19,7 @@ import { type EvaluateDeps, evaluateCompute, situationOf } from '../evaluate-pro
 import type { Fleet } from '../fleet/fleet.ts';
 import { ownerByCurrentRules } from '../fleet/owner-now.ts';
 import { recordEntries } from '../notifications/notify.ts';
+import { reportDegraded } from '../operations/degraded.ts';
 import { SLOT_RETRY_MS, type Slots, type TakenSlot } from '../operations/restart-slots.ts';
 import { reportWriteError } from '../telemetry/outages.ts';
 import { auditOfWrite } from './audit.ts';
@@ -323,17 +323,4 @@ function warnOfRestart(
   const named = { event: 'ebb.timeout_restarts', account, project, compute: computeId };
   const remedy = `run ebb verify, or set timeout_change: restarts in verified of account ${account}`;
   telemetry.log.warn(named, `a new timeout alone has restarted ${computeId}: ${remedy}`);
-}
-
-/** Reports changes of a compute once when they become degraded, not on each reconcile. */
-export function reportDegraded(
-  deps: Pick<ApplyDeps, 'reportEvent'>,
-  compute: Compute,
-  before: ComputeRecord,
-  after: ComputeRecord,
-): void {
-  const degraded = newlyDegraded(before, after);
-  if (!degraded) return;
-  const { desired, count, message } = degraded;
-  deps.reportEvent({ kind: 'degraded', compute, desired, failures: count, message });
 }

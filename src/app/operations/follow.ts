@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import type { Priority } from '../../domain/rate-budget/grant.ts';
 import type { ComputeRecord, OpenOperation } from '../../domain/records/compute-record.ts';
-import { newlyDegraded, withFailure, withoutFailures } from '../../domain/records/failures.ts';
+import { withFailure, withoutFailures } from '../../domain/records/failures.ts';
 import type { ComputeEvent, ReportEvent } from '../../ports/compute-events.ts';
 import type { ControlApi, Operation, Project } from '../../ports/control-api.ts';
 import type { JobHandler } from '../../ports/job-queue.ts';
@@ -15,6 +15,7 @@ import { recordEntries } from '../notifications/notify.ts';
 import type { CurrentRules } from '../rules.ts';
 import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
 import { requestFollowing, requestReconcile, type TriggerDeps } from '../triggers.ts';
+import { degradedEvents } from './degraded.ts';
 import { OPERATION_DEADLINE_MS, type Slots } from './restart-slots.ts';
 
 /** How far Neon's clock may be behind ours, in milliseconds. It includes rounding to whole seconds. */
@@ -233,12 +234,7 @@ function withoutEnded(
     const policy = open.policy === undefined ? {} : { policy: open.policy };
     if (operation) events.push({ kind: 'operation_ended', compute, operation, ...policy });
   }
-  const degraded = newlyDegraded(record, after);
-  if (degraded) {
-    const { desired, count, message } = degraded;
-    events.push({ kind: 'degraded', compute, desired, failures: count, message });
-  }
-  return { record: after, events };
+  return { record: after, events: [...events, ...degradedEvents(compute, record, after)] };
 }
 
 function lastEnd(
