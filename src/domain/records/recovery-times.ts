@@ -3,9 +3,9 @@ import { isoInstant } from '../time/units.ts';
 /** The times that bound the recovery of a group after a daemon has died, in milliseconds. A test checks how they depend on each other. */
 export const RECOVERY = {
   /** The lease of a project; each pending write renews it. */
-  leaseMs: 8_000,
+  leaseMs: 6_500,
   /** A call must end this long before the lease, so that the record can be stored before another process takes the lease. */
-  leaseMarginMs: 3_000,
+  leaseMarginMs: 1_500,
   /** A call only starts if the lease leaves it at least this time. */
   shortestCallMs: 2_000,
   /** The limit for a read, also under a lease. */
