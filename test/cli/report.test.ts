@@ -1,9 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openStore } from '../../src/compose/store.ts';
 import { generateFleet } from '../../src/emulator/generate-fleet.ts';
+import { readSettings } from '../../src/settings/settings.ts';
 import { startEbb } from '../support/ebb-process.ts';
-import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
+import { makeFolder, type Platform, prepareQueue, startTestPlatform } from '../support/platform.ts';
 
 const DAY_MS = 86_400_000;
 const createdAtMs = Date.now() - 60 * DAY_MS;
@@ -183,8 +185,41 @@ it('shows first findings of a large fleet while its hourly usage is read', async
     const env = { NEON_API_KEY: large.apiKey };
     const child = startEbb(['report', '--api-url', large.url], { cwd: quick.path, env });
     expect(await child.ended).toBe(0);
+    expect(child.stderr()).toContain('only the newest operations are read: ebb recommend reads them all');
     expect(child.stderr()).toMatch(/first findings; the usage of each hour is being read:\n {2}\S+ \/ \S+: \w+, /);
   } finally {
     await Promise.all([large.close(), quick.remove()]);
+  }
+});
+
+it('proposes no setting that a hold decides, as ebb recommend does not', async () => {
+  const load = [{ class: 'cron_ping' as const, everySeconds: 3600, cu: 0 }];
+  const never = { createdAtMs, state: 'active' as const, suspendTimeoutSeconds: -1, load };
+  const one = await startTestPlatform({ never }, { historyMs: 10 * DAY_MS });
+  const here = await makeFolder();
+  try {
+    const queue = await prepareQueue(here.path);
+    const env = {
+      ...{ EBB_API_URL: one.url, EBB_API_KEY: one.apiKey },
+      ...{ EBB_QUEUE_URL: queue.url, EBB_GROUP: queue.group },
+    };
+    const proposed = async () => {
+      const child = startEbb(['report', '--json'], { cwd: here.path, env });
+      await child.ended;
+      return JSON.parse(child.lines.join('\n')).computes.map(({ set }: { set: unknown }) => set);
+    };
+    expect(await proposed()).toEqual([{ suspend_timeout_seconds: expect.any(Number) }]);
+    const read = readSettings({ env, cwd: here.path });
+    const opened = read.ok ? await openStore(read.settings) : read;
+    if (!opened.ok) throw new Error(JSON.stringify(opened));
+    await opened.value.store.putHold({
+      ...{ id: 'h-1', projectId: 'never', computeId: 'ep-never', owner: 'anna', reason: 'import' },
+      ...{ suspendTimeoutSeconds: -1, createdAtMs: Date.now() - 1000, expiresAtMs: Date.now() + 3_600_000 },
+    });
+    await opened.value.close();
+    expect(await proposed()).toEqual([null]);
+  } finally {
+    await one.close();
+    await here.remove();
   }
 });

@@ -1,5 +1,6 @@
 import { recommendFacts as factsOf, type PastCompute } from '../../app/recommend/facts.ts';
 import { printable } from '../../common/safe-text.ts';
+import { readFacts } from '../../compose/situation.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import type { RecommendFacts } from '../../domain/recommend/finding.ts';
@@ -56,4 +57,10 @@ export function recommendFacts(
   };
   const recordOf = (computeId: string) => records?.get(computeId);
   return factsOf(past, { owners, coldStartWorthMs, policies, holds, profileOf, recordOf });
+}
+
+/** What recommendations need of the store: holds decide fields, and records say what guards have found. */
+export async function storedFacts(settings: Settings, nowMs: number) {
+  const { facts, notes } = await readFacts(settings, ['holds', 'records'], nowMs);
+  return { holds: facts?.holds ?? [], records: facts?.records, notes };
 }

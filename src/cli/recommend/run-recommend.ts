@@ -1,6 +1,5 @@
 import { recommendJson } from '../../app/recommend/finding-document.ts';
 import { policyFiles } from '../../app/recommend/policies.ts';
-import { readFacts } from '../../compose/situation.ts';
 import { changeBy, type Finding } from '../../domain/recommend/finding.ts';
 import { recommend } from '../../domain/recommend/recommend.ts';
 import { holidaysOf } from '../../policy/calendars/public-holidays.ts';
@@ -12,7 +11,7 @@ import { type NotPlanned, notPlannedJson, notPlannedLines, splitPlanned } from '
 import { settingsOrFail } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut } from '../output.ts';
 import { type FleetPast, planNotes, readPast } from '../past/read-past.ts';
-import { readablePolicies, recommendFacts } from './facts.ts';
+import { readablePolicies, recommendFacts, storedFacts } from './facts.ts';
 import { firstLines, type Looked, recommendMarkdown, recommendText } from './text.ts';
 
 export interface RecommendFlags extends PastFlags, FilterFlags {
@@ -38,13 +37,8 @@ export async function runRecommend(names: string[], flags: RecommendFlags): Prom
     for (const line of lines) writeErrLine(`  ${line}`);
   };
   const past = await readPast(settings, flags, { branches: true, onNewest });
-  const stored =
-    flags.operations === undefined ? await readFacts(settings, ['holds', 'records'], past.toMs) : undefined;
-  const facts = recommendFacts(settings, selected(past.computes), {
-    policies,
-    holds: stored?.facts?.holds ?? [],
-    records: stored?.facts?.records,
-  });
+  const stored = flags.operations === undefined ? await storedFacts(settings, past.toMs) : undefined;
+  const facts = recommendFacts(settings, selected(past.computes), { ...stored, policies });
   const findings = recommend(facts, options).filter((finding) => isWanted(finding, flags));
   const notes = [...planNotes(past), ...past.notes, ...(stored?.notes ?? [])];
   writeNotes({ ...past, notes: [...new Set(notes)] });

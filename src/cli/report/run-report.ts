@@ -16,7 +16,7 @@ import { type AskFlags, checkAskFlags, withAsked } from '../past/ask-postgres.ts
 import { withProgress } from '../past/progress.ts';
 import { type FleetPast, readPast } from '../past/read-past.ts';
 import { withReading } from '../read-fleet.ts';
-import { readablePolicies, recommendFacts } from '../recommend/facts.ts';
+import { readablePolicies, recommendFacts, storedFacts } from '../recommend/facts.ts';
 import { firstLines } from '../recommend/text.ts';
 import { reportJson, reportMarkdown, reportText, type ShownReport, type UnreadProject } from './text.ts';
 
@@ -29,6 +29,8 @@ const RUNS_OUT_CODE = 3;
 const DAYS = 28;
 /** For larger fleets only the newest page of operations is read, and no branch names: the first answer must be quick. */
 const MAX_WHOLE_PROJECTS = 50;
+const NEWEST_ONLY =
+  'of more than 50 projects only the newest operations are read: ebb recommend reads them all, and may find more';
 
 export async function runReport(flags: ReportFlags): Promise<void> {
   const { format } = flags;
@@ -49,7 +51,8 @@ export async function runReport(flags: ReportFlags): Promise<void> {
     { branches: !isLarge || needsBranches, fleet, periods, ...(isLarge && { mostPages: 1, onNewest }) },
   );
   const computes = await withAsked(past.computes, { settings, flags, sources: async () => policies?.set.sources });
-  const facts = [...recommendFacts(settings, computes, { policies })];
+  const stored = await storedFacts(settings, past.toMs);
+  const facts = [...recommendFacts(settings, computes, { ...stored, policies })];
   const known = periodReport({
     atMs: past.toMs,
     projects,
@@ -62,7 +65,7 @@ export async function runReport(flags: ReportFlags): Promise<void> {
   });
   const whole = { ...known, unread: unreadParts(projects, { fleet, periods, operations: past.unread }) };
   const report = isNarrowed([], flags) ? ofSelected(whole, selected(computes)) : whole;
-  writeNotes({ notes: [], missing: report.missing });
+  writeNotes({ notes: [...(isLarge ? [NEWEST_ONLY] : []), ...stored.notes], missing: report.missing });
   writeOut(`${format === 'json' ? jsonText(reportJson(report)) : asText(report, format)}\n`);
   // Also if a part could not be read: what is known is the more urgent news.
   if (report.projects.some(willRunOut)) process.exitCode = RUNS_OUT_CODE;
