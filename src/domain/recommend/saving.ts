@@ -49,7 +49,10 @@ export interface Amount {
 export interface Saving {
   /** The usage in the hours with known usage; without measurements, the time awake at the minimum size. */
   used: Amount;
-  /** The parts of the saving: by other sizes and by sleeping at all; and by other timeouts. Their sum is at most the usage. */
+  /**
+   * The parts of the saving: by other sizes and by sleeping at all; and by other timeouts. Their sum is at most the usage. The low ends don't
+   * add up to that of the whole, since more sleep leaves less to save by sizes.
+   */
   bySizes: Amount;
   byTimeouts: Amount;
   saved: Amount;
@@ -97,7 +100,7 @@ export function savingOf({
   };
   return {
     used,
-    bySizes,
+    bySizes: { cuSeconds: inOrder(bySizes.cuSeconds), usd: bySizes.usd && inOrder(bySizes.usd) },
     byTimeouts: atMost(used, byTimeouts),
     saved: atMost(used, together),
     timeoutsFigure: figure,

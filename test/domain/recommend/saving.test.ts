@@ -161,6 +161,14 @@ describe('the saving of rules in a past', () => {
     expect(-(saved?.cuSeconds.mid ?? 0)).toBeLessThan(most);
   });
 
+  it('of sizes has its ends in order, though more sleep leaves less to save by them', () => {
+    const { evidence } = evidenceOf(1, -1);
+    const rules = always(300, { minCu: 0.25, maxCu: 0.25 });
+    const { low = 0, mid = 0, high = 0 } = savingOf({ evidence, rules, priceAt })?.bySizes.cuSeconds ?? {};
+    expect([low, mid, high]).toEqual([low, mid, high].toSorted((a, b) => a - b));
+    expect(low).toBeLessThan(high);
+  });
+
   it('of a smaller maximum is not expected: only peaks that usage does not show would tell', () => {
     const compute = aCompute({ minCu: 1, maxCu: 16, suspendTimeoutSeconds: 3600 });
     const had = { minCu: 1, maxCu: 16, suspendTimeoutSeconds: 3600 };
