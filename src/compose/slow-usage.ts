@@ -3,7 +3,7 @@ import { timerMs } from '../ports/clock.ts';
 import type { ControlApi } from '../ports/control-api.ts';
 
 /** Shorter readings are not worth a line, in real milliseconds. */
-const SLOW_MS = 1_000;
+const SLOW_MS = 3_000;
 
 /** Says once that usage takes long: it has a strict rate limit of its own, which daemons use too, so it may take minutes. */
 export function tellingOfSlowUsage<Api extends Pick<ControlApi, 'usage'>>(api: Api, slowMs = SLOW_MS): Api {

@@ -3,9 +3,8 @@ import type { OperationsProgress } from '../../app/fleet/read-operations.ts';
 import { countedComputes } from '../../common/names.ts';
 import { DAY_MS, MINUTE_MS } from '../../domain/time/units.ts';
 
-/** Shorter readings show no progress. A line stays, so it comes later than on a terminal, which rewrites it. */
+/** Shorter readings show no progress. */
 const SILENT_MS = 1_000;
-const SILENT_WITHOUT_TERMINAL_MS = 2_000;
 /** The interval of lines if the output is no terminal. */
 const LINE_EVERY_MS = 10_000;
 
@@ -15,7 +14,7 @@ export function showProgress(
   monotonicMs = () => performance.now(),
 ) {
   const isTerminal = terminal.isTTY === true;
-  let nextMs = monotonicMs() + (isTerminal ? SILENT_MS : SILENT_WITHOUT_TERMINAL_MS);
+  let nextMs = monotonicMs() + (isTerminal ? SILENT_MS : LINE_EVERY_MS);
   let isShown = false;
 
   function show(line: string): void {
