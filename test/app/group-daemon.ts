@@ -8,6 +8,7 @@ import { noteAges } from '../../src/app/rollout/delayed-reading.ts';
 import { type ReloadDeps, startReloading } from '../../src/app/rollout/reload.ts';
 import { cannotWrite, checkWritePermission, createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { compileRules } from '../../src/app/rules.ts';
+import { createOutages } from '../../src/app/telemetry/outages.ts';
 import type { Size } from '../../src/domain/compute/compute.ts';
 import { policySet } from '../../src/domain/policy/policy-set.ts';
 import { isoInstant } from '../../src/domain/time/units.ts';
@@ -96,7 +97,12 @@ export function aGroup() {
         async *listProjects() {
           yield { ok: true, value: projects };
         },
+        listComputes: async (project: { projectId: string }) => ({
+          ok: true,
+          value: { computes: COMPUTES.filter(({ projectId }) => projectId === project.projectId), unreadable: [] },
+        }),
       },
+      outages: createOutages(telemetry, clock),
       storeWatch: { check: async () => {}, lostAtMs: () => loss.atMs },
       storeClock: { excessiveOffsetMs: async () => undefined, lastExcessiveOffsetMs: () => undefined },
       leaderLease: { isAlone, isHeld: () => false },

@@ -14,6 +14,7 @@ import {
   stagedSets,
 } from '../../src/app/rollout/write-permission.ts';
 import { compileRules } from '../../src/app/rules.ts';
+import { createOutages } from '../../src/app/telemetry/outages.ts';
 import { loadToRun } from '../../src/cli/or-fail.ts';
 import { rulesFromFiles, rulesOf } from '../../src/compose/rules-from-files.ts';
 import type { Compute, Size } from '../../src/domain/compute/compute.ts';
@@ -112,7 +113,12 @@ async function aDaemon(files: Record<string, string> = {}) {
       async *listProjects() {
         yield { ok: true, value: projects };
       },
+      listComputes: async (project: { projectId: string }) => ({
+        ok: true,
+        value: { computes: COMPUTES.filter(({ projectId }) => projectId === project.projectId), unreadable: [] },
+      }),
     },
+    outages: createOutages(telemetry, clock),
     storeClock: { lastExcessiveOffsetMs: () => undefined },
   } as unknown as ActivateDeps & Parameters<typeof exportSets>[0];
   onTestFinished(() => deps.queue.close(0));

@@ -44,13 +44,9 @@ const AT_ONCE = 0.5;
 const FEW_AT_ONCE = 5;
 const RESTARTING_MS = 5 * SECOND_MS;
 
-/**
- * False if a daemon may know another fleet than there is. Where nothing has happened for minutes, one that is not the leader counts by readings that
- * are as old.
- */
-function isFleetKnown({ faults, time, plan }: World): boolean {
+/** False if a daemon may know another fleet than there is. */
+function isFleetKnown({ faults, time }: World): boolean {
   const sinceMs = time.now() - KNOWN_MS;
-  if (time.now() >= plan.trialsFromMs) return false;
   return !faults.some(
     ({ kind, untilMs }) => (kind === 'api_stale' || kind === 'api_hides_project') && untilMs > sinceMs,
   );

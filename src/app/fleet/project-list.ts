@@ -59,16 +59,14 @@ async function isChanged(
   const { fleet } = deps;
   const { account, projectId, updatedAtMs } = project;
   const { project: before } = cached;
-  const isRenamed = before.name !== project.name;
-  // Instants in a reading of another process are not compared: its clock may have been set since.
-  const isComparable = cached.isShared === undefined || before.updatedAtMs === updatedAtMs;
-  if (!isRenamed && isComparable && includesListed(cached, project)) {
+  if (isAsRead(cached, project)) {
     cached.project = project;
     // The list can't confirm a reading that another process made after the list was requested.
     const mayConfirm = cached.isShared === undefined || askedAtMonotonicMs >= cached.readAtMonotonicMs;
     if (mayConfirm && fleet.listShowsChanges.get(account) === true) fleet.confirm(projectId, askedAtMonotonicMs);
     return false;
   }
+  const isRenamed = before.name !== project.name;
   const isUpdated = isRenamed || before.updatedAtMs !== updatedAtMs;
   const isOwn = isUpdated && !isRenamed && (await isOwnChange(deps, project));
   // The next comparison need not check this change again.
@@ -76,6 +74,14 @@ async function isChanged(
   const isOthers = isUpdated ? !isOwn : wasUsed(before, project);
   if (isOthers) fleet.confirm(projectId, DOUBTED);
   return isUpdated && isOthers;
+}
+
+/** Returns true if the list shows the project as it was read. */
+export function isAsRead(cached: CachedProject, project: Project): boolean {
+  const { isShared, project: before } = cached;
+  // Instants in a reading of another process are not compared: its clock may have been set since.
+  const isComparable = isShared === undefined || before.updatedAtMs === project.updatedAtMs;
+  return before.name === project.name && isComparable && includesListed(cached, project);
 }
 
 /** Returns true if the reading began after everything that the list shows. */

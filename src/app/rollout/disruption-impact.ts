@@ -7,17 +7,21 @@ import type { Project } from '../../ports/control-api.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { Store } from '../../ports/store.ts';
 import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
-import { type ReadProjectDeps, readProject, readProjectList } from '../fleet/cached-projects.ts';
+import { type ProjectList, type ReadProjectDeps, readProject, readProjectList } from '../fleet/cached-projects.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
+import { isAsRead } from '../fleet/project-list.ts';
 import { needsBranches } from '../fleet/read-computes.ts';
 import type { Overrides } from '../overrides.ts';
 import { type CurrentRules, compileRules } from '../rules.ts';
+import { CONTROL_API } from '../telemetry/outages.ts';
 
 /** The number of computes that rules would change at once. */
 export interface DisruptionImpact {
   /** Computes that would be disconnected as soon as the rules become current. */
   disconnected: number;
   computes: number;
+  /** How many of the disconnected ones may sleep or be gone: their projects can't be read now. */
+  unknown?: number;
   /** The number of disconnected computes by policy, and some of their ids. */
   byPolicy?: Record<string, number>;
   examples?: string[];
@@ -51,6 +55,9 @@ export function needsApproval({ disconnected, computes }: DisruptionImpact): boo
  * can't be listed. Holds, freezes and manual changes are respected. Recent discovery, recent restarts and limits on restarts are ignored,
  * since they pass by themselves: a set that restarts computes may follow another that still does. The first flip of a future trial counts
  * as if it were now. `isCounted` selects the computes.
+ *
+ * Invariant: no compute counts as asleep by a reading that may be older than its last use. It counts as awake, and before rules need an
+ * approval because of it, its project is read again.
  */
 export async function measureImpact(
   deps: MeasureImpactDeps,
@@ -59,41 +66,87 @@ export async function measureImpact(
   isCounted: (compute: Compute) => boolean = () => true,
 ): Promise<DisruptionImpact | undefined> {
   const candidateDeps: MeasureImpactDeps = { ...deps, rules: { current: compileRules(rules, deps.rules.current) } };
-  if (!(await readMissing(candidateDeps, signal))) return undefined;
+  const list = await readMissing(candidateDeps, signal);
+  if (!list) return undefined;
   await deps.overrides.refresh(deps.store, deps.clock.now());
-  const impact = { disconnected: 0, computes: 0, byPolicy: {} as Record<string, number>, examples: [] as string[] };
+  const count = () => countDisconnected(candidateDeps, { list, isCounted, signal });
+  const first = await count();
+  if (!first || !needsApproval(first.impact)) return first?.impact;
+  const isOld = ({ projectId }: Project) => !isReadSince(deps.fleet.cachedProject(projectId), list);
+  await readEach(candidateDeps, first.counted, { isDue: isOld, signal });
+  // In an outage nothing is known of any compute: they are counted once it is over.
+  if (deps.outages.current().has(CONTROL_API)) return undefined;
+  return (await count())?.impact;
+}
+
+interface CountOptions {
+  list: ProjectList;
+  isCounted(compute: Compute): boolean;
+  signal: AbortSignal;
+}
+
+/** Counts by the cached readings. Also returns the projects of the computes that count. Undefined when aborted. */
+async function countDisconnected(
+  deps: MeasureImpactDeps,
+  { list, isCounted, signal }: CountOptions,
+): Promise<{ impact: DisruptionImpact; counted: Project[] } | undefined> {
+  const byPolicy: Record<string, number> = {};
+  const impact = { disconnected: 0, computes: 0, unknown: 0, byPolicy, examples: [] as string[] };
+  const listed = new Map(list.projects.map((project) => [project.projectId, project]));
+  const counted: Project[] = [];
   let turn = 0;
-  for (const cachedProject of [...deps.fleet.cachedProjects()]) {
+  for (const cached of [...deps.fleet.cachedProjects()]) {
     if (signal.aborted) return undefined;
     turn += 1;
     if (turn % PROJECTS_PER_TURN === 0) await deps.clock.nextTurn();
-    const records = await recordsOf(deps, cachedProject);
-    for (const compute of cachedProject.computes.filter(isCounted)) {
-      impact.computes += 1;
-      const policy = disconnectingPolicy(candidateDeps, compute, records.get(compute.computeId));
-      if (policy === undefined) continue;
-      impact.disconnected += 1;
-      impact.byPolicy[policy] = (impact.byPolicy[policy] ?? 0) + 1;
+    const { project } = cached;
+    const { computes, records, added } = await presentState(deps, cached, {
+      list,
+      listed: listed.get(project.projectId),
+    });
+    const ofProject = computes.filter(isCounted);
+    const policies = ofProject.flatMap((compute) => {
+      const policy = disconnectingPolicy(deps, compute, records.get(compute.computeId));
+      if (policy === undefined) return [];
       if (impact.examples.length < MAX_EXAMPLES) impact.examples.push(compute.computeId);
-    }
+      return [policy];
+    });
+    for (const policy of policies) byPolicy[policy] = (byPolicy[policy] ?? 0) + 1;
+    const unread = ofProject.length > 0 ? added : 0;
+    const disconnected = policies.length + unread;
+    impact.computes += ofProject.length + unread;
+    impact.disconnected += disconnected;
+    if (disconnected === 0) continue;
+    counted.push(listed.get(project.projectId) ?? project);
+    if (!isReadSince(cached, list)) impact.unknown += disconnected;
   }
-  return impact;
+  return { impact, counted };
 }
 
 /**
  * Reads projects that are not cached, from the end of the list: after a start, the inventory reads them from its beginning, and neither
- * reads what the other has read. Returns false if the list of projects is unknown, or when aborted.
+ * reads what the other has read. Returns undefined if the list of projects is unknown, or when aborted.
  */
-async function readMissing(deps: MeasureImpactDeps, signal: AbortSignal): Promise<boolean> {
-  const { fleet, store } = deps;
-  const { projects, failures } = await readProjectList(deps, { signal });
-  if (signal.aborted || (projects.length === 0 && failures.size > 0)) return false;
-  const isMissing = ({ projectId }: Project) => !fleet.cachedProject(projectId) || lacksBranches(deps, projectId);
-  await pLimit(CONCURRENT_READS).map(projects.filter(isMissing).toReversed(), async (project) => {
-    if (signal.aborted || !isMissing(project)) return;
-    await readProject(deps, project, { signal, records: await store.records(project.projectId) });
+async function readMissing(deps: MeasureImpactDeps, signal: AbortSignal): Promise<ProjectList | undefined> {
+  const { fleet } = deps;
+  const list = await readProjectList(deps, { signal });
+  if (signal.aborted || (list.projects.length === 0 && list.failures.size > 0)) return undefined;
+  // Policies select by name.
+  const isMissing = ({ projectId, name }: Project) =>
+    fleet.cachedProject(projectId)?.project.name !== name || lacksBranches(deps, projectId);
+  await readEach(deps, list.projects.toReversed(), { isDue: isMissing, signal });
+  return signal.aborted ? undefined : list;
+}
+
+async function readEach(
+  deps: MeasureImpactDeps,
+  projects: readonly Project[],
+  { isDue, signal }: { isDue(project: Project): boolean; signal: AbortSignal },
+): Promise<void> {
+  await pLimit(CONCURRENT_READS).map(projects.filter(isDue), async (project) => {
+    if (signal.aborted || !isDue(project)) return;
+    await readProject(deps, project, { signal, records: await deps.store.records(project.projectId) });
   });
-  return !signal.aborted;
 }
 
 /** Returns true if policies select by branch, but the project was read without its branches. */
@@ -101,16 +154,41 @@ export function lacksBranches({ rules, fleet }: { rules: CurrentRules; fleet: Fl
   return needsBranches(rules) && !fleet.branches.has(projectId);
 }
 
-/** Returns the records of a project; none if all computes sleep, since sleeping ones can't be disconnected. */
-async function recordsOf(
-  { fleet, store }: MeasureImpactDeps,
-  { project, computes }: CachedProject,
-): Promise<ReadonlyMap<string, ComputeRecord>> {
-  if (computes.every(isAsleep)) return new Map();
-  const known = new Map(
-    fleet.ownEvaluations(project.projectId).map(({ compute, record }) => [compute.computeId, record]),
-  );
-  return computes.every(({ computeId }) => known.has(computeId)) ? known : store.records(project.projectId);
+function isReadSince(cached: CachedProject | undefined, { askedAtMonotonicMs }: ProjectList): boolean {
+  return cached !== undefined && cached.readAtMonotonicMs >= askedAtMonotonicMs;
+}
+
+interface PresentState {
+  computes: readonly Compute[];
+  records: ReadonlyMap<string, ComputeRecord>;
+  /** Computes with a record that the reading lacks. */
+  added: number;
+}
+
+/**
+ * Returns the computes of a project as they may be by now: awake if the list can't show that they still sleep, and with the values that any
+ * daemon has set since the reading. No records are read if all sleep, since sleeping computes can't be disconnected.
+ */
+async function presentState(
+  { store }: MeasureImpactDeps,
+  cached: CachedProject,
+  { list, listed }: { list: ProjectList; listed: Project | undefined },
+): Promise<PresentState> {
+  const { project, computes, includedWrites } = cached;
+  const isKnown = listed ? isAsRead(cached, listed) : !list.failures.has(project.account);
+  const isCurrent = isReadSince(cached, list);
+  if ((isKnown || isCurrent) && computes.every(isAsleep)) return { computes, records: new Map(), added: 0 };
+  const records = await store.records(project.projectId);
+  if (isCurrent) return { computes, records, added: 0 };
+  const present = computes.map((compute) => {
+    const now = { ...afterOperation(compute) };
+    const { lastSentAtMs, lastApplied } = records.get(now.computeId) ?? {};
+    if (!isKnown) now.state = 'active';
+    return lastSentAtMs === includedWrites?.get(now.computeId) ? now : Object.assign(now, lastApplied);
+  });
+  const isRead = new Set(computes.map(({ computeId }) => computeId));
+  const added = [...records].filter(([id, { absentSinceMs }]) => absentSinceMs === undefined && !isRead.has(id));
+  return { computes: present, records, added: added.length };
 }
 
 /** Returns the policy that disconnects the compute now, or `trial` for the first flip of one; undefined if none does. */

@@ -158,12 +158,13 @@ export function stagedSets({ sets, rules }: SetsDeps): StagedSet[] {
     if (!candidate?.impact) return [];
     const { hash: setHash } = candidate.rules.policies;
     const { approvalHash: hash = setHash } = candidate;
-    const { disconnected, computes } = candidate.impact;
+    const { disconnected, computes, unknown = 0 } = candidate.impact;
+    const doubt = unknown === 0 ? '' : ` (${unknown} of them are awake or not known)`;
     const bySettings = hash === setHash ? '' : ', by other settings or another release,';
     const what = `policy set ${shortHash(setHash)}${team === NO_TEAM ? '' : ` of ${team}`}${bySettings}`;
     const isBlocked = sets.generation === undefined || candidate === sets.takeOver;
     const meanwhile = isBlocked ? 'nothing is written' : staysCurrent(rules, team);
-    const message = `${what} would disconnect ${disconnected} of ${computes} computes at once: it is staged, and ${meanwhile}; to make it current: ebb approve ${hash}`;
+    const message = `${what} would disconnect ${disconnected} of ${computes} computes at once${doubt}: it is staged, and ${meanwhile}; to make it current: ebb approve ${hash}`;
     return [{ team, hash, setHash, message, impact: candidate.impact }];
   });
 }
