@@ -66,6 +66,22 @@ it('a restart that nobody was told of names what made it due, if that is known',
   expect(await untold({ ...given, cause: 'other' })).toEqual({ unannounced: 'other', unannouncedWhy: why });
 });
 
+it('a restart that nobody is known to have been told of is not said to be unannounced after a loss of the store', async () => {
+  const elsewhere = { computeIds: ['ep-2'], restartIds: ['ep-2'] };
+  const lost = (lostAtMs: number, given: Given = {}) =>
+    untold({ told: elsewhere, storeWatch: { lostAtMs: () => lostAtMs }, ...given });
+  const lostAtMs = EIGHT - MINUTE_MS;
+  expect(await lost(lostAtMs)).toEqual({ unannounced: 'boundary', announcementsLostAtMs: lostAtMs });
+  const why = 'policy set 0123456789ab became current at 2026-03-02T07:50:00Z';
+  const bySet = { unannounced: 'other', unannouncedWhy: why, announcementsLostAtMs: lostAtMs };
+  expect(await lost(lostAtMs, { cause: 'other', why })).toEqual(bySet);
+  // Nobody announces what a person asks for. What was to be announced since the loss was not lost.
+  expect(await lost(lostAtMs, { cause: 'person' })).toEqual({ unannounced: 'person' });
+  expect(await lost(EIGHT - HOUR_MS)).toEqual({ unannounced: 'boundary' });
+  const record = aRecord({ lastDisruption: { atMs: EIGHT - 30_000, lowered: false } });
+  expect(await lost(lostAtMs, { record })).toEqual({ unannounced: 'boundary' });
+});
+
 const late = { owner: 'team-web', announcedAtMs: EIGHT, restarts: 2 };
 const unseen = { limitBetween: () => 'unseen' as const };
 

@@ -68,6 +68,11 @@ describe('what people are told when a record changes', () => {
     expect(textOf({ unannounced: 'person' })).toContain(
       'its clients (7 when last counted); it was not announced: a person has asked',
     );
+    const lost = '; it is not known to have been announced: the store lost its data at 1970-01-01T00:00:03Z';
+    expect(textOf({ unannounced: 'boundary', announcementsLostAtMs: 3_000 })).toMatch(new RegExp(`${lost}$`));
+    expect(textOf({ unannounced: 'other', announcementsLostAtMs: 3_000 })).toContain(
+      `${lost}; no schedule made it due`,
+    );
   });
 
   it('says once of an announced restart that comes late to whom it was announced, and why', () => {

@@ -222,7 +222,7 @@ export function planFor(situation: Partial<Situation> & Pick<Situation, 'policie
 /** A clock that agrees with the store's, which was not lost: projects may be decided. */
 export const MAY_DECIDE = {
   storeClock: { excessiveOffsetMs: async () => undefined },
-  storeWatch: { waitMs: () => 0 },
+  storeWatch: { waitMs: () => 0, lostAtMs: () => undefined },
 };
 
 /** Restart slots that nothing limits. */

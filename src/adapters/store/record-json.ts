@@ -31,6 +31,7 @@ const Intent = z.looseObject({
   urgent: z.literal(true).exactOptional(),
   unannounced: z.enum(['boundary', 'person', 'other']).exactOptional(),
   unannouncedWhy: z.string().exactOptional(),
+  announcementsLostAtMs: z.number().exactOptional(),
   late: z
     .looseObject({
       owner: z.string(),

@@ -52,7 +52,7 @@ import { createPolicyFileNotifications } from './of-policy-files.ts';
 const ROUND_MS = 5_000;
 
 /** Interval between readings of what was told by daemons that don't lead, in milliseconds. */
-const LEARN_EVERY_MS = 60_000;
+const LEARN_EVERY_MS = 15_000;
 
 /** A record of what a digest has announced is kept for this long after its slot, in milliseconds: retries, limits and outages delay changes. */
 const KEPT_MS = 6 * HOUR_MS;

@@ -10,6 +10,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Fleet } from '../fleet/fleet.ts';
+import type { StoreWatch } from '../group/store-loss.ts';
 import { type Announced, announcementOf } from '../notifications/sent-digests.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 import { CONTROL_API, type OutageDeps } from '../telemetry/outages.ts';
@@ -24,6 +25,8 @@ export interface ToldBeforeDeps extends AuditDeps, OutageDeps {
   clock: Clock;
   fleet: Pick<Fleet, 'cachedProject' | 'latestEvaluation'>;
   slots: Pick<Slots, 'limitBetween'>;
+  /** Absent for a command. */
+  storeWatch?: Pick<StoreWatch, 'lostAtMs'>;
   /** When this daemon started, milliseconds since the epoch; absent for a command. */
   startedAtMs?: number;
 }
@@ -42,7 +45,7 @@ export async function untoldOf(
   { compute, record }: Subject,
   action: Action,
   { cause, whyOf }: { cause: RestartCause | undefined; whyOf: () => string | undefined },
-): Promise<Pick<Intent, 'unannounced' | 'unannouncedWhy' | 'late'>> {
+): Promise<Pick<Intent, 'unannounced' | 'unannouncedWhy' | 'announcementsLostAtMs' | 'late'>> {
   const { notify, policies } = deps.rules.current;
   if (cause === undefined || notify.receivers.length === 0) return {};
   const policy = policies.set.policies.find(({ name }) => name === action.policy);
@@ -53,15 +56,22 @@ export async function untoldOf(
   const oldestMs = cause === 'boundary' ? 0 : nowMs - HOUR_MS;
   const sinceMs = Math.max(record.lastDisruption?.atMs ?? 0, changedAtMs, oldestMs);
   const announced = await announcementOf(deps.store, { computeId: compute.computeId, sinceMs, nowMs });
-  if (!announced) {
-    const why = whyOf();
-    return why === undefined
-      ? { unannounced: deps.caller ? 'person' : cause }
-      : { unannounced: 'other', unannouncedWhy: why };
-  }
+  if (!announced) return unannounced(deps, deps.caller ? 'person' : cause, { why: whyOf(), sinceMs });
   // A change that a person asks for is another one than the announced.
   if (cause === 'person') return {};
   return lateOf(deps, { compute, record }, { announced, policy: action.policy, nowMs });
+}
+
+function unannounced(
+  { storeWatch, clock }: ToldBeforeDeps,
+  cause: RestartCause,
+  { why, sinceMs }: { why: string | undefined; sinceMs: number },
+): Pick<Intent, 'unannounced' | 'unannouncedWhy' | 'announcementsLostAtMs'> {
+  const of = why === undefined ? { unannounced: cause } : { unannounced: 'other' as const, unannouncedWhy: why };
+  // A daemon may have announced it that was gone when the store lost its data.
+  const lostAtMs = cause === 'person' ? undefined : storeWatch?.lostAtMs();
+  const mayBeLost = lostAtMs !== undefined && lostAtMs >= Math.max(sinceMs, clock.now() - HOUR_MS);
+  return mayBeLost ? { ...of, announcementsLostAtMs: lostAtMs } : of;
 }
 
 /** Returns what is told of a restart that comes later than it was announced; nothing where limits on restarts explain that. */

@@ -32,6 +32,7 @@ import { type FreshProjectDeps, findProject, readInTurn } from '../fleet/cached-
 import { type CachedProject, FRESH_MS } from '../fleet/fleet.ts';
 import type { SharedReadings } from '../fleet/stored-readings.ts';
 import { MAX_CLOCK_SKEW_MS } from '../group/clock-skew.ts';
+import type { StoreWatch } from '../group/store-loss.ts';
 import { type LockDeps, type LockedProject, lockProject, READ_RETRY_MS } from '../leases/locked-project.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 import type { Overrides, OverridesSnapshot } from '../overrides.ts';
@@ -69,6 +70,7 @@ export interface ReconcileDeps extends LockDeps, FreshProjectDeps, ApplyDeps, Re
   store: Store;
   overrides: Overrides;
   slots: Slots;
+  storeWatch: StoreWatch;
   /** Absent: no other daemon has the store. */
   sharedReadings?: Pick<SharedReadings, 'take'>;
 }

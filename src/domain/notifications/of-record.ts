@@ -109,10 +109,18 @@ function completedWrite(change: RecordChange): RecordNotification[] {
   return notifications;
 }
 
-function describeDrop({ dropped = 0, unannounced, unannouncedWhy }: Intent): string {
+function describeDrop(intent: Intent): string {
+  const { dropped = 0 } = intent;
   const counted = dropped > 0 ? ` (${dropped} when last counted)` : ', if it had any';
-  const why = unannounced ? `; it was not announced: ${unannouncedWhy ?? WHY_UNANNOUNCED[unannounced]}` : '';
-  return `which disconnected its clients${counted}${why}`;
+  return `which disconnected its clients${counted}${describeUnannounced(intent)}`;
+}
+
+function describeUnannounced({ unannounced, unannouncedWhy, announcementsLostAtMs: lostAtMs }: Intent): string {
+  if (!unannounced) return '';
+  const why = unannouncedWhy ?? WHY_UNANNOUNCED[unannounced];
+  if (lostAtMs === undefined) return `; it was not announced: ${why}`;
+  const loss = `; it is not known to have been announced: the store lost its data at ${isoInstant(lostAtMs)}`;
+  return unannounced === 'boundary' ? loss : `${loss}; ${why}`;
 }
 
 function tookEffect({ fields, atMs }: Intent, compute: Compute): boolean {

@@ -39,6 +39,8 @@ export interface Intent {
   unannounced?: RestartCause;
   /** What made it due, where more than the cause is known. */
   unannouncedWhy?: string;
+  /** Set if it may have been announced, but the store has lost its data since. Milliseconds since the epoch. */
+  announcementsLostAtMs?: number;
   /** Set if the change disconnects clients, and was announced for an instant that is long over. */
   late?: LateChange;
 }
