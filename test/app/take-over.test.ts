@@ -140,6 +140,17 @@ describe('a daemon that starts without the policies of a team', () => {
     expect(fresh.deps.rules.current.policies.set.hash).toBe(ofTeam(SMALL).policies.hash);
   });
 
+  it('says so where it stages newer ones', async () => {
+    const group = aGroup();
+    await group.start('before', { rules: ofTeam(SMALL), stages: true });
+    await group.pass(4);
+    const fresh = await group.start('fresh', { rules: ofTeam(LARGE), stages: true });
+    await group.pass(10);
+    expect(fresh.said('ebb.policies_staged').map(({ message }) => message)).toEqual([
+      expect.stringContaining('it is staged, and the current policies of data stay in effect'),
+    ]);
+  });
+
   it('goes on with them within a scope that has become smaller', async () => {
     const group = aGroup();
     const before = await group.start('before', { rules: ofTeam(SMALL) });

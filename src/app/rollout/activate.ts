@@ -87,6 +87,8 @@ export async function advanceRules(deps: ActivateDeps, signal: AbortSignal): Pro
     if (await mayBecomeCurrent(deps, team, candidate, signal)) allowed.set(team, candidate.rules);
   }
   if (allowed.size > 0) await makeCurrent(deps, allowed);
+  // What is said of a staged part depends on what is in effect by now.
+  for (const [, { candidate }] of partStates(sets)) reportStaged(deps, candidate);
   if (!sets.needsReevaluation) return;
   await reevaluateFleet(deps);
   sets.needsReevaluation = false;
@@ -113,7 +115,6 @@ async function mayBecomeCurrent(
   if (!needsApproval(impact)) return true;
   candidate.impact = impact;
   candidate.approvalHash = (await approvalOf(deps, candidateRules)).hashes[0] ?? '';
-  reportStaged(deps, candidate);
   return false;
 }
 
@@ -228,9 +229,9 @@ export function currentRules({ rules }: ActivateDeps): Rules {
   return { policies: policies.set, ...others };
 }
 
-function reportStaged(deps: ActivateDeps, candidate: Candidate): void {
-  const staged = stagedSets(deps).find(({ impact }) => impact === candidate.impact);
-  if (candidate.isReported || !staged) return;
+function reportStaged(deps: ActivateDeps, candidate: Candidate | undefined): void {
+  const staged = stagedSets(deps).find(({ impact }) => impact === candidate?.impact);
+  if (!candidate || candidate.isReported || !staged) return;
   candidate.isReported = true;
   const { team, hash, message, impact } = staged;
   const { disconnected, computes } = impact;
