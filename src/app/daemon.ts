@@ -17,6 +17,7 @@ import { followStored } from './operations/follow.ts';
 import { type ActivateDeps, startWithRules } from './rollout/activate.ts';
 import { type Reloading, refreshLeaderDecisions } from './rollout/reload.ts';
 import { exportSets, type ShowSetsDeps } from './rollout/write-permission.ts';
+import type { OutageDeps } from './telemetry/outages.ts';
 import { type EnsureTriggersDeps, ensureTriggers, requestReconcile } from './triggers.ts';
 
 /** Intervals of the daemon's repeated tasks, in real milliseconds. */
@@ -67,7 +68,7 @@ interface StartLogFacts {
   queue: string;
 }
 
-export interface DaemonDeps extends ActivateDeps, ShowSetsDeps, EnsureTriggersDeps {
+export interface DaemonDeps extends ActivateDeps, ShowSetsDeps, EnsureTriggersDeps, OutageDeps {
   clock: Clock;
   fleet: Fleet;
   storeWatch: StoreWatch;
@@ -120,6 +121,7 @@ export async function startDaemon(
     daemon: {
       reload: () => reloading.reload(),
       async stop() {
+        deps.outages.end();
         await Promise.all(running.map((one) => one.close()));
         // Without the release, other daemons would have to wait for the lease to expire.
         await deps.runInBackground('leader_lease', () => leaderLease.release());

@@ -28,7 +28,7 @@ it('a write whose result could not be stored is still pending, so that its confi
   const rules = currentRules(aSchedule({ windows: [], otherwise: { size: wanted } }));
   const deps = {
     ...{ clock: REAL.clock, newId: REAL.newId, fleet, telemetry, rules, mode: 'enforce', reportEvent() {} },
-    ...{ overrides: { holds: [], freezes: [] }, samples: { historyOf: () => [] }, outages: { up() {} } },
+    ...{ overrides: { holds: [], freezes: [] }, samples: { historyOf: () => [] }, outages: { projectAnswers() {} } },
     slots: FREE_SLOTS,
     mayWrite: async () => ({ ok: true }),
     api: { updateCompute: async () => ({ ok: true, value: { operations: [], settings: { ...compute, ...wanted } } }) },
@@ -87,7 +87,7 @@ it('operations of a pending write are followed once it is confirmed, not again a
   const puts: unknown[] = [];
   const deps = {
     ...{ mode: 'enforce', clock: { now: () => NOON }, overrides: { holds: [] }, telemetry, reportEvent() {} },
-    ...{ rules: currentRules(aSchedule()), slots: FREE_SLOTS },
+    ...{ rules: currentRules(aSchedule()), slots: FREE_SLOTS, outages: { projectAnswers() {} } },
     fleet: { ownEvaluation: () => undefined, cachedProject: () => undefined, latestEvaluation: () => undefined },
     store: { brokenRecords: async () => new Map(), putRecord: async (...put: unknown[]) => puts.push(put) > 0 },
     api: {

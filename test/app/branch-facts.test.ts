@@ -168,12 +168,19 @@ describe('before clients are disconnected, the branch', () => {
     expect(compute && policies.selecting(compute)).toEqual([]);
   });
 
-  it('holds the change back while it cannot be read', async () => {
-    const { ask, platform, time, asked, log } = await decided();
-    platform.branches = refusal('unavailable');
-    time.ms += 10_000;
-    expect([await ask(), asked]).toEqual([false, ['boundaries']]);
-    expect(log.lines.map(({ message }) => message)).toMatchObject([expect.stringContaining('p-one can')]);
+  it('holds the change back while it cannot be read, which is said once, though the computes can be', async () => {
+    const { ask, platform, time, asked, log, context } = await decided();
+    platform.branches = refusal('malformed');
+    for (let round = 1; round <= 3; round += 1) {
+      time.ms += 10_000;
+      expect([await ask(), asked.length]).toEqual([false, round]);
+      await readProject(context, project, {});
+    }
+    expect(log.lines.map(({ message }) => message)).toMatchObject([expect.stringContaining("p-one can't be managed")]);
+    platform.branches = [{ ...MAIN, name: 'develop' }];
+    time.ms += 60_000;
+    expect(await ask()).toBe(true);
+    expect(log.lines.at(-1)?.message).toBe('p-one can be managed again');
   });
 });
 

@@ -43,7 +43,7 @@ function restart(
       },
     },
     telemetry: { log: { info() {}, warn() {}, error() {}, debug() {} }, metrics: { increment() {}, set() {} } },
-    outages: { up() {}, down() {} },
+    outages: { projectAnswers() {} },
     slots: { refusedLately: () => waits },
   } as unknown as FollowJobDeps;
   return { deps, queued, asked, time, fleet };

@@ -10,17 +10,18 @@ import { memoryLog } from '../support/memory-log.ts';
 function theOutages() {
   const log = memoryLog();
   const metrics = { increment() {}, set() {}, clear() {}, observe() {} };
-  const outages = createOutages({ log, metrics }, { now: () => 7_000 });
+  const time = { ms: 7_000 };
+  const outages = createOutages({ log, metrics }, { now: () => time.ms });
+  const get = { route: 'GET endpoints', status: 500, message: 'internal error' };
   return {
-    ...{ outages, log },
-    fail: (projectId: string | undefined, code: ControlApiErrorCode = 'unavailable') =>
-      reportApiError({ outages }, projectId, { code, route: 'GET endpoints', status: 500, message: 'internal error' }),
+    ...{ outages, log, time },
+    events: () => log.lines.map(({ fields }) => Object.values(fields).join(' ')),
+    fail: (projectId: string | undefined, code: ControlApiErrorCode = 'unavailable', account = 'main') =>
+      reportApiError({ outages }, projectId === undefined ? undefined : { projectId, account }, { ...get, code }),
     failToWrite: (projectId: string, code: ControlApiErrorCode) =>
-      reportWriteError({ outages }, projectId, { code, route: 'PATCH endpoint', message: 'no' }),
-    answer: (projectId: string) => {
-      outages.projectAnswers(projectId);
-      outages.up('control API');
-    },
+      reportWriteError({ outages }, { projectId, account: 'main' }, { code, route: 'PATCH endpoint', message: 'no' }),
+    answer: (projectId: string, account = 'main') => outages.projectAnswers({ projectId, account }, 'read'),
+    answerWrite: (projectId: string) => outages.projectAnswers({ projectId, account: 'main' }, 'write'),
   };
 }
 
@@ -88,6 +89,76 @@ describe('a write that fails', () => {
     fail('p-two');
     expect([...outages.current().keys()]).toEqual(['control API']);
   });
+});
+
+describe('a state ends by the kind of request that has begun it', () => {
+  it('that a project is refused to writes, though it can be read', () => {
+    const { events, failToWrite, answer, answerWrite } = theOutages();
+    for (let round = 0; round < 3; round += 1) {
+      failToWrite('p-one', 'forbidden');
+      answer('p-one');
+    }
+    expect(events()).toEqual(['ebb.project_refused p-one']);
+    answerWrite('p-one');
+    expect(events()).toEqual(['ebb.project_refused p-one', 'ebb.project_recovered p-one']);
+  });
+
+  it('that the control API answers no writes, though it answers all else', () => {
+    const { outages, events, failToWrite, answer, answerWrite } = theOutages();
+    for (let round = 0; round < 3; round += 1) {
+      for (const projectId of ['p-one', 'p-two']) failToWrite(projectId, 'unavailable');
+      for (const projectId of ['p-one', 'p-two', 'p-three']) answer(projectId);
+      outages.up('control API');
+    }
+    expect(events()).toEqual(['ebb.outage control API']);
+    answerWrite('p-one');
+    expect(events()).toEqual(['ebb.outage control API', 'ebb.recovered control API']);
+  });
+
+  it.each(['a reading has failed since', 'no write has failed for five minutes'])(
+    'but for an outage that a write has shown first, where %s',
+    (why) => {
+      const { outages, time, fail, failToWrite, answer } = theOutages();
+      for (const projectId of ['p-one', 'p-two']) failToWrite(projectId, 'unavailable');
+      if (why === 'a reading has failed since') fail('p-three');
+      else time.ms += 300_000;
+      answer('p-three');
+      expect(outages.current().size).toBe(0);
+    },
+  );
+});
+
+describe('an outage for one account, while another is answered', () => {
+  it('is one line, with none for its projects, and its end another', () => {
+    const { events, fail, answer } = theOutages();
+    answer('p-blue', 'blue');
+    for (let round = 0; round < 3; round += 1) {
+      for (const projectId of ['p-one', 'p-two', 'p-three']) {
+        fail(projectId, 'unavailable', 'red');
+        answer('p-blue', 'blue');
+      }
+    }
+    expect(events()).toEqual(['ebb.outage control API for red']);
+    for (const projectId of ['p-one', 'p-two', 'p-three']) answer(projectId, 'red');
+    expect(events()).toEqual(['ebb.outage control API for red', 'ebb.recovered control API for red']);
+  });
+
+  it('is one of all once a project of another account fails, too', () => {
+    const { outages, fail, answer } = theOutages();
+    answer('p-blue', 'blue');
+    fail('p-one', 'unavailable', 'red');
+    fail('p-blue', 'unavailable', 'blue');
+    expect([...outages.current().keys()]).toEqual(['control API']);
+  });
+});
+
+it('a daemon that stops gives up its requests, which is no outage', () => {
+  const { outages, log, fail, failToWrite } = theOutages();
+  outages.end();
+  for (const projectId of ['p-one', 'p-two', undefined]) fail(projectId, 'timeout');
+  failToWrite('p-one', 'timeout');
+  outages.down('Redis', 'the connection is closed');
+  expect(log.lines).toEqual([]);
 });
 
 describe('the control API', () => {

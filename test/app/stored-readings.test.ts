@@ -306,6 +306,7 @@ describe('a shared reading', () => {
       ...deps,
       api,
       telemetry: { log: memoryLog() },
+      outages: { projectAnswers() {} },
       queue: { addAll: async () => {}, add: async () => {} },
     };
     const evaluated = { compute: cached.computes[0], plan: { actions: [{ disconnects: true }] } };

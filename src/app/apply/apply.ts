@@ -292,9 +292,9 @@ function reportResult(
   { latenessMs, cause }: { latenessMs: number | undefined; cause: RestartCause | undefined },
 ): void {
   if (answer.ok) {
-    deps.outages.up('control API');
+    deps.outages.projectAnswers(compute, 'write');
     warnOfRestart(deps, compute, action, answer.value.operations);
-  } else reportWriteError(deps, compute.projectId, answer.error);
+  } else reportWriteError(deps, compute, answer.error);
   deps.reportEvent({
     kind: 'write_ended',
     compute,

@@ -79,10 +79,11 @@ export async function isBranchAsDecided(
   const options = { signal, deadlineMs: RECOVERY.readMs, branchesServeMs: FRESH_MS };
   const branches = await branchesOf(deps, project, [compute], options);
   if (!branches.ok) {
-    if (!signal.aborted) reportApiError(deps, project.projectId, branches.error);
+    if (!signal.aborted) reportApiError(deps, project, branches.error, 'branches');
     await wakeAt(deps, project.projectId, clock.now() + READ_RETRY_MS);
     return false;
   }
+  deps.outages.projectAnswers(project, 'branches');
   const [now] = withBranches([compute], branches.value);
   if (now?.branchName === compute.branchName && String(now?.branchRoles) === String(compute.branchRoles)) return true;
   fleet.cache({ ...cachedProject, computes: withBranches(cachedProject.computes, branches.value) });

@@ -13,7 +13,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { StoreWatch } from '../group/store-loss.ts';
 import { type Announced, announcementOf } from '../notifications/sent-digests.ts';
 import type { Slots } from '../operations/restart-slots.ts';
-import { CONTROL_API, type OutageDeps } from '../telemetry/outages.ts';
+import { CONTROL_API, controlApiFor, type OutageDeps } from '../telemetry/outages.ts';
 import type { AuditDeps } from './audit.ts';
 
 /** A restart is told again if it comes later than this after the instant that was announced, in milliseconds. */
@@ -83,7 +83,7 @@ function lateOf(
   const { owner, ownIds, atMs } = announced;
   if (atMs === undefined || nowMs - atMs <= LATE_MS) return {};
   // A failure is news even where a limit spreads the other changes.
-  const trouble = deps.caller ? undefined : troubleSince(deps, record, atMs);
+  const trouble = deps.caller ? undefined : troubleSince(deps, { compute, record }, atMs);
   if (trouble === undefined && isSpread(deps, { ...announced, atMs }, { compute, policy })) return {};
   const why = deps.caller ? 'a person has applied it' : (trouble ?? startOrRate(deps, compute, atMs));
   const counts = { restarts: ownIds.length, ...leftOf(deps, { ...announced, atMs }) };
@@ -128,14 +128,17 @@ function isSpread(
  */
 function troubleSince(
   { outages }: ToldBeforeDeps,
-  { failures = {} }: ComputeRecord,
+  { compute: { account }, record: { failures = {} } }: Subject,
   sinceMs: number,
 ): string | undefined {
   const [failed] = Object.values(failures).filter(({ lastAtMs }) => lastAtMs >= sinceMs);
   if (failed) return `it had failed: ${failed.message}`;
-  const away = outages.current().get(CONTROL_API);
-  if (away !== undefined) return `${CONTROL_API} was not available: ${away}`;
-  const [outage] = [...outages.ended()].filter(([, { atMs }]) => atMs > sinceMs);
+  for (const name of [CONTROL_API, controlApiFor(account)]) {
+    const away = outages.current().get(name);
+    if (away !== undefined) return `${name} was not available: ${away}`;
+  }
+  const isOfOthers = (name: string) => name.startsWith(controlApiFor('')) && name !== controlApiFor(account);
+  const [outage] = [...outages.ended()].filter(([name, { atMs }]) => atMs > sinceMs && !isOfOthers(name));
   return outage && `${outage[0]} was not available until ${isoInstant(outage[1].atMs)}: ${outage[1].message}`;
 }
 

@@ -58,14 +58,13 @@ export async function readProject(
   const { projectId } = project;
   const answer = await readProjectQuietly(deps, project, options);
   if (answer.ok) {
-    deps.outages.projectAnswers(projectId);
-    deps.outages.up('control API');
+    deps.outages.projectAnswers(project, 'read');
     deps.outages.computesUnreadable(projectId, answer.value.unreadable);
     return answer.value;
   }
   if (answer.error.code === 'malformed') invalidateReading(deps, projectId);
   // The inventory forgets a project that does not exist, with its stored records.
-  if (answer.error.code !== 'not_found' && !options.signal?.aborted) reportApiError(deps, projectId, answer.error);
+  if (answer.error.code !== 'not_found' && !options.signal?.aborted) reportApiError(deps, project, answer.error);
   return undefined;
 }
 

@@ -136,10 +136,10 @@ async function findOperations(
   for await (const page of deps.api.listOperations(projectId, options)) {
     if (!page.ok && page.error.code === 'not_found') return 'gone';
     if (!page.ok) {
-      if (!options.signal.aborted) reportApiError(deps, projectId, page.error);
+      if (!options.signal.aborted) reportApiError(deps, { projectId }, page.error, 'operations');
       return undefined;
     }
-    deps.outages.up('control API');
+    deps.outages.projectAnswers({ projectId }, 'operations');
     for (const operation of page.value.filter(({ operationId }) => ids.has(operationId))) {
       found.set(operation.operationId, operation);
     }

@@ -10,7 +10,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import { describeOffset, type StoreClock } from '../group/clock-skew.ts';
 import type { StoredTimes } from '../group/stored-times.ts';
 import { describeSets, type SetsDeps } from '../rollout/write-permission.ts';
-import { CONTROL_API, listOf, type Outages } from '../telemetry/outages.ts';
+import { CONTROL_API, controlApiFor, listOf, type Outages } from '../telemetry/outages.ts';
 import { projectsOf } from './documents.ts';
 
 type Check = Readiness['checks'][number];
@@ -92,7 +92,8 @@ function apiCheck({ outages, fleet }: ReadinessDeps): Check {
 
 function accountChecks({ api, outages }: ReadinessDeps): Check[] {
   return api.accountStatus().map(({ account, key, message, stalledMs = 0 }) => {
-    const trouble = message ?? stalled(stalledMs) ?? outages.current().get(listOf(account));
+    const away = outages.current().get(controlApiFor(account)) ?? outages.current().get(listOf(account));
+    const trouble = message ?? stalled(stalledMs) ?? away;
     const fine = key === 'valid' ? 'the API key is accepted' : 'not asked yet';
     return { name: `account ${account}`, ok: trouble === undefined, message: trouble ?? fine };
   });

@@ -144,16 +144,18 @@ async function confirmPendingWrite(
 /** Lists the compute's operations since an instant, newest first; undefined if they can't be listed. */
 async function operationsSince(
   deps: PendingWriteDeps,
-  { projectId, computeId }: Compute,
+  compute: Compute,
   sinceMs: number,
   options: CallOptions,
 ): Promise<Operation[] | undefined> {
+  const { projectId, computeId } = compute;
   const found: Operation[] = [];
   for await (const page of deps.api.listOperations(projectId, options)) {
     if (!page.ok) {
-      if (!options.signal?.aborted) reportApiError(deps, projectId, page.error);
+      if (!options.signal?.aborted) reportApiError(deps, compute, page.error, 'operations');
       return undefined;
     }
+    deps.outages.projectAnswers(compute, 'operations');
     for (const operation of page.value) {
       if (operation.createdAtMs < sinceMs) return found;
       if (operation.computeId === computeId) found.push(operation);

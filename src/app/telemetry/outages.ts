@@ -1,6 +1,11 @@
+import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi, ControlApiError, ControlApiErrorCode, UnreadableCompute } from '../../ports/control-api.ts';
-import type { Telemetry } from '../../ports/telemetry.ts';
+import type { Log, Telemetry } from '../../ports/telemetry.ts';
+import { createEvidence, type ProjectRef } from './outage-evidence.ts';
+
+/** A state that requests of one kind have begun ends with an answer to such a request: what may be read may be forbidden to change. */
+type RequestKind = 'read' | 'branches' | 'operations' | 'write';
 
 /** Reports each outage once, and its end once. */
 export interface Outages {
@@ -12,93 +17,148 @@ export interface Outages {
   /** The last outage of each dependency that has ended: its first message and its end, milliseconds since the epoch. */
   ended(): ReadonlyMap<string, { message: string; atMs: number }>;
   /**
-   * A project failed as if the control API were down. It counts as down once another project fails, too, without an answer in between. A
-   * project that kept failing while others were answered is no evidence.
+   * A project failed as if the control API were down. The API counts as down once another project fails, too, without an answer in between;
+   * for one account, without an answer for a project of the account. A project that kept failing while others were answered is no evidence.
    */
-  projectFails(projectId: string, message: string): void;
+  projectFails(project: ProjectRef, message: string, kind: RequestKind): void;
   /** A write failed in the same way. It is tried again and has its own log lines, so it makes an outage, but refuses no project. */
-  writeFails(projectId: string, message: string): void;
+  writeFails(project: ProjectRef, message: string): void;
   /** One project fails while others work. */
-  projectRefused(projectId: string, message: string): void;
-  projectAnswers(projectId: string): void;
+  projectRefused(projectId: string, message: string, kind: RequestKind): void;
+  projectAnswers(project: ProjectRef, kind: RequestKind): void;
   /** Reports the unreadable computes of a project; those that are not in the list count as readable. */
   computesUnreadable(projectId: string, computes: readonly UnreadableCompute[]): void;
+  /** From now on reports no outage: a daemon that stops gives up its requests. */
+  end(): void;
 }
 
 /** The name under which the control API counts as a dependency. */
 export const CONTROL_API = 'control API';
 
+/** The name under which it counts for one account, while others are answered. */
+export function controlApiFor(account: string): string {
+  return `${CONTROL_API} for ${account}`;
+}
+
+/** An outage that only writes have shown also ends with a reading, if no write has failed for this long, in milliseconds. */
+const WRITES_QUIET_MS = 5 * MINUTE_MS;
+
 export function createOutages({ log, metrics }: Telemetry, clock: Pick<Clock, 'now'>): Outages {
-  const down = new Map<string, string>();
-  const ended = new Map<string, { message: string; atMs: number }>();
-  const refused = new Set<string>();
-  const unreadable = new Map<string, ReadonlySet<string>>();
-  /** Projects that have failed since the last answer of the control API, and those that were failing when it answered for others. */
-  const failing = new Set<string>();
-  const failingAlone = new Set<string>();
+  const dependencies = createDependencies({ log, metrics }, clock);
+  const refusals = createRefusals({ log, metrics });
+  const evidence = createEvidence();
+  const namesFor = ({ account }: ProjectRef) =>
+    account === undefined ? [CONTROL_API] : [CONTROL_API, controlApiFor(account)];
 
-  function goDown(dependency: string, message: string): void {
-    if (down.has(dependency)) return;
-    down.set(dependency, message);
-    metrics.increment('ebb_outages_total', { dependency });
-    log.error({ event: 'ebb.outage', dependency }, `${dependency} is not available: ${message}; carrying on`);
-  }
-
-  function refuse(projectId: string, message: string): void {
-    if (refused.has(projectId)) return;
-    refused.add(projectId);
-    metrics.increment('ebb_projects_refused_total', {});
-    log.warn({ event: 'ebb.project_refused', project: projectId }, `${projectId} can't be managed: ${message}`);
-  }
-
-  function writeFails(projectId: string, message: string): void {
-    if (!failingAlone.has(projectId)) failing.add(projectId);
-    if (failing.size > 1) goDown(CONTROL_API, message);
+  function fails(project: ProjectRef, message: string, kind: RequestKind): void {
+    const ofWhom = evidence.fails(project);
+    const { account } = project;
+    if (ofWhom === 'all' || dependencies.down.has(CONTROL_API)) dependencies.goDown(CONTROL_API, message, kind);
+    else if (ofWhom === 'account' && account !== undefined) dependencies.goDown(controlApiFor(account), message, kind);
   }
 
   return {
-    down: goDown,
+    down: dependencies.goDown,
     up(dependency) {
-      if (dependency === CONTROL_API) {
-        for (const projectId of failing) failingAlone.add(projectId);
-        failing.clear();
-      }
+      if (dependency === CONTROL_API) evidence.answered();
+      dependencies.goUp(dependency, 'read');
+    },
+    current: () => dependencies.down,
+    ended: () => dependencies.ended,
+    projectFails(project, message, kind) {
+      const wasAlone = evidence.isAlone(project);
+      fails(project, message, kind);
+      const isDown = namesFor(project).some((name) => dependencies.down.has(name));
+      if (wasAlone && !isDown) refusals.refuse(project.projectId, message, kind);
+    },
+    writeFails(project, message) {
+      dependencies.noteFailedWrite();
+      fails(project, message, 'write');
+    },
+    projectRefused: refusals.refuse,
+    projectAnswers(project, kind) {
+      evidence.answeredFor(project);
+      for (const name of namesFor(project)) dependencies.goUp(name, kind);
+      refusals.end(project.projectId, kind);
+    },
+    computesUnreadable: createUnreadableReports(log),
+    end: dependencies.end,
+  };
+}
+
+/** What is not available, and which requests have shown it. */
+function createDependencies({ log, metrics }: Telemetry, clock: Pick<Clock, 'now'>) {
+  const down = new Map<string, string>();
+  const shownBy = new Map<string, RequestKind>();
+  const ended = new Map<string, { message: string; atMs: number }>();
+  let writeFailedAtMs = Number.NEGATIVE_INFINITY;
+  let isEnded = false;
+  return {
+    down,
+    ended,
+    goDown(dependency: string, message: string, kind: RequestKind = 'read'): void {
+      if (isEnded) return;
+      if (kind !== 'write' || !down.has(dependency)) shownBy.set(dependency, kind);
+      if (down.has(dependency)) return;
+      down.set(dependency, message);
+      metrics.increment('ebb_outages_total', { dependency });
+      log.error({ event: 'ebb.outage', dependency }, `${dependency} is not available: ${message}; carrying on`);
+    },
+    goUp(dependency: string, kind: RequestKind): void {
       const message = down.get(dependency);
       if (message === undefined) return;
+      const mayStillFail = kind !== 'write' && clock.now() - writeFailedAtMs < WRITES_QUIET_MS;
+      if (mayStillFail && shownBy.get(dependency) === 'write') return;
       down.delete(dependency);
       ended.set(dependency, { message, atMs: clock.now() });
       log.info({ event: 'ebb.recovered', dependency }, `${dependency} is available again`);
     },
-    current: () => down,
-    ended: () => ended,
-    projectFails(projectId, message) {
-      writeFails(projectId, message);
-      if (!down.has(CONTROL_API)) refuse(projectId, message);
+    noteFailedWrite(): void {
+      writeFailedAtMs = clock.now();
     },
-    writeFails,
-    projectRefused: refuse,
-    projectAnswers(projectId) {
-      failing.delete(projectId);
-      failingAlone.delete(projectId);
-      if (!refused.delete(projectId)) return;
+    end(): void {
+      isEnded = true;
+    },
+  };
+}
+
+/** Which projects are refused, and to which requests. */
+function createRefusals({ log, metrics }: Telemetry) {
+  const refused = new Map<string, Set<RequestKind>>();
+  return {
+    refuse(projectId: string, message: string, kind: RequestKind): void {
+      const kinds = refused.get(projectId) ?? new Set();
+      if (kinds.has(kind)) return;
+      refused.set(projectId, kinds.add(kind));
+      metrics.increment('ebb_projects_refused_total', {});
+      log.warn({ event: 'ebb.project_refused', project: projectId }, `${projectId} can't be managed: ${message}`);
+    },
+    end(projectId: string, kind: RequestKind): void {
+      const kinds = refused.get(projectId);
+      if (!kinds?.delete(kind) || kinds.size > 0) return;
+      refused.delete(projectId);
       log.info({ event: 'ebb.project_recovered', project: projectId }, `${projectId} can be managed again`);
     },
-    computesUnreadable(projectId, computes) {
-      const before = unreadable.get(projectId) ?? new Set();
-      const now = new Map(computes.map(({ computeId = 'a compute', message }) => [computeId, message]));
-      if (now.size > 0) unreadable.set(projectId, new Set(now.keys()));
-      else unreadable.delete(projectId);
-      for (const [compute, message] of now) {
-        if (before.has(compute)) continue;
-        const fields = { event: 'ebb.compute_unreadable', project: projectId, compute };
-        log.warn(fields, `${compute} of ${projectId} can't be managed, and nothing is written to it: ${message}`);
-      }
-      for (const compute of before) {
-        if (now.has(compute)) continue;
-        const fields = { event: 'ebb.compute_readable', project: projectId, compute };
-        log.info(fields, `${compute} of ${projectId} can be managed again, or is gone`);
-      }
-    },
+  };
+}
+
+function createUnreadableReports(log: Log): Outages['computesUnreadable'] {
+  const unreadable = new Map<string, ReadonlySet<string>>();
+  return (projectId, computes) => {
+    const before = unreadable.get(projectId) ?? new Set();
+    const now = new Map(computes.map(({ computeId = 'a compute', message }) => [computeId, message]));
+    if (now.size > 0) unreadable.set(projectId, new Set(now.keys()));
+    else unreadable.delete(projectId);
+    for (const [compute, message] of now) {
+      if (before.has(compute)) continue;
+      const fields = { event: 'ebb.compute_unreadable', project: projectId, compute };
+      log.warn(fields, `${compute} of ${projectId} can't be managed, and nothing is written to it: ${message}`);
+    }
+    for (const compute of before) {
+      if (now.has(compute)) continue;
+      const fields = { event: 'ebb.compute_readable', project: projectId, compute };
+      log.info(fields, `${compute} of ${projectId} can be managed again, or is gone`);
+    }
   };
 }
 
@@ -111,20 +171,25 @@ export interface OutageDeps {
 }
 
 /** Reports an error of the control API: the service is away, or it refuses one project. */
-export function reportApiError({ outages }: OutageDeps, projectId: string | undefined, error: ControlApiError): void {
+export function reportApiError(
+  { outages }: OutageDeps,
+  project: ProjectRef | undefined,
+  error: ControlApiError,
+  kind: RequestKind = 'read',
+): void {
   if (isReportedElsewhere(error)) return;
-  if (projectId === undefined) outages.down(CONTROL_API, describe(error));
-  else if (SERVICE_ERRORS.has(error.code)) outages.projectFails(projectId, describe(error));
-  else outages.projectRefused(projectId, describe(error));
+  if (project === undefined) outages.down(CONTROL_API, describe(error));
+  else if (SERVICE_ERRORS.has(error.code)) outages.projectFails(project, describe(error), kind);
+  else outages.projectRefused(project.projectId, describe(error), kind);
 }
 
 /** Refusals of what is asked, which the next reading won't cure. Other errors of a write are about its compute, or temporary. */
 const REFUSALS: ReadonlySet<ControlApiErrorCode> = new Set(['forbidden', 'not_found']);
 
 /** Reports the error of a single write, which is not tried again at once as a reading is. */
-export function reportWriteError({ outages }: OutageDeps, projectId: string, error: ControlApiError): void {
-  if (SERVICE_ERRORS.has(error.code)) outages.writeFails(projectId, describe(error));
-  else if (REFUSALS.has(error.code)) outages.projectRefused(projectId, describe(error));
+export function reportWriteError({ outages }: OutageDeps, project: ProjectRef, error: ControlApiError): void {
+  if (SERVICE_ERRORS.has(error.code)) outages.writeFails(project, describe(error));
+  else if (REFUSALS.has(error.code)) outages.projectRefused(project.projectId, describe(error), 'write');
 }
 
 export interface ReportListingDeps extends OutageDeps {

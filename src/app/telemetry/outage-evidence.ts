@@ -1,0 +1,84 @@
+/** What failed requests say about the control API: that it is away, for all or for one account, or that single projects are at fault. */
+
+export interface ProjectRef {
+  projectId: string;
+  /** Absent where the project is known by its id only. */
+  account?: string;
+}
+
+interface Evidence {
+  /** Notes a failure. Returns for whom the control API seems to be away; undefined if the project alone may be at fault. */
+  fails(project: ProjectRef): 'all' | 'account' | undefined;
+  /** True if the project was failing when others were answered. */
+  isAlone(project: ProjectRef): boolean;
+  /** Notes an answer that is about no project. */
+  answered(): void;
+  answeredFor(project: ProjectRef): void;
+}
+
+/** One project that fails is no evidence; a second one is, unless an answer came in between. */
+export function createEvidence(): Evidence {
+  const everywhere = createFailures();
+  const byAccount = new Map<string, Failures>();
+  /** Accounts of the projects that have failed since the last answer. */
+  const accounts = new Set<string>();
+
+  function failuresOf(account: string): Failures {
+    const failures = byAccount.get(account) ?? createFailures();
+    byAccount.set(account, failures);
+    return failures;
+  }
+
+  function answered(): void {
+    everywhere.answered();
+    accounts.clear();
+  }
+
+  return {
+    fails({ projectId, account }) {
+      const ofAccount = account === undefined ? 0 : failuresOf(account).fails(projectId);
+      const ofAll = everywhere.fails(projectId);
+      if (account !== undefined && !everywhere.isAlone(projectId)) accounts.add(account);
+      // With several accounts, those of one say nothing about the others.
+      if (ofAll > 1 && (ofAccount < 2 || byAccount.size === 1)) return 'all';
+      return ofAccount > 1 ? 'account' : undefined;
+    },
+    isAlone: ({ projectId }) => everywhere.isAlone(projectId),
+    answered,
+    answeredFor({ projectId, account }) {
+      answered();
+      everywhere.forget(projectId);
+      if (account === undefined) return;
+      failuresOf(account).answered();
+      failuresOf(account).forget(projectId);
+    },
+  };
+}
+
+interface Failures {
+  /** Returns how many projects have failed that were not failing before the last answer. */
+  fails(projectId: string): number;
+  isAlone(projectId: string): boolean;
+  answered(): void;
+  forget(projectId: string): void;
+}
+
+function createFailures(): Failures {
+  const failing = new Set<string>();
+  const alone = new Set<string>();
+  return {
+    fails(projectId) {
+      if (!alone.has(projectId)) failing.add(projectId);
+      return failing.size;
+    },
+    isAlone: (projectId) => alone.has(projectId),
+    answered() {
+      for (const projectId of failing) alone.add(projectId);
+      failing.clear();
+    },
+    forget(projectId) {
+      failing.delete(projectId);
+      alone.delete(projectId);
+    },
+  };
+}
