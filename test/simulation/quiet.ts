@@ -108,15 +108,13 @@ async function checkAudit(world: World): Promise<void> {
   const { entries } = await world.store.current.audit(query);
   // Of a request without an answer there is a second entry, once it is known what became of it.
   const noted = new Map(entries.toSorted((a, b) => a.atMs - b.atMs).map((entry) => [entry.requestId, entry]));
-  // A daemon that stood still for longer than its lease tells of its request once more, after another one has told what became of it.
-  const most = world.faults.some(({ kind }) => kind === 'stall') ? 3 : 2;
   for (const arrival of arrived) {
     const { requestId, computeId, who, asked, isRestart } = arrival;
     if (!computeNow(world, computeId) || wasForgotten(world, computeId)) continue;
     world.reach('audit checked');
     const entry = noted.get(requestId);
     const count = entries.filter((one) => one.requestId === requestId).length;
-    if (!entry || count > most) world.violate('each write is in the audit', `${who}: ${count} times`);
+    if (!entry || count > 2) world.violate('each write is in the audit', `${who}: ${count} times`);
     if (!entry) continue;
     checkOutcome(world, arrival, entry);
     if ((entry.kind === 'restart') !== isRestart)

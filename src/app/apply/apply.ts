@@ -244,7 +244,7 @@ async function storeIntent(
 
 /**
  * Evaluates again, and stores the record with its audit entry. If the store fails, the pending write stays in this daemon's memory as in the
- * store: it is confirmed by a reading, as after a kill, which also stores the audit entry.
+ * store: it is confirmed by a reading, as after a kill. If the lease was lost, the store tells if it is still pending.
  */
 async function storeResult(
   deps: ApplyDeps,
@@ -269,6 +269,8 @@ async function storeResult(
   const outbox = recordEntries(deps.rules.current, change, ownerByCurrentRules(deps));
   try {
     if (await deps.store.putRecord(projectId, computeId, after, lease, { audit, outbox })) return;
+    // Another daemon may have confirmed it by now: what this one knows counts only if the store has no record any more.
+    remember({ ...after, lastSentAtMs: before.lastSentAtMs ?? 0 });
     await deps.store.appendHistory([audit]);
   } catch (error) {
     remember(before);
