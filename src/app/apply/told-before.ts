@@ -13,7 +13,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { StoreWatch } from '../group/store-loss.ts';
 import { type Announced, announcementOf } from '../notifications/sent-digests.ts';
 import type { Slots } from '../operations/restart-slots.ts';
-import { CONTROL_API, controlApiFor, type OutageDeps } from '../telemetry/outages.ts';
+import { CONTROL_API, concernsAccount, controlApiFor, type OutageDeps } from '../telemetry/outages.ts';
 import type { AuditDeps } from './audit.ts';
 
 /** A restart is told again if it comes later than this after the instant that was announced, in milliseconds. */
@@ -137,8 +137,7 @@ function troubleSince(
     const away = outages.current().get(name);
     if (away !== undefined) return `${name} was not available: ${away}`;
   }
-  const isOfOthers = (name: string) => name.startsWith(controlApiFor('')) && name !== controlApiFor(account);
-  const [outage] = [...outages.ended()].filter(([name, { atMs }]) => atMs > sinceMs && !isOfOthers(name));
+  const [outage] = [...outages.ended()].filter(([name, { atMs }]) => atMs > sinceMs && concernsAccount(name, account));
   return outage && `${outage[0]} was not available until ${isoInstant(outage[1].atMs)}: ${outage[1].message}`;
 }
 

@@ -133,13 +133,14 @@ async function findOperations(
   const ids = new Set(wanted.map(({ operationId }) => operationId));
   const oldestMs = Math.min(...wanted.map(({ startedAtMs }) => startedAtMs)) - CLOCK_TOLERANCE_MS;
   const found = new Map<string, Operation>();
+  const project = deps.fleet.listed(projectId) ?? { projectId };
   for await (const page of deps.api.listOperations(projectId, options)) {
     if (!page.ok && page.error.code === 'not_found') return 'gone';
     if (!page.ok) {
-      if (!options.signal.aborted) reportApiError(deps, { projectId }, page.error, 'operations');
+      if (!options.signal.aborted) reportApiError(deps, project, page.error, 'operations');
       return undefined;
     }
-    deps.outages.projectAnswers({ projectId }, 'operations');
+    deps.outages.projectAnswers(project, 'operations');
     for (const operation of page.value.filter(({ operationId }) => ids.has(operationId))) {
       found.set(operation.operationId, operation);
     }

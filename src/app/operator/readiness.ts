@@ -84,10 +84,10 @@ function projectsCheck({ fleet }: ReadinessDeps): Check {
 /** While the control API is away, people need to know how old is what they see of computes. */
 function apiCheck({ outages, fleet }: ReadinessDeps): Check {
   const outage = outages.current().get(CONTROL_API);
-  if (outage === undefined) return { name: 'control API', ok: true, message: 'answers' };
+  if (outage === undefined) return { name: CONTROL_API, ok: true, message: 'answers' };
   const readAtMs = [...fleet.cachedProjects()].reduce((newest, { readAtMs }) => Math.max(newest, readAtMs), 0);
   const since = readAtMs === 0 ? 'nothing was read yet' : `computes are shown as of ${isoInstant(readAtMs)}`;
-  return { name: 'control API', ok: false, message: `${outage}; ${since}` };
+  return { name: CONTROL_API, ok: false, message: `${outage}; ${since}` };
 }
 
 function accountChecks({ api, outages }: ReadinessDeps): Check[] {

@@ -154,6 +154,7 @@ async function waitForOwnClock(
  */
 export async function reconcile(deps: ReconcileDeps, projectId: string, options: ReconcileOptions): Promise<void> {
   const permits: Permits = { ...options.permits };
+  const isAnyUsed = () => Object.values(permits).some((permit) => permit?.isUsed());
   let { requestedReading } = options;
   // Another daemon's reading may show that nothing is to be done. At a boundary something usually is.
   let mayTake = options.boundaryMs === undefined;
@@ -163,7 +164,7 @@ export async function reconcile(deps: ReconcileDeps, projectId: string, options:
       const missing = await runPass(deps, projectId, { ...options, permits, requestedReading });
       if (missing === undefined) return;
       if (missing.kind === 'permits') Object.assign(permits, await getPermits(deps, missing, options.signal));
-      else if (!isAnyUsed(permits) && isChangedSince(missing, options))
+      else if (!isAnyUsed() && isChangedSince(missing, options))
         return wakeAt(deps, projectId, deps.clock.now() + AFTER_OTHERS_MS);
       else if (await readUnlocked(deps, projectId, missing, { signal: options.signal, mayTake })) {
         requestedReading = missing.requestedReading;
@@ -173,10 +174,6 @@ export async function reconcile(deps: ReconcileDeps, projectId: string, options:
   } finally {
     for (const permit of Object.values(permits)) permit?.giveBack();
   }
-}
-
-function isAnyUsed(permits: Permits): boolean {
-  return Object.values(permits).some((permit) => permit?.isUsed());
 }
 
 /**

@@ -40,6 +40,11 @@ export function controlApiFor(account: string): string {
   return `${CONTROL_API} for ${account}`;
 }
 
+/** Returns false for an outage of another account. */
+export function concernsAccount(dependency: string, account: string): boolean {
+  return dependency === controlApiFor(account) || !dependency.startsWith(controlApiFor(''));
+}
+
 /** An outage that only writes have shown also ends with a reading, if no write has failed for this long, in milliseconds. */
 const WRITES_QUIET_MS = 5 * MINUTE_MS;
 

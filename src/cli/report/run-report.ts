@@ -29,8 +29,7 @@ const RUNS_OUT_CODE = 3;
 const DAYS = 28;
 /** For larger fleets only the newest page of operations is read, and no branch names: the first answer must be quick. */
 const MAX_WHOLE_PROJECTS = 50;
-const NEWEST_ONLY =
-  'of more than 50 projects only the newest operations are read: ebb recommend reads them all, and may find more';
+const NEWEST_ONLY = `of more than ${MAX_WHOLE_PROJECTS} projects only the newest operations are read: ebb recommend reads them all, and may find more`;
 
 export async function runReport(flags: ReportFlags): Promise<void> {
   const { format } = flags;

@@ -8,8 +8,8 @@ import { constantOffsetAround, instantOfMinute, localDayAt, weekdayOf } from '..
 const SLOT_MS = HOUR_MS / 2;
 const SLOTS_PER_DAY = DAY_MS / SLOT_MS;
 const SLOTS_PER_WEEK = 7 * SLOTS_PER_DAY;
-/** 1970-01-01 was a Thursday. */
-const EPOCH_SLOT = 3 * SLOTS_PER_DAY;
+/** The half hour of the week in which 1970 began. */
+const EPOCH_SLOT = (weekdayOf(0) - 1) * SLOTS_PER_DAY;
 
 /** A half hour belongs to a window if it is used in at least this share of the weeks. */
 const USED_SHARE = 0.4;
