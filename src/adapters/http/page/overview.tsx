@@ -175,7 +175,11 @@ function Next({ fleet }: { fleet: FleetDocument }) {
           {numberWords(overdue.computes)} overdue since <Instant iso={overdue.first} now={at} />
         </p>
       )}
-      {upcoming.length === 0 ? <p>No policy changes anything else within a day.</p> : <Upcoming fleet={fleet} />}
+      {upcoming.length > 0 ? (
+        <Upcoming fleet={fleet} />
+      ) : (
+        <p>No policy changes anything{overdue.first === null ? '' : ' else'} within a day.</p>
+      )}
     </>
   );
 }
