@@ -47,6 +47,14 @@ describe('one project that always gets 500', () => {
     expect([...outages.ended()]).toEqual([['control API', { message: expect.stringContaining('500'), atMs: 7_000 }]]);
   });
 
+  it('is named at its second failure, where nothing else is asked', () => {
+    const { events, fail } = theOutages();
+    fail('p-broken');
+    expect(events()).toEqual([]);
+    fail('p-broken');
+    expect(events()).toEqual(['ebb.project_refused p-broken']);
+  });
+
   it('does not make an outage together with another that fails once', () => {
     const { outages, fail, answer } = theOutages();
     fail('p-broken');

@@ -38,7 +38,8 @@ it('starts though no branches can be listed at the moment, and goes on once they
   const daemon = await startTestDaemon({ platform, folder: folder.path });
   onTestFinished(() => daemon.stop());
   const named = () => daemon.logs.filter(({ event }) => event === 'ebb.project_refused').length;
-  await expect.poll(named, { timeout: 50_000 }).toBe(1);
+  // A reading is tried for 30 s, and the first failed one may begin an outage.
+  await expect.poll(named, { timeout: 90_000 }).toBe(1);
   expect(await platform.writes()).toEqual([]);
   await platform.clearFaults();
   const changed = async () => (await platform.writes()).map(({ path }) => path.split('/').at(-1));

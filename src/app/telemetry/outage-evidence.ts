@@ -9,8 +9,8 @@ export interface ProjectRef {
 interface Evidence {
   /** Notes a failure. Returns for whom the control API seems to be away; undefined if the project alone may be at fault. */
   fails(project: ProjectRef): 'all' | 'account' | undefined;
-  /** True if the project was failing when others were answered. */
-  isAlone(project: ProjectRef): boolean;
+  /** True if the project has failed and was not answered since. */
+  isFailing(project: ProjectRef): boolean;
   /** Notes an answer that is about no project. */
   answered(): void;
   answeredFor(project: ProjectRef): void;
@@ -20,8 +20,6 @@ interface Evidence {
 export function createEvidence(): Evidence {
   const everywhere = createFailures();
   const byAccount = new Map<string, Failures>();
-  /** Accounts of the projects that have failed since the last answer. */
-  const accounts = new Set<string>();
 
   function failuresOf(account: string): Failures {
     const failures = byAccount.get(account) ?? createFailures();
@@ -29,24 +27,18 @@ export function createEvidence(): Evidence {
     return failures;
   }
 
-  function answered(): void {
-    everywhere.answered();
-    accounts.clear();
-  }
-
   return {
     fails({ projectId, account }) {
       const ofAccount = account === undefined ? 0 : failuresOf(account).fails(projectId);
       const ofAll = everywhere.fails(projectId);
-      if (account !== undefined && !everywhere.isAlone(projectId)) accounts.add(account);
       // With several accounts, those of one say nothing about the others.
       if (ofAll > 1 && (ofAccount < 2 || byAccount.size === 1)) return 'all';
       return ofAccount > 1 ? 'account' : undefined;
     },
-    isAlone: ({ projectId }) => everywhere.isAlone(projectId),
-    answered,
+    isFailing: ({ projectId }) => everywhere.isFailing(projectId),
+    answered: everywhere.answered,
     answeredFor({ projectId, account }) {
-      answered();
+      everywhere.answered();
       everywhere.forget(projectId);
       if (account === undefined) return;
       failuresOf(account).answered();
@@ -58,7 +50,7 @@ export function createEvidence(): Evidence {
 interface Failures {
   /** Returns how many projects have failed that were not failing before the last answer. */
   fails(projectId: string): number;
-  isAlone(projectId: string): boolean;
+  isFailing(projectId: string): boolean;
   answered(): void;
   forget(projectId: string): void;
 }
@@ -71,7 +63,7 @@ function createFailures(): Failures {
       if (!alone.has(projectId)) failing.add(projectId);
       return failing.size;
     },
-    isAlone: (projectId) => alone.has(projectId),
+    isFailing: (projectId) => failing.has(projectId) || alone.has(projectId),
     answered() {
       for (const projectId of failing) alone.add(projectId);
       failing.clear();

@@ -71,10 +71,11 @@ export function createOutages({ log, metrics }: Telemetry, clock: Pick<Clock, 'n
     current: () => dependencies.down,
     ended: () => dependencies.ended,
     projectFails(project, message, kind) {
-      const wasAlone = evidence.isAlone(project);
+      // The first failure may begin an outage, which the next project's would show.
+      const wasFailing = evidence.isFailing(project);
       fails(project, message, kind);
       const isDown = namesFor(project).some((name) => dependencies.down.has(name));
-      if (wasAlone && !isDown) refusals.refuse(project.projectId, message, kind);
+      if (wasFailing && !isDown) refusals.refuse(project.projectId, message, kind);
     },
     writeFails(project, message) {
       dependencies.noteFailedWrite();
