@@ -98,6 +98,19 @@ it('what another daemon reads while this one waits for its turn is taken, too', 
   expect(seen.reads).toHaveLength(8);
 });
 
+it('what another daemon has read since the list is taken, however long the turn of a project takes to come', async () => {
+  const { seen, start, time } = aGroup(3);
+  const one = start();
+  let meanwhile: Promise<void> | undefined;
+  const other = start(async () => {
+    meanwhile ??= one.takeRound();
+    await meanwhile;
+    time.ms += 60_000;
+  });
+  await other.takeRound();
+  expect(seen.reads).toHaveLength(3);
+});
+
 it('what another daemon has read and reconciled is not reconciled again, unless something is to be done', async () => {
   const { seen, start, settled } = aGroup(3);
   const [one, other] = [start(), start()];

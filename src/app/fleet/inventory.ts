@@ -127,13 +127,15 @@ async function readDue(
   projects: readonly Project[],
   { askedAtMonotonicMs, signal }: { askedAtMonotonicMs: number; signal: AbortSignal },
 ): Promise<void> {
-  const { fleet, store, sharedReadings, rhythm } = deps;
+  const { fleet, clock, store, sharedReadings, rhythm } = deps;
   const isRead = (projectId: string) =>
     (fleet.cachedProject(projectId)?.readAtMonotonicMs ?? Number.NEGATIVE_INFINITY) >= askedAtMonotonicMs;
   await pLimit(CONCURRENT_READS).map(projects, async (project) => {
     if (signal.aborted) return;
     const { projectId } = project;
-    const isTaken = async () => (await sharedReadings?.take(project, rhythm.resyncMs)) === true;
+    // In a large fleet a project's turn may come long after another daemon has read it.
+    const maxAgeMs = () => Math.max(rhythm.resyncMs, clock.monotonicMs() - askedAtMonotonicMs);
+    const isTaken = async () => (await sharedReadings?.take(project, maxAgeMs())) === true;
     if (!isRead(projectId) && !(await isTaken())) {
       const records = await store.records(projectId);
       if (!(await readInTurn(deps, project, { signal, priority: 'read', records, isTaken }))) return;
