@@ -322,6 +322,23 @@ describe('the delivery of notifications', () => {
     expect(await daemon.store.outboxCounts()).toEqual({ receivers: [], lost: 0 });
   });
 
+  it('folds changes by others, though each is about a compute', async () => {
+    const bodies: string[] = [];
+    const daemon = daemonWith({ perHour: 2, roundMs: 10_000, bodies });
+    const byHand = (at: number): Notification => ({
+      ...about(`manual_change:c-${at}`, `c-${at}`),
+      ...{ kind: 'manual_change', owner: 'web' },
+    });
+    await daemon.append(...Array.from({ length: 300 }, (_, at) => byHand(at)), about('degraded', 'c-299'));
+    const running = daemon.start();
+    await daemon.clock.runTo(20_000);
+    await running.close();
+    expect(daemon.got.toSorted()).toEqual([
+      ...['ops degraded', 'ops folded:299:manual_change:c-1', 'ops manual_change:c-0'],
+    ]);
+    expect(bodies.join()).toContain('299 messages in one, since at most 2 are sent in an hour:');
+  });
+
   it('keeps what is to be folded while the receiver is down', async () => {
     const daemon: ReturnType<typeof daemonWith> = daemonWith({
       ...{ perHour: 1, roundMs: 10_000 },

@@ -8,6 +8,7 @@ import {
 import { type RecordChange, recordNotifications } from '../../domain/notifications/of-record.ts';
 import type { OutboxEntry } from '../../ports/outbox.ts';
 import type { CompiledRules } from '../rules.ts';
+import { canBeFolded } from './pace.ts';
 
 /** Returns the outbox entries to store with a changed record, for the owner's receivers and those that the policy names. */
 export function recordEntries(
@@ -46,11 +47,12 @@ export function outboxEntry(notification: Notification, receiver: string, status
 }
 
 /**
- * Messages of one subject wait for each other. Those about no compute are separated by kind and owner, so that a refused digest does not
- * delay a freeze.
+ * Messages of one subject wait for each other. Those about no compute, or that may be folded, are separated by kind and owner, so that a
+ * refused digest does not delay a freeze.
  */
 function subjectOf({ computeId, kind, owner }: Notification): string {
-  return computeId ?? (owner === undefined ? kind : `${kind} ${owner}`);
+  if (computeId !== undefined && !canBeFolded(kind)) return computeId;
+  return owner === undefined ? kind : `${kind} ${owner}`;
 }
 
 /** Returns the id of an entry's message, the same for all receivers. */

@@ -23,18 +23,19 @@ export function pauseMs(failures: number): number {
 /** How many foldable messages a receiver gets in an hour, unless its settings say another number. */
 export const DEFAULT_PER_HOUR = 20;
 
-/** Kinds that may be folded into one message. Those about one compute, coming changes or a key are sent at once, however many there are. */
+/** Kinds that may be folded into one message. What disconnects, was undone or keeps failing, and coming changes are sent at once. */
 const FOLDABLE_KINDS: readonly NotificationKind[] = [
   'staged',
   'freeze',
   'hold',
+  'manual_change',
   'budget_step',
   'spend_anomaly',
   'digest',
 ];
 const FOLDABLE: ReadonlySet<string> = new Set(FOLDABLE_KINDS);
 
-/** Returns true for the subject of a foldable message; it begins with the kind, since the message is about no compute. */
+/** Returns true for a kind that may be folded, and for the subject of such a message, which begins with the kind. */
 export function canBeFolded(subject: string): boolean {
   return FOLDABLE.has(subject.split(' ', 1)[0] ?? '');
 }
