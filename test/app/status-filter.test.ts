@@ -13,7 +13,7 @@ import { unloadedPart } from '../../src/domain/policy/team-parts.ts';
 import type { BudgetState } from '../../src/domain/spend/state.ts';
 import type { CostsDocument } from '../../src/ports/cost-documents.ts';
 import type { FleetFilter } from '../../src/ports/status-page.ts';
-import { aBudget, aCompute, aFreeze, aHold, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+import { aBudget, aCompute, aFreeze, aGuard, aHold, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { aSelector } from '../support/selectors.ts';
 
@@ -159,6 +159,52 @@ it('has the budgets and freezes of an owner alone', async () => {
   ]);
   expect(await namesOf({ owner: 'team-web' })).toEqual([['web-money'], ['f-all']]);
   expect(await namesOf({ select: { projects: ['api-*'] } })).toEqual([[], ['f-all', 'f-api']]);
+  expect(await namesOf({ q: 'api' })).toEqual([[], ['f-all', 'f-api']]);
+  expect(await namesOf({ policy: 'api-money' })).toEqual([['api-money'], []]);
+});
+
+it('has the policies, guards, staged sets and broken files that concern an owner', async () => {
+  const all = compiled(
+    of('web', 'team-web'),
+    { ...of('api', 'team-api'), team: 'team-api' },
+    { ...aFreeze({ name: 'everywhere' }), owner: 'platform' },
+    ...['web', 'api'].map((name) => aGuard({ name: `${name}-errors`, select: aSelector({ projects: [`${name}-*`] }) })),
+    { ...aBudget({ name: 'of-none', select: aSelector({ projects: ['none-*'] }) }), owner: 'team-web' },
+  );
+  const staged = () =>
+    ['', 'team-web', 'team-api'].map((team) => ({ team, hash: team, setHash: team, message: '', impact: {} }));
+  const policyProblems = (isShown = (_team: string) => true) => ['team-web', 'team-api'].filter(isShown);
+  const daemon = { ...parts.daemon, policies: () => all, staged, policyProblems };
+  const shownOf = async (query: object) => {
+    const found = await status({ ...parts, daemon } as unknown as OperatorParts, query);
+    if (!found.ok) throw new Error(found.error.message);
+    const { policies: shownPolicies, guards, staged: ofNoTeam, staged_teams: teams, policy_problems } = found.value;
+    return {
+      policies: shownPolicies?.map(({ name }) => name),
+      guards: guards?.map(({ guard }) => guard),
+      staged: [ofNoTeam?.hash, ...teams.map(({ owner }) => owner)],
+      problems: policy_problems,
+    };
+  };
+  expect(await shownOf({})).toEqual({
+    policies: ['web', 'api', 'everywhere', 'web-errors', 'api-errors', 'of-none'],
+    guards: ['web-errors', 'api-errors'],
+    staged: ['', 'team-web', 'team-api'],
+    problems: ['team-web', 'team-api'],
+  });
+  expect(await shownOf({ owner: 'team-web' })).toEqual({
+    policies: ['web', 'everywhere', 'web-errors', 'of-none'],
+    guards: ['web-errors'],
+    staged: ['', 'team-web'],
+    problems: ['team-web'],
+  });
+  // Whose computes these are does not matter: the files of their team do.
+  expect(await shownOf({ q: 'api' })).toEqual({
+    policies: ['api', 'everywhere', 'api-errors'],
+    guards: ['api-errors'],
+    staged: ['', 'team-api'],
+    problems: ['team-api'],
+  });
 });
 
 it('has the costs of an owner alone, and none of a selector; an owner whom nobody knows is refused', async () => {

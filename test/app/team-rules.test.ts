@@ -166,6 +166,7 @@ describe('a team whose files are broken', () => {
         /^a: the files as last read are invalid: .*policies\/a\/size\.yaml:3:\d+: unknown key "knd"/,
       ),
     ]);
+    expect(policyProblems(deps, (team) => team === 'b')).toEqual([]);
     const refused = log.lines.filter(({ fields }) => Reflect.get(fields, 'event') === 'ebb.policies_refused');
     expect(refused.map(({ fields }) => Reflect.get(fields, 'owner'))).toEqual(['a']);
     expect([gauge('ebb_team_policy_load_success', 'a'), gauge('ebb_team_policy_load_success', 'b')]).toEqual([0, 1]);

@@ -128,8 +128,27 @@ describe('texts of the page', () => {
     expect(textOf(page)).toMatch(/20:00 in 1 h &lt;team&gt; 9/);
     expect(textOf(page)).toMatch(/21:10–21:40 in 2 h 10 min &lt;team&gt; 9/);
     expect(String(page)).toMatch(/<path class="fan" d="M[\d. L]+Z"/);
-    expect(String(page)).toContain('href="/?sort=next&amp;owner=%3Cteam%3E"');
+    expect(String(page)).toContain('href="/?owner=%3Cteam%3E&amp;sort=next"');
   });
+});
+
+it('links of the first screen keep the filter', () => {
+  const upcoming = [{ first: NOW, last: NOW, computes: 1, owners: [{ owner: 'web', computes: 1 }] }];
+  const budget = { budget: 'web-money', account: 'main', spent: 120, projected: null, limiting: [] };
+  const status = {
+    ...QUIET,
+    policies: [{ name: 'web-money', owner: 'web' }],
+    budgets: [{ ...budget, month: { unit: 'usd', amount: 100 } }],
+  } as unknown as StatusDocument;
+  const query = { q: 'eu', owner: 'web', page: 3 };
+  const page = String(Overview({ status, fleet: { ...emptyFleet(NOW), upcoming }, costs: null, query }));
+  const links = [...page.matchAll(/href="([^"]+)">(?:In order|web|What would save more|Budget [^<]+)</g)];
+  expect(links.map(([, href]) => href)).toEqual([
+    '/cost?owner=web',
+    '/recommend?owner=web',
+    '/?q=eu&amp;owner=web&amp;sort=next',
+    '/?q=eu&amp;owner=web&amp;sort=next',
+  ]);
 });
 
 it('each staged set is shown with its hash, also those of teams', () => {

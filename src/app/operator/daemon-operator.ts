@@ -18,6 +18,7 @@ import { apiLimitsDocument, factsDocument, herdDocuments } from './documents.ts'
 import { type GaugeDeps, updateGauges } from './fleet-metrics.ts';
 import { computePage, fleetPage, knownCompute } from './fleet-page.ts';
 import { findHold } from './holds.ts';
+import type { DaemonView } from './parts.ts';
 import { rememberReads } from './remembered-reads.ts';
 import { teamsOf } from './teams-of.ts';
 import { createWeekAhead } from './week-ahead.ts';
@@ -57,7 +58,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
       apiLimits: () => apiLimitsDocument(deps),
       revision: () => rules.current.revision,
       staged: () => stagedSets(deps),
-      policyProblems: () => [...policyProblems(deps), ...currentNarrowKeys(deps).map(({ message }) => message)],
+      policyProblems: problemsShown(deps),
       week: createWeekAhead({ policies: () => rules.current.policies, clock }),
     },
   };
@@ -101,6 +102,10 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
     findHold: (id) => findHold(shown, id),
     compute: (computeId) => computePage(shown, computeId),
   };
+}
+
+function problemsShown(deps: DaemonOperatorDeps): DaemonView['policyProblems'] {
+  return (isShown) => [...policyProblems(deps, isShown), ...currentNarrowKeys(deps).map(({ message }) => message)];
 }
 
 /** The actions of the last evaluation, in the form of `ebb plan --json` and with the same hash for the same plan. */

@@ -62,8 +62,8 @@ export interface DaemonView {
     impact: { disconnected: number };
   }[];
   week: WeekAhead;
-  /** Other reasons why the newest policies are not in effect, one line each. */
-  policyProblems(): readonly string[];
+  /** Other reasons why the newest policies are not in effect, one line each: those of no team, and of teams that pass the test. */
+  policyProblems(isShown?: (team: string) => boolean): readonly string[];
   readiness(): Promise<Readiness>;
 }
 

@@ -13,7 +13,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { CostsDocument } from '../../ports/cost-documents.ts';
 import { MAX_LISTED, type StatusDocument } from '../../ports/documents.ts';
 import type { OperatorResult, StatusQuery } from '../../ports/operator.ts';
-import type { LocatedRecord } from '../../ports/store.ts';
+import type { LocatedRecord, Store } from '../../ports/store.ts';
 import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
 import { budgetDocument, readBudgets } from '../usage/budget-store.ts';
 import { readSummary, summaryOfOwner } from '../usage/cost-summary.ts';
@@ -36,7 +36,8 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
   const summary = (await readSummary(store)) ?? null;
   const problem = parts.daemon && (await ownerProblem(parts.daemon, summary, query.owner, clock));
   if (problem !== undefined) return fail('invalid', problem);
-  const daemon = isFiltered && parts.daemon ? await narrowed({ ...parts, daemon: parts.daemon }, query) : parts.daemon;
+  const daemon: ShownView | undefined =
+    isFiltered && parts.daemon ? await narrowed({ ...parts, daemon: parts.daemon }, query) : parts.daemon;
   const nowMs = await parts.now();
   const [allHolds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
   const shown = new Set(isFiltered && daemon ? recordsOf(daemon).map(({ computeId }) => computeId) : []);
@@ -57,7 +58,7 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
     ...(daemon
       ? {
           ...(await daemonStatus(daemon, frozenTest(freezes, nowMs), clock)),
-          ...(await guardStatus(store, daemon, nowMs)),
+          ...(await guardsShown(store, daemon, nowMs)),
         }
       : await storeStatus(parts, records, nowMs)),
   };
@@ -69,7 +70,7 @@ async function deadNotifications({ store }: OperatorParts): Promise<StatusDocume
   return receivers.flatMap(({ receiver, dead }) => (dead > 0 ? [{ receiver, count: dead }] : []));
 }
 
-async function daemonStatus(daemon: DaemonView, isFrozen: FrozenTest, clock: NextTurn) {
+async function daemonStatus(daemon: ShownView, isFrozen: FrozenTest, clock: NextTurn) {
   const { set } = daemon.policies();
   const projects = projectsOf(daemon.fleet);
   return {
@@ -78,7 +79,7 @@ async function daemonStatus(daemon: DaemonView, isFrozen: FrozenTest, clock: Nex
     set_hash: set.hash,
     revision: daemon.revision() ?? null,
     policies: set.policies
-      .filter((policy) => !isNotLoaded(policy))
+      .filter((policy) => !isNotLoaded(policy) && isConcerned(daemon, policy.name))
       .map(({ name, kind, mode, owner = null }) => ({ name, kind, mode, owner })),
     computes: await countStatuses(daemon, isFrozen, clock),
     unread_projects: projects.listed - projects.read,
@@ -94,6 +95,11 @@ async function daemonStatus(daemon: DaemonView, isFrozen: FrozenTest, clock: Nex
     api_limits: daemon.apiLimits(),
     daemons: null,
   };
+}
+
+async function guardsShown(store: Store, daemon: ShownView, nowMs: number) {
+  const { guards, ...others } = await guardStatus(store, daemon, nowMs);
+  return { guards: guards?.filter(({ guard }) => isConcerned(daemon, guard)) ?? null, ...others };
 }
 
 /** The status from the store and the leader's report: other daemons may know only a part of the fleet. */
@@ -142,17 +148,18 @@ async function ownerProblem(
   return owners.has(owner) ? undefined : `nothing belongs to ${owner}; owners are ${[...owners].sort().join(', ')}`;
 }
 
-/** The budgets of an owner; none for a selector, since its computes may count towards several budgets. */
+/** The budgets of an owner, or the one that is asked for; else none, since the computes found may count towards several budgets. */
 function budgetsFor(
   states: readonly BudgetState[],
-  { owner, select }: StatusQuery,
+  { owner, policy, select, ...others }: StatusQuery,
   daemon: DaemonView | undefined,
 ): readonly BudgetState[] {
-  if (select !== undefined) return [];
-  if (owner === undefined) return states;
+  if (select !== undefined || isNarrowed(others)) return [];
+  const asked = policy === undefined ? states : states.filter((one) => one.policy === policy);
+  if (owner === undefined) return asked;
   const policies = policiesOfKind(daemon?.policies().set.policies ?? [], 'budget');
   const names = new Set(policies.filter((one) => one.owner === owner).map(({ name }) => name));
-  return states.filter(({ policy }) => names.has(policy));
+  return asked.filter((one) => names.has(one.policy));
 }
 
 /** The costs of an owner; null for any other filter, since costs are summed by owner only. */
@@ -167,19 +174,40 @@ function concernsSome(daemon: DaemonView | undefined): (freeze: Freeze) => boole
   return ({ select }) => [...daemon.fleet.evaluatedComputes()].some(({ compute }) => mayConcern(select)(compute));
 }
 
-/** The daemon with only those computes of its fleet that match the query. */
+interface ShownView extends DaemonView {
+  /** The names of the policies that select one of the computes, or belong to the owner; absent: all. */
+  concerned?: ReadonlySet<string>;
+}
+
+function isConcerned({ concerned }: ShownView, policy: string): boolean {
+  return concerned?.has(policy) ?? true;
+}
+
+/** The daemon with only those computes of its fleet that match the query, and only what is staged or broken of what concerns them. */
 async function narrowed(
   parts: OperatorParts & { daemon: DaemonView },
   { select, q = '', ...filter }: StatusQuery,
-): Promise<DaemonView> {
+): Promise<ShownView> {
   const { daemon, clock } = parts;
+  const { owner } = filter;
   const matches = select && compileSelector(select);
   const computes = await filterInTurns(
     await matchingComputes(parts, { q, ...filter }),
     ({ compute }) => !matches || matches(compute, Number.POSITIVE_INFINITY) === 'yes',
     clock,
   );
-  return { ...daemon, fleet: { ...daemon.fleet, evaluatedComputes: () => computes } };
+  const policies = daemon.policies();
+  const selecting = new Set(computes.flatMap(({ compute }) => policies.selecting(compute)));
+  const concerned = policies.set.policies.filter(
+    (policy, index) => selecting.has(index) || (owner !== undefined && policy.owner === owner),
+  );
+  const teams = new Set([NO_TEAM, owner, ...concerned.map(({ team }) => team)]);
+  return {
+    ...{ ...daemon, fleet: { ...daemon.fleet, evaluatedComputes: () => computes } },
+    staged: () => daemon.staged().filter(({ team }) => teams.has(team)),
+    policyProblems: () => daemon.policyProblems((team) => teams.has(team)),
+    concerned: new Set(concerned.map(({ name }) => name)),
+  };
 }
 
 function stagedDocuments(daemon: DaemonView): Pick<StatusDocument, 'staged' | 'staged_teams'> {

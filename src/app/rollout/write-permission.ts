@@ -181,11 +181,12 @@ export function describeSets({ sets, rules, mode }: SetsDeps & { mode: Mode }): 
   return notes.join('; ');
 }
 
-/** Reasons, besides staging, why the newest policies are not current: one line each. */
-export function policyProblems({ sets, rules }: SetsDeps): string[] {
+/** Reasons, besides staging, why the newest policies are not current, one line each; with a test, of files of a team only if it passes. */
+export function policyProblems({ sets, rules }: SetsDeps, isShown: (team: string) => boolean = () => true): string[] {
   const newer = describedNewer({ sets, rules });
   const delayed = sets.delayed ? [describeDelay(sets.delayed.vanished)] : [];
-  const broken = partStates(sets).flatMap(([team, { problems }]) => problems.map(describeBroken(team)));
+  const parts = partStates(sets).filter(([team]) => team === NO_TEAM || isShown(team));
+  const broken = parts.flatMap(([team, { problems }]) => problems.map(describeBroken(team)));
   return [newer ?? [], delayed, broken].flat();
 }
 

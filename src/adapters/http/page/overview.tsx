@@ -47,7 +47,7 @@ export function Overview({ status, fleet, costs, query }: OverviewProps) {
           <Saved status={status} owner={query.owner} />
         </Card>
         <Card title="What changes next" id="next">
-          <Next fleet={fleet} />
+          <Next fleet={fleet} query={query} />
         </Card>
       </div>
     </>
@@ -135,6 +135,7 @@ function Costs({ costs, detail, owner }: CostsProps) {
 /** In observe mode the saving that enforcing would have made; in enforce mode only a trial proves savings. */
 function Saved({ status: { costs, mode }, owner }: { status: StatusDocument; owner: string | undefined }) {
   const saved = costs?.would_have_saved;
+  const more = addressOf('/recommend', { owner });
   if (saved)
     return (
       <>
@@ -143,13 +144,13 @@ function Saved({ status: { costs, mode }, owner }: { status: StatusDocument; own
           Rests on {plural(saved.computes, 'compute')} with {numberWords(Math.round(saved.used_cu_hours))} measured
           CU-hours, each hour replayed with the sizes and timeouts that policies want
           {saved.parts.some(({ figure }) => figure === 'at_least') && '; of shorter timeouts the low end is promised'}.{' '}
-          <a href="/recommend">What would save more</a>
+          <a href={more}>What would save more</a>
         </p>
       </>
     );
   return (
     <p class="dim">
-      {whyNotSaved(mode, owner)} <a href="/recommend">What would save more</a>
+      {whyNotSaved(mode, owner)} <a href={more}>What would save more</a>
     </p>
   );
 }
@@ -165,7 +166,7 @@ const HOURS_SHOWN = 5;
 const OWNERS_SHOWN = 3;
 
 /** The next change of each compute, by hour and owner. */
-function Next({ fleet }: { fleet: FleetDocument }) {
+function Next({ fleet, query }: Pick<OverviewProps, 'fleet' | 'query'>) {
   const { upcoming, overdue, known, at } = fleet;
   if (known === 0 && upcoming.length === 0) return <p class="dim">No compute is known yet.</p>;
   return (
@@ -176,7 +177,7 @@ function Next({ fleet }: { fleet: FleetDocument }) {
         </p>
       )}
       {upcoming.length > 0 ? (
-        <Upcoming fleet={fleet} />
+        <Upcoming fleet={fleet} query={query} />
       ) : (
         <p>No policy changes anything{overdue.first === null ? '' : ' else'} within a day.</p>
       )}
@@ -184,9 +185,10 @@ function Next({ fleet }: { fleet: FleetDocument }) {
   );
 }
 
-function Upcoming({ fleet: { upcoming, at } }: { fleet: FleetDocument }) {
+function Upcoming({ fleet: { upcoming, at }, query }: Pick<OverviewProps, 'fleet' | 'query'>) {
   const most = Math.max(...upcoming.map(({ computes }) => computes));
   const later = upcoming.slice(HOURS_SHOWN);
+  const inOrder = (owner = query.owner) => fleetLink({ ...query, owner, sort: 'next', page: 1 });
   return (
     <>
       <ul class="upcoming">
@@ -197,7 +199,7 @@ function Upcoming({ fleet: { upcoming, at } }: { fleet: FleetDocument }) {
               {owners.slice(0, OWNERS_SHOWN).map(({ owner, computes: count }, index) => (
                 <>
                   {index > 0 && ', '}
-                  <a href={addressOf('/', { sort: 'next', owner })}>{owner}</a> {numberWords(count)}
+                  <a href={inOrder(owner)}>{owner}</a> {numberWords(count)}
                 </>
               ))}
               {owners.length > OWNERS_SHOWN && `, ${plural(owners.length - OWNERS_SHOWN, 'other owner')}`}
@@ -211,7 +213,7 @@ function Upcoming({ fleet: { upcoming, at } }: { fleet: FleetDocument }) {
       <p class="dim">
         The next change of each compute, within a day
         {later.length > 0 && `; ${numberWords(later.reduce((sum, { computes }) => sum + computes, 0))} later`}.{' '}
-        <a href="/?sort=next">In order</a>
+        <a href={inOrder()}>In order</a>
       </p>
     </>
   );
@@ -247,6 +249,7 @@ function needsOf(status: StatusDocument, owner: string | undefined): Need[] {
     status;
   const notices = (count: number, one: string, many: string): Need[] =>
     count === 0 ? [] : [{ words: listedCount(count, one, many), href: '#notices' }];
+  const cost = addressOf('/cost', { owner });
   const anomalies = (status.costs?.owners ?? []).filter(({ anomaly }) => anomaly !== null);
   return [
     ...notices((unmet_headroom ?? []).length, 'compute lacks connections', 'computes lack connections'),
@@ -273,9 +276,9 @@ function needsOf(status: StatusDocument, owner: string | undefined): Need[] {
     ...budgetsOf(status, owner).flatMap(({ budget, spent, projected, month }): Need[] => {
       const share = (amount: number) => percentWords(amount / month.amount);
       if (isOver({ spent, month }))
-        return [{ words: `Budget ${budget} is over: ${share(spent ?? 0)} spent`, href: '/cost' }];
+        return [{ words: `Budget ${budget} is over: ${share(spent ?? 0)} spent`, href: cost }];
       if (projected === null || projected.mid <= month.amount) return [];
-      return [{ words: `Budget ${budget} will be over: ${share(projected.mid)} projected`, href: '/cost' }];
+      return [{ words: `Budget ${budget} will be over: ${share(projected.mid)} projected`, href: cost }];
     }),
     ...anomalies.map(({ owner: name, anomaly }) => ({
       words: `${name} used ${numberWords(anomaly?.cu_hours ?? 0)} CU-hours on ${anomaly?.day}, ordinarily at most ${numberWords(anomaly?.ordinary_cu_hours ?? 0)}`,
