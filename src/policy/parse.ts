@@ -75,18 +75,26 @@ export function parsePolicyFiles(files: readonly PolicyFileText[], options: Pars
   const teams = new Set(files.flatMap(({ team }) => team ?? []));
   const all = [common, ...[...teams].map((team) => parseFiles(filesOf(team), forTeams, options))];
   const problems = [...unread, ...all.flatMap((part) => part.problems).sort(byPlace)];
-  if (problems.length === 0) return { ok: true, ...combine(all) };
+  if (problems.length === 0) return { ok: true, ...combine(all, all) };
   const broken = new Set(problems.map(({ team }) => team));
   if (broken.has(undefined)) return { ok: false, problems };
-  return { ok: false, problems, others: combine(all.filter(({ team }) => !broken.has(team))) };
+  return {
+    ok: false,
+    problems,
+    others: combine(
+      all.filter(({ team }) => !broken.has(team)),
+      all,
+    ),
+  };
 }
 
-function combine(parts: readonly TeamFiles[]): ParsedSet {
+/** `all`: also parts with problems. */
+function combine(parts: readonly TeamFiles[], all: readonly TeamFiles[]): ParsedSet {
   const set = policySet(
     parts.flatMap(({ policies }) => policies),
     new Map(parts.flatMap(({ sources }) => [...sources])),
   );
-  const warnings = parts.flatMap((part) => part.warnings).sort(byPlace);
+  const warnings = [...parts.flatMap((part) => part.warnings), ...wrongTeamNames(parts, all)].sort(byPlace);
   return { set, warnings, written: parts.flatMap(({ written }) => written) };
 }
 
@@ -161,18 +169,40 @@ function exceededLimit(files: readonly ParsedFile[], count: number): string | un
   return whySetTooCostly(files.flatMap(({ policies }) => policies));
 }
 
-/** Problems of trials that concern other policies, or a selector of a group. */
+/** Problems of trials that concern other policies, or a selector of a group. Names of teams are looked at once all files are read. */
 function trialProblems(policies: readonly Policy[], written: readonly WrittenPolicy[]): PolicyProblem[] {
   return policiesOfKind(policies, 'trial').flatMap((policy) => {
     const place = written.find(({ name }) => name === policy.name);
     if (!place) return [];
-    const { at, problemAt } = place;
-    const problems = policy.of.flatMap((_, index) => {
-      const message = whyNotWithdrawn(policy, index, policies, written);
-      return message === undefined ? [] : [problemAt([...at, 'of', index], 'value', message)];
-    });
+    const isAsked = (name: string) => place.team !== undefined || !name.includes('/');
+    const problems = notWithdrawn(policy, place, { policies, written, isAsked });
     const message = selectorProblem(policy);
-    return message === undefined ? problems : [...problems, problemAt([...at, 'select'], 'value', message)];
+    return message === undefined ? problems : [...problems, place.problemAt([...place.at, 'select'], 'value', message)];
+  });
+}
+
+/** Wrong names of teams' policies in trials of no team: warnings, since what a team does with its own files must not break those of all. */
+function wrongTeamNames(parts: readonly TeamFiles[], all: readonly TeamFiles[]): PolicyProblem[] {
+  const policies = parts.flatMap((part) => part.policies);
+  const written = parts.flatMap((part) => part.written);
+  const unread = all.filter((part) => !parts.includes(part)).map(({ team }) => `${team}/`);
+  const isAsked = (name: string) => name.includes('/') && !unread.some((team) => name.startsWith(team));
+  const ofNoTeam = parts.filter(({ team }) => team === undefined).flatMap((part) => part.written);
+  return policiesOfKind(policies, 'trial').flatMap((policy) => {
+    const place = ofNoTeam.find(({ name }) => name === policy.name);
+    return place ? notWithdrawn(policy, place, { policies, written, isAsked }) : [];
+  });
+}
+
+/** A problem for each name in `of` that a trial can't withdraw, among those that are asked for. */
+function notWithdrawn(
+  policy: TrialPolicy,
+  { at, problemAt }: WrittenPolicy,
+  known: { policies: readonly Policy[]; written: readonly WrittenPolicy[]; isAsked(name: string): boolean },
+): PolicyProblem[] {
+  return policy.of.flatMap((name, index) => {
+    const message = known.isAsked(name) ? whyNotWithdrawn(policy, index, known.policies, known.written) : undefined;
+    return message === undefined ? [] : [problemAt([...at, 'of', index], 'value', message)];
   });
 }
 

@@ -135,6 +135,29 @@ describe('the files of a team', () => {
     expect(other).toEqual([expect.stringContaining('no policy is named "team-web/office"')]);
   });
 
+  it('may be withdrawn by a trial of no team, by their full names', async () => {
+    const trial = (of: string) =>
+      file(
+        `  - { name: proof, kind: trial, select: { projects: ["*"] }, of: [${of}], control: 50%, from: "2027-01-11", until: "2027-01-25" }\n`,
+      );
+    const web = file(schedule('{ projects: ["web-eu"] }'));
+    const files = { 'policies/web/a.yaml': web, 'policies/api/a.yaml': API };
+    const loaded = await load({ ...files, 'policies/proof.yaml': trial('team-web/office, team-api/office') });
+    const trials = loaded.ok ? loaded.set.policies.filter(({ kind }) => kind === 'trial') : [];
+    expect(trials).toMatchObject([{ name: 'proof', of: ['team-web/office', 'team-api/office'] }]);
+    expect(loaded.ok && loaded.warnings).toEqual([]);
+    // What a team does with its files must not break those of all.
+    const wrong = await load({ ...files, 'policies/proof.yaml': trial('team-web/offic') });
+    expect(wrong.ok && wrong.warnings.map(({ message }) => message)).toEqual([
+      'no policy is named "team-web/offic"; did you mean "team-web/office"?',
+    ]);
+    const broken = await load({ ...files, 'policies/web/a.yaml': 'version: 2\n' });
+    expect(broken.ok ? undefined : broken.others?.warnings).toEqual([]);
+    // A team can't.
+    const other = await problemsOf(trial('team-api/office').replace('"*"', '"web-eu"'));
+    expect(other).toEqual([expect.stringContaining('no policy is named "team-api/office"')]);
+  });
+
   it('are missed where the paths of the team mean none', async () => {
     const loaded = await load({ 'policies/api/a.yaml': API });
     const [problem, ...others] = loaded.ok ? [] : loaded.problems;

@@ -4,7 +4,7 @@ import type * as domain from '../../domain/policy/kinds/trial.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import type { TrialDesign } from '../../domain/trial/assignment.ts';
 import { POLICY_LIMITS } from '../limits.ts';
-import { PolicyName, policyBase } from '../schema/policy-base.ts';
+import { FullName, policyBase } from '../schema/policy-base.ts';
 import { expected, mapping } from '../schema/scalars.ts';
 import { qualifiedName } from '../teams.ts';
 import { type FileContext, toBase } from '../to-domain.ts';
@@ -48,10 +48,12 @@ const TrialPolicy = mapping({
   ...policyBase,
   kind: z.literal('trial').describe('Withdraws policies from a control group that rotates, to measure what they save.'),
   of: z
-    .array(PolicyName, expected('a list of names of schedules and soft limits'))
+    .array(FullName, expected('a list of names of schedules and soft limits'))
     .min(1, 'expected the name of at least one schedule or soft limit')
     .max(100, 'a trial withdraws at most 100 policies')
-    .describe('Schedules and soft limits that have no effect in the control group.'),
+    .describe(
+      'Schedules and soft limits that have no effect in the control group; of a team, in a file of no team, as team-web/hours.',
+    ),
   control: z
     .enum(Object.keys(SHARES) as (keyof typeof SHARES)[], expected(`one of ${Object.keys(SHARES).join(', ')}`))
     .describe('The share of the units that is in the control group at a time.'),
@@ -97,7 +99,7 @@ type TrialPolicy = z.infer<typeof TrialPolicy>;
 
 function toTrial(policy: TrialPolicy, context: FileContext): domain.TrialPolicy {
   const { unit, seed, from: fromDay, until } = policy;
-  const of = policy.of.map((name) => qualifiedName(context.team, name));
+  const of = policy.of.map((name) => (name.includes('/') ? name : qualifiedName(context.team, name)));
   const rotateDays = ROTATIONS[policy.rotate];
   const periods = (until - fromDay) / rotateDays;
   const design: TrialDesign = {

@@ -157,6 +157,13 @@ export const PolicyName = z
   .describe('Unique over all files; a label of metrics, logs and history.');
 export type PolicyName = z.infer<typeof PolicyName>;
 
+const FULL_NAME = `${NAME}, or of a team such as team-web/hours`;
+
+/** The name of a policy, before it the name of its team if it belongs to another one. */
+export const FullName = z
+  .string(expected(FULL_NAME))
+  .regex(/^(?:[A-Za-z0-9][\w.-]{0,63}\/)?[A-Za-z0-9][\w.-]{0,63}$/, `expected ${FULL_NAME}`);
+
 /** Names of receivers, which the settings define. */
 export const ReceiverList = z
   .array(
