@@ -53,7 +53,11 @@ async function cost(flags: CostFlags): Promise<void> {
   const report = reportCost(read, { monthMs: monthOf(flags.month, nowMs), by: flags.by, nowMs });
   const asTable = flags.csv ? costCsv : costText;
   writeOut(flags.json ? costJson(report) : asTable(report));
-  if (Math.abs(report.difference ?? 0) > MAX_DIFFERENCE) process.exitCode ??= DIFFERS_CODE;
+  if (isOff(report)) process.exitCode ??= DIFFERS_CODE;
+}
+
+function isOff({ difference = 0 }: Pick<CostReport, 'difference'>): boolean {
+  return Math.abs(difference) > MAX_DIFFERENCE;
 }
 
 function monthOf(text: string | undefined, nowMs: number): number {
@@ -93,7 +97,7 @@ export function costText(report: CostReport): string {
     ...(ownFigure === undefined || difference === undefined
       ? []
       : [
-          `The account's own figure: ${hours(ownFigure)} CU-hours; the difference is ${(Math.abs(100 * difference)).toFixed(2)} %.`,
+          `The account's own figure: ${hours(ownFigure)} CU-hours; the difference is ${(Math.abs(100 * difference)).toFixed(2)} %.${isOff(report) ? ' Exit code 2: it is more than 1 %.' : ''}`,
         ]),
     ...quantityLines(report),
     `Not in the total: ${NOT_INCLUDED.join(', ')}.`,

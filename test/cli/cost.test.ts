@@ -84,6 +84,8 @@ describe('ebb cost', () => {
     const before = await ebb('cost', '--month', month(3), '--json');
     expect(before.code, before.stderr).toBe(2);
     expect(JSON.parse(before.text)).toMatchObject({ figure: 'at_least', difference: expect.closeTo(-1, 1) });
+    const asText = await ebb('cost', '--month', month(3));
+    expect([asText.code, asText.text]).toEqual([2, expect.stringMatching(/ %\. Exit code 2: it is more than 1 %\.\n/)]);
   });
 
   it('is the bill of an owner, or of what is selected: the same lines as in the whole bill', async () => {
