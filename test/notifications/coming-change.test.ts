@@ -157,6 +157,25 @@ describe('a change that is coming', () => {
     expect(told(aRecord({ lastDisruption: { ...lastDisruption, atMs: inWindow - 12 * 60 * MINUTE_MS } }))).toEqual([]);
   });
 
+  it('in a later wave is told with the first wave, also while another change waits for sleep', () => {
+    const opensAtMs = EVENING + 15 * MINUTE_MS;
+    const wave = (leadMs: number) => ({ leadMs, computes: 1, last: { priority: 0, part: 1 } });
+    const compute = aCompute({ minCu: 1, maxCu: 4 });
+    const waves = [wave(30_000), wave(15_000)];
+    const readyWaves = [{ account: compute.account, opensAtMs, setHash: 'h', waves }];
+    const policies = compiled(aSchedule({ disruption: AT_ONCE }));
+    const record = aRecord();
+    const situation: Situation = { policies, compute, record, mode: 'enforce', projectBusy: false, nowMs: EVENING };
+    const waiting = { ...evaluate(situation), nextBoundaryMs: opensAtMs - 15_000, nextChangeMs: undefined };
+    const found = (untilMs: number) =>
+      comingChanges(
+        { compute, record, ...waiting, plan: { ...waiting.plan, verdict: 'wait' } as never },
+        { nowMs: EVENING, untilMs, readyWaves, plan: () => waiting.plan, boundaryAfter: () => undefined },
+      ).map(({ instantMs, slotMs }) => [opensAtMs - instantMs, opensAtMs - slotMs]);
+    expect(found(opensAtMs - 30_000)).toEqual([[15_000, 30_000]]);
+    expect(found(opensAtMs - 31_000)).toEqual([]);
+  });
+
   it('is told although a guard may still hold it back', () => {
     const policies = compiled(aSchedule({ disruption: AT_ONCE }), aGuard());
     expect(coming({ minutesBefore: 15, also: { policies } })?.policy).toBe('office-hours');

@@ -53,7 +53,9 @@ export function comingChanges(
     ...future
   }: Future & { nowMs: number; untilMs: number; readyWaves: readonly ReadyWaves[] },
 ): ComingChange[] {
-  const boundaries = boundariesBy(untilMs, nextBoundaryMs, future);
+  // A later wave is announced with the first of its herd.
+  const slotOf = (boundaryMs: number) => Math.min(...herdInstants(readyWaves, compute.account, boundaryMs));
+  const boundaries = boundariesWhile((boundaryMs) => slotOf(boundaryMs) <= untilMs, nextBoundaryMs, future);
   const waits = [plan, ...[...boundaries].map((boundaryMs) => future.plan(boundaryMs))].map(endOfWait);
   const instants = new Set([...waits, ...boundaries, nextChangeMs]);
   // What comes after `untilMs` is a boundary, unless a gate waits for it.
@@ -61,9 +63,7 @@ export function comingChanges(
   const changes: ComingChange[] = [];
   for (const instantMs of [...instants].toSorted((a = 0, b = 0) => a - b)) {
     if (instantMs === undefined || instantMs <= nowMs) continue;
-    const slotMs = isBoundary(instantMs)
-      ? Math.min(...herdInstants(readyWaves, compute.account, instantMs))
-      : Math.floor(instantMs / SLOT_MS) * SLOT_MS;
+    const slotMs = isBoundary(instantMs) ? slotOf(instantMs) : Math.floor(instantMs / SLOT_MS) * SLOT_MS;
     if (slotMs > untilMs) continue;
     const [action] = actionsOf(future.plan(instantMs));
     if (!action) continue;
@@ -73,11 +73,15 @@ export function comingChanges(
   return changes;
 }
 
-/** The boundaries up to an instant, and up to the first that changes the size or restarts: the state behind that one is another. */
-function boundariesBy(untilMs: number, nextBoundaryMs: number | undefined, future: Future): ReadonlySet<number> {
+/** The boundaries that are near, up to the first that changes the size or restarts: the state behind that one is another. */
+function boundariesWhile(
+  isNear: (boundaryMs: number) => boolean,
+  nextBoundaryMs: number | undefined,
+  future: Future,
+): ReadonlySet<number> {
   const boundaries = new Set<number>();
   let boundaryMs = nextBoundaryMs;
-  while (boundaryMs !== undefined && boundaryMs <= untilMs && boundaries.size < MAX_BOUNDARIES) {
+  while (boundaryMs !== undefined && isNear(boundaryMs) && boundaries.size < MAX_BOUNDARIES) {
     boundaries.add(boundaryMs);
     const actions = actionsOf(future.plan(boundaryMs));
     if (actions.length > 0 && changeKind(actions) !== 'timeout') break;
