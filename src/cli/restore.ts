@@ -94,7 +94,7 @@ function showForeseen(all: readonly Restored[], isWholeFleet: boolean): void {
     printLines(['nothing to bring back']);
     return;
   }
-  printTable(['compute', 'baseline', ''], shown.length > MAX_ROWS ? groupedRows(shown) : shown.map(rowOf));
+  printTable(['compute', 'baseline', ''], foreseenRows(shown));
   const countOf = (outcome: Restored['outcome']) => all.filter((one) => one.outcome === outcome).length;
   const partly = all.filter(({ policies_decide = [] }) => policies_decide.length > 0).length;
   const parts = [
@@ -105,7 +105,9 @@ function showForeseen(all: readonly Restored[], isWholeFleet: boolean): void {
   printLines([parts.join('; ')]);
 }
 
-function groupedRows(shown: readonly Restored[]): string[][] {
+/** A row for each compute, or for each group with the same outcome if there are many. */
+export function foreseenRows(shown: readonly Restored[]): string[][] {
+  if (shown.length <= MAX_ROWS) return shown.map(rowOf);
   const groups = groupAlike(shown, (one) => rowOf(one).slice(1));
   return groups.map(({ shared, members }) => [namesOf(members.map(({ compute_id }) => compute_id)), ...shared]);
 }

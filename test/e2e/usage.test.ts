@@ -80,6 +80,7 @@ describeWith('prometheus', 'a daemon whose projects belong to an organization', 
     expect(cost).toMatch(/\$[\d.,]+<.strong> so far.*Spent and projected.*<svg class="budget"/s);
     expect(cost).toMatch(/data-label="Days"><div><svg class="bars".*<h2 id="projects-title">.*<a href="\/\?project=/s);
     expect(await page('/cost?owner=team-one')).toMatch(/This month of team-one/);
+    expect(await page('/computes/ep-one-main')).toMatch(/What its branch costs.*This month \$[\d.]+/s);
     expect(await page('/?group=owner')).toMatch(/team-one<.*\$[\d.,]+ so far/s);
     const run = startEbb(['status', '--url', daemon.url], { cwd: folder.path, env: {} });
     expect(await run.ended, run.stderr()).toBe(0);

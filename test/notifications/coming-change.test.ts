@@ -90,6 +90,23 @@ describe('a change that is coming', () => {
     },
   );
 
+  it.each([
+    ['has failed once', { count: 1, lastAtMs: EVENING + 50_000 }, 1],
+    ['keeps failing', { count: 3, lastAtMs: EVENING }, 50],
+  ])('is not told again for each try if it %s', (_, failed, minutes) => {
+    const desired = { minCu: 0.25, maxCu: 1 };
+    const failures = { size: { ...failed, desired, message: 'no room' } };
+    const record = aRecord({ lastApplied: { minCu: 1, maxCu: 4 }, failures });
+    const also = { nowMs: EVENING + minutes * MINUTE_MS, record };
+    const situation = { policies: compiled(aSchedule({ disruption: AT_ONCE, otherwise: { size: desired } })), ...also };
+    const compute = aCompute({ minCu: 1, maxCu: 4 });
+    const waits = evaluate({ ...situation, compute, mode: 'enforce', projectBusy: false }).plan;
+    // The next try is less than 15 minutes away.
+    expect([waits.verdict, Math.ceil(((waits.untilMs ?? 0) - also.nowMs) / (15 * MINUTE_MS))]).toEqual(['wait', 1]);
+    const schedule = { otherwise: { size: desired } };
+    expect(coming({ minutesBefore: -minutes, schedule, also: { record } })).toBeUndefined();
+  });
+
   it('is told of what waits for sleep, before its deadline', () => {
     const schedule = {
       disruption: { lower: { when: 'idle', deadlineMs: 60 * MINUTE_MS, atDeadline: 'apply' } },

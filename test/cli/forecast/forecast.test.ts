@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { drawWeek } from '../../../src/cli/forecast/drawing.ts';
 import { daysOf, displayZone } from '../../../src/cli/forecast/local-time.ts';
 import { foresee } from '../../../src/cli/forecast/outlook.ts';
-import { balanceLines, forecastJson, outlookTable } from '../../../src/cli/forecast/report.ts';
+import { balanceLines, forecastJson, outlookTable, ownerTable } from '../../../src/cli/forecast/report.ts';
 import { readSpan, type SpanFlags } from '../../../src/cli/forecast/span.ts';
 import { drawSvg } from '../../../src/cli/forecast/svg.ts';
 import type { Span } from '../../../src/domain/time/span.ts';
@@ -43,6 +43,16 @@ all                 100–688    334–1,336  $10.60–72.93
 Against the baseline: −648 to −234 CU-hours, −$68.69 to −$24.80.
 Expected: no usage data, so from always asleep to always awake (ebb run collects it, --usage reads it).
 Low: what may sleep always sleeps. High: all awake, at the maximum. The truth is between: docs/forecast.md.
+`);
+  });
+
+  it('is a table by team first, where there are many computes', () => {
+    const ownerOf = ({ projectName }: { projectName: string }) => (projectName === 'dev' ? 'team-dev' : 'team-web');
+    expect(`\n${ownerTable(outlooks, ownerOf)}\n`).toBe(`
+team      computes  CU-hours  without ebb         price
+team-dev         1      0–54        0–334    $0.00–5.72
+team-web         2   100–634    334–1,002  $10.60–67.20
+all              3   100–688    334–1,336  $10.60–72.93
 `);
   });
 
