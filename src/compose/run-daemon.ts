@@ -1,4 +1,4 @@
-/** The composition root: the only place where adapters meet the application. */
+/** The composition root of the daemon: opens its parts and connects them. Commands have theirs in the other files of this folder. */
 
 import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';

@@ -48,7 +48,7 @@ const TIMEOUTS = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'UN
 const MALFORMED = new Set(['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_INVALID_ARG']);
 
 /**
- * The wire: one request to one origin, without redirects (undici follows none) and with the limits of its dispatcher. The
+ * Sends one request to one origin, without redirects (undici follows none) and with the limits of its dispatcher. The
  * base URL's path is put before each request's path.
  */
 export function createHttpTransport({
