@@ -3,10 +3,11 @@ import { printable } from '../common/safe-text.ts';
 import type { Compute } from '../domain/compute/compute.ts';
 import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
 import { ownersOf } from '../domain/policy/owners.ts';
-import { compileGlob, compileSelector } from '../domain/policy/select.ts';
+import { AT_ANY_AGE, compileGlob, compileSelector } from '../domain/policy/select.ts';
+import { selectsByBranch } from '../domain/policy/selector.ts';
 import type { Settings } from '../settings/settings.ts';
 import { UserError } from './fail.ts';
-import { gather, selectorOf } from './operator/parse-flags.ts';
+import { collectValues, selectorOf } from './operator/parse-flags.ts';
 
 export interface FilterFlags {
   owner?: string;
@@ -16,19 +17,17 @@ export interface FilterFlags {
 export function withFilterFlags(command: Command): Command {
   return command
     .option('--owner <name>', 'only computes of this owner')
-    .option('--select <key=globs>', 'only these, such as projects=web-*; can be given several times', gather);
+    .option('--select <key=globs>', 'only these, such as projects=web-*; can be given several times', collectValues);
 }
 
 /** True if the flags select by branch, so that branches have to be read. */
 export function filtersByBranch({ select }: FilterFlags): boolean {
-  if (!select) return false;
-  const { branches, branchRoles } = selectorOf(select);
-  return (branches ?? branchRoles) !== undefined;
+  return select !== undefined && selectsByBranch(selectorOf(select));
 }
 
 /**
- * The computes that the flags select; all without flags. The owner of a compute is that of its costs: by `owners` of the settings, else
- * by policies. Throws a UserError if nothing belongs to the owner, no compute is selected, or the selector is invalid.
+ * The computes that the flags select; all without flags. A compute's owner is who pays for it: `owners` of the settings says so, else the
+ * policies do. Throws a UserError if nothing belongs to the owner, no compute is selected, or the selector is invalid.
  */
 export function filtered<T extends { compute: Compute }>(
   all: readonly T[],
@@ -36,9 +35,7 @@ export function filtered<T extends { compute: Compute }>(
   { settings, policies }: { settings: Pick<Settings, 'owners'>; policies: CompiledPolicies | undefined },
 ): T[] {
   const matches = select && compileSelector(selectorOf(select));
-  const selected = matches
-    ? all.filter(({ compute }) => matches(compute, Number.POSITIVE_INFINITY) === 'yes')
-    : [...all];
+  const selected = matches ? all.filter(({ compute }) => matches(compute, AT_ANY_AGE) === 'yes') : [...all];
   if (select && selected.length === 0 && all.length > 0)
     throw new UserError(`--select: none of ${all.length} computes matches ${select.join(' ')}; check the globs`);
   if (owner === undefined) return selected;
@@ -51,7 +48,7 @@ export function filtered<T extends { compute: Compute }>(
 
 /** True if a person has named or filtered computes. */
 export function isNarrowed(names: readonly string[], { owner, select }: FilterFlags): boolean {
-  return names.length > 0 || (owner ?? select) !== undefined;
+  return names.length > 0 || owner !== undefined || select !== undefined;
 }
 
 /** The items with a name that matches one of the globs; all without globs. Throws a UserError for a glob without a match. */

@@ -3,7 +3,7 @@ import { countedComputes } from '../common/names.ts';
 import { UserError } from './fail.ts';
 import { type ActingFlags, actingCommand, actorOf, answered, everyPage, withOperator } from './operator/access.ts';
 import { agreedCount, type ConfirmFlags, withConfirmFlags } from './operator/confirm.ts';
-import { gather, parseDurationSeconds, selectorOf } from './operator/parse-flags.ts';
+import { collectValues, parseDurationSeconds, selectorOf } from './operator/parse-flags.ts';
 import { coverText, describeFreeze, type Freeze, inFlightLines, printAnswer, printLines } from './operator/show.ts';
 
 interface FreezeFlags extends ActingFlags {
@@ -27,7 +27,7 @@ To end it early: ebb unfreeze.`;
 export function freezeCommand(): Command {
   return actingCommand('freeze')
     .option('--all', 'all computes')
-    .option('--select <key=globs>', 'only these; can be given several times', gather)
+    .option('--select <key=globs>', 'only these; can be given several times', collectValues)
     .requiredOption('--for <duration>', 'how long: 1s to 90d', parseDurationSeconds)
     .requiredOption('--reason <text>', 'why, for the others')
     .option('--allow-raise', 'raises are still written')

@@ -3,7 +3,7 @@ import { counted, countedComputes } from '../common/names.ts';
 import { printable } from '../common/safe-text.ts';
 import { formatUsd } from '../domain/compute/cost.ts';
 import { REASONS } from '../domain/compute/reasons.ts';
-import { savedOrMore, savedRange } from '../domain/estimate.ts';
+import { savedRange, savingOrCost } from '../domain/estimate.ts';
 import { shortHash } from '../domain/policy/policy.ts';
 import { isHeardOf, presentReports } from '../domain/records/recovery-times.ts';
 import { amountText, stepText } from '../domain/spend/terms.ts';
@@ -238,7 +238,7 @@ export function costLines(costs: Status['costs']): string[] {
 function savedLines(saved: NonNullable<Status['costs']>['would_have_saved']): string[] {
   if (saved === null) return [];
   const { cu_hours: hours, usd, used_cu_hours: used } = saved;
-  const does = savedOrMore(usd ?? hours).isMore ? 'cost' : 'saved';
+  const does = savingOrCost(usd ?? hours).isCost ? 'cost' : 'saved';
   const dollars = usd ? savedText(usd, formatUsd) : 'an unknown amount of dollars (set plan: in ebb.yaml)';
   const inHours = (one: typeof hours) => savedText(one, String);
   const parts = saved.parts.map(({ part, figure, cu_hours: own }) =>
@@ -252,10 +252,10 @@ function savedLines(saved: NonNullable<Status['costs']>['would_have_saved']): st
 
 /** `12 (8 to 20)`, or `12 (8 to 20) more` where more is used than saved. */
 function savedText(saving: Parameters<typeof estimateText>[0], format: (value: number) => string): string {
-  const { isMore, low, mid, high } = savedOrMore(saving);
-  if (low >= 0) return `${estimateText({ low, mid, high }, format)}${isMore ? ' more' : ''}`;
+  const { isCost, low, mid, high } = savingOrCost(saving);
+  if (low >= 0) return `${estimateText({ low, mid, high }, format)}${isCost ? ' more' : ''}`;
   const range = savedRange(saving, format);
-  return mid === undefined ? range : `${format(mid)}${isMore ? ' more' : ''} (${range})`;
+  return mid === undefined ? range : `${format(mid)}${isCost ? ' more' : ''} (${range})`;
 }
 
 /** `12 (8 to 20)`, or `8 to 20`. */

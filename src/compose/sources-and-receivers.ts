@@ -16,7 +16,7 @@ import type { ConnectionCounter, ConnectionCounters, CountOutcome } from '../por
 import type { SeriesRange, SeriesSource, SeriesSources } from '../ports/guards.ts';
 import type { Sender } from '../ports/outbox.ts';
 import { destinationRefused } from '../settings/notify-schema.ts';
-import { passwordsIn } from '../settings/schema.ts';
+import { secretPartsOf } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
 
 interface SecretOptions {
@@ -106,7 +106,7 @@ export async function readSecret(place: SecretPlace, file: string, { settings, h
   });
   const value = text.trim();
   if (value === '' || value.length > MAX_SECRET_BYTES) throw new Error(`the file ${place.path} holds no secret`);
-  for (const one of passwordsIn(value)) hide(one);
+  for (const one of secretPartsOf(value)) hide(one);
   return value;
 }
 

@@ -3,7 +3,7 @@ export interface Range {
   high: number;
 }
 
-/** An expected value, and the interval around it. */
+/** An expected value and its range. Whether the ends are bounds, or those of an interval with a probability, depends on the figure. */
 export interface Estimate extends Range {
   mid: number;
 }
@@ -27,26 +27,26 @@ export function mapRange({ low, high }: Range, change: (value: number) => number
   return { low: change(low), high: change(high) };
 }
 
-/** Corrects the ends after a change that may have swapped them. */
+/** Orders the ends after a change that may have swapped them, so that the middle lies between them. */
 export function inOrder({ low, mid, high }: Estimate): Estimate {
   return { low: Math.min(low, mid, high), mid, high: Math.max(low, mid, high) };
 }
 
-/** A saving as an amount of what is saved or, where that is negative, of what is used more. Its middle, or that of its ends, decides. */
-export function savedOrMore(saving: Estimate): Estimate & { isMore: boolean };
-export function savedOrMore(saving: PartialEstimate): PartialEstimate & { isMore: boolean };
-export function savedOrMore({ low, mid, high }: PartialEstimate): PartialEstimate & { isMore: boolean } {
-  if ((mid ?? low + high) >= 0) return { isMore: false, low, mid, high };
+/** Splits the sign off a saving: a negative one is a cost. The sign is that of the middle; if it is unknown, of the middle between the ends. */
+export function savingOrCost(saving: Estimate): Estimate & { isCost: boolean };
+export function savingOrCost(saving: PartialEstimate): PartialEstimate & { isCost: boolean };
+export function savingOrCost({ low, mid, high }: PartialEstimate): PartialEstimate & { isCost: boolean } {
+  if ((mid ?? low + high) >= 0) return { isCost: false, low, mid, high };
   // Not `-high`, which may be -0.
-  return { isMore: true, low: 0 - high, mid: mid === undefined ? mid : 0 - mid, high: 0 - low };
+  return { isCost: true, low: 0 - high, mid: mid === undefined ? undefined : 0 - mid, high: 0 - low };
 }
 
 /** `2 to 5 h`, `2 to 5 h more`, or `2 h more to 5 h saved` where both are possible. `unit` begins with a space, or is empty. */
 export function savedRange(saving: PartialEstimate, format: (value: number) => string, unit = ''): string {
-  const { isMore, low, high } = savedOrMore(saving);
+  const { isCost, low, high } = savingOrCost(saving);
   const [from, to] = [format(Math.abs(low)), `${format(high)}${unit}`];
-  if (low < 0) return isMore ? `${from}${unit} saved to ${to} more` : `${from}${unit} more to ${to} saved`;
-  return `${from} to ${to}${isMore ? ' more' : ''}`;
+  if (low < 0) return isCost ? `${from}${unit} saved to ${to} more` : `${from}${unit} more to ${to} saved`;
+  return `${from} to ${to}${isCost ? ' more' : ''}`;
 }
 
 /** Combines the ends of two estimates, and their middles. */

@@ -69,7 +69,7 @@ function toCompute(parsed: ParsedCompute): FleetCompute {
     lastActiveAtMs: parsed.last_active,
     connections: parsed.connections,
     load: parsed.load?.map(toLoad),
-    history: parsed.history,
+    pastOperations: parsed.history,
   };
 }
 

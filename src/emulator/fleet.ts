@@ -24,8 +24,7 @@ export interface FleetCompute {
   connections: number;
   /** Simulated clients. */
   load?: readonly Load[] | undefined;
-  /** Operations from before the start. */
-  history?: readonly PastOperation[] | undefined;
+  pastOperations?: readonly PastOperation[] | undefined;
 }
 
 export interface FleetProject {
@@ -44,24 +43,25 @@ export interface FleetProject {
 export interface Consumption {
   /** `projects`: the route for branches is not found; `none`: neither is. */
   routes: 'both' | 'projects' | 'none';
-  /** Whether zero metrics, and hours with no other ones, are sent. */
+  /** Whether metrics that are 0 are sent, and buckets in which all are. */
   zeros: 'omitted' | 'sent';
   /** The delay until usage is visible, in minutes; it appears in steps of a quarter of an hour. */
   delayMinutes: number;
   /** Periods in which no new usage becomes visible. */
   stalls: readonly { fromMs: number; toMs: number }[];
-  /** The share of hours of a project or branch that show 10 % too little for 24 h. */
+  /** The share of hours whose usage is 10 % too low at first, and is corrected 24 h later. */
   corrections: number;
+  /** Whether deleted projects and branches are listed. */
   deleted: 'listed' | 'hidden';
-  /** The start of branch usage; absent: it has always been measured. */
+  /** The instant from which the usage of branches is shown; absent: always. */
   branchesFromMs?: number;
-  /** Whether the current hour, day or month is sent. */
+  /** Whether the bucket that has not ended yet (hour, day or month) is sent. */
   openBucket: 'omitted' | 'sent';
   /** The share of a project's usage that belongs to none of its branches. */
   unattributed: number;
 }
 
-export const USUAL_CONSUMPTION: Consumption = {
+export const DEFAULT_CONSUMPTION: Consumption = {
   routes: 'both',
   zeros: 'omitted',
   delayMinutes: 45,

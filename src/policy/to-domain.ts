@@ -54,7 +54,7 @@ export function toDateFilter(
   { only, except }: { only?: string[] | undefined; except?: string[] | undefined },
   { calendars }: FileContext,
 ): DateFilter | undefined {
-  if ((only ?? except) === undefined) return undefined;
+  if (only === undefined && except === undefined) return undefined;
   const named = (names: readonly string[]) => names.flatMap((name) => calendars.get(name) ?? []);
   return { ...(only && { only: named(only) }), ...(except && { except: named(except) }) };
 }

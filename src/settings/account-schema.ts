@@ -8,8 +8,8 @@ import { keyPath, nameText, oneOf, text, variableName } from './schema-parts.ts'
 /** `plan` of `ebb.yaml`. */
 export const planSchema = oneOf(ACCOUNT_PLANS);
 
-const DOLLARS = 'must be US dollars for a CU-hour, such as 0.106';
-const price = z.number({ error: DOLLARS }).min(0, { error: DOLLARS }).max(1000, { error: DOLLARS });
+const DOLLARS_FORM = 'must be US dollars for a CU-hour, such as 0.106';
+const price = z.number({ error: DOLLARS_FORM }).min(0, { error: DOLLARS_FORM }).max(1000, { error: DOLLARS_FORM });
 
 /** `prices` of `ebb.yaml`; a missing plan has its default price. */
 export const pricesSchema = z.strictObject(
@@ -21,8 +21,8 @@ export const pricesSchema = z.strictObject(
   { error: 'must be a price for each plan: {launch: 0.106, scale: 0.222}' },
 );
 
-const PROFILE_FORMS = 'must be specification, vendor-2026, or {max_connections: {1: 450, …}, reserved: 0}';
-const ROWS = 'must be a table of sizes in CU and their connections: {1: 450, 2: 901}';
+const PROFILE_FORM = 'must be specification, vendor-2026, or {max_connections: {1: 450, …}, reserved: 0}';
+const ROWS_FORM = 'must be a table of sizes in CU and their connections: {1: 450, 2: 901}';
 const MAX_CONNECTIONS = 1_000_000;
 
 const count = z
@@ -31,7 +31,7 @@ const count = z
   .max(MAX_CONNECTIONS, { error: `must be ${MAX_CONNECTIONS} at most` });
 
 const byCu = z
-  .record(z.string(), count, { error: ROWS })
+  .record(z.string(), count, { error: ROWS_FORM })
   .refine((rows) => Object.keys(rows).length > 0, { error: 'must have at least one size' })
   .superRefine((rows, context) => {
     for (const size of Object.keys(rows).filter((one) => !isAllowedSize(Number(one)))) {
@@ -41,9 +41,9 @@ const byCu = z
   })
   .transform((rows) => new Map(Object.entries(rows).map(([size, connections]) => [Number(size), connections])));
 
-const table = z.strictObject({ max_connections: byCu, reserved: count.default(0) }, { error: PROFILE_FORMS });
+const table = z.strictObject({ max_connections: byCu, reserved: count.default(0) }, { error: PROFILE_FORM });
 
-const VERIFIED = 'must be what ebb verify has found, such as {idle_resize: stays}';
+const VERIFIED_FORM = 'must be what ebb verify has found, such as {idle_resize: stays}';
 
 /** `verified` of `ebb.yaml`: the measured facts of the control API. */
 export const verifiedSchema = z.strictObject(
@@ -56,7 +56,7 @@ export const verifiedSchema = z.strictObject(
     restart_drops: oneOf(ACCOUNT_FACTS.restart_drops).exactOptional(),
     limits: oneOf(ACCOUNT_FACTS.limits).exactOptional(),
   },
-  { error: VERIFIED },
+  { error: VERIFIED_FORM },
 );
 
 /** Names of profiles in 0.1.0. They are still accepted, with a warning: CHANGELOG.md. */
@@ -67,7 +67,7 @@ const formerNames = z.literal(['seed', 'current']).transform((name) => FORMER_NA
 
 /** `profile` of `ebb.yaml`: the max_connections of sizes. */
 export const connectionProfileSchema = z
-  .union([names, formerNames.meta({ deprecated: true }), table], { error: PROFILE_FORMS })
+  .union([names, formerNames.meta({ deprecated: true }), table], { error: PROFILE_FORM })
   .transform((profile): ConnectionProfile => {
     if (typeof profile === 'string') return CONNECTION_PROFILES[profile];
     return tableProfile({ name: 'table', byCu: profile.max_connections, reserved: profile.reserved });

@@ -71,8 +71,8 @@ const KINDS: ReadonlyMap<string, QueueLocation['kind']> = new Map([
   ['postgres', 'postgres'],
   ['postgresql', 'postgres'],
 ]);
-const EXPECTED = 'write embedded:DIR, redis://HOST:PORT, rediss://HOST:PORT or postgres://HOST/DATABASE';
-const SENTINEL_EXPECTED =
+const QUEUE_URL_FORM = 'write embedded:DIR, redis://HOST:PORT, rediss://HOST:PORT or postgres://HOST/DATABASE';
+const SENTINEL_URL_FORM =
   'write redis+sentinel://HOST:PORT,HOST:PORT/NAME with the name that the Sentinels watch it under';
 const PASSWORD_PARAMETER = /[?&](?:sentinel_)?(?:password|pass|auth)=([^&#]*)/gi;
 
@@ -83,13 +83,13 @@ export function parseQueueUrl(text: string): Result<QueueLocation> {
   const kind = KINDS.get(scheme.toLowerCase());
   if (kind === undefined) {
     const problem = scheme === '' ? 'is not a URL' : `doesn't know the scheme "${scheme}"`;
-    return { ok: false, problem: `${problem}; ${EXPECTED}` };
+    return { ok: false, problem: `${problem}; ${QUEUE_URL_FORM}` };
   }
   const remote = rest.startsWith('//') ? splitUserPart(rest.slice(2)) : undefined;
-  if (remote === undefined || remote.host === '') return { ok: false, problem: `names no host; ${EXPECTED}` };
+  if (remote === undefined || remote.host === '') return { ok: false, problem: `names no host; ${QUEUE_URL_FORM}` };
   const isSentinel = /\+sentinel$/i.test(scheme);
   if (isSentinel && !/^[^/?#]+\/[^/?#]/.test(remote.host)) {
-    return { ok: false, problem: `names no primary; ${SENTINEL_EXPECTED}` };
+    return { ok: false, problem: `names no primary; ${SENTINEL_URL_FORM}` };
   }
   const shown = `${scheme}://${withoutPasswords(remote.host)}`;
   const passwords = [...passwordsOf(remote.user), ...parameterPasswords(remote.host)].map(secret);

@@ -11,10 +11,10 @@ export interface AuditCopies {
   webhook?: Receiver;
 }
 
-const WEBHOOK = 'must be a mapping such as {url: "https://logs.example/ebb", secret_env: EBB_NOTIFY_SECRET}';
+const WEBHOOK_FORM = 'must be a mapping such as {url: "https://logs.example/ebb", secret_env: EBB_NOTIFY_SECRET}';
 
 const webhook = z
-  .strictObject(placeShape, { error: WEBHOOK })
+  .strictObject(placeShape, { error: WEBHOOK_FORM })
   .refine(isPlaced, IS_NOT_PLACED)
   .refine((given) => secretsIn(given) === 1, {
     error: 'must have secret_env or secret_file: what it gets is signed',

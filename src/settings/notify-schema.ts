@@ -28,7 +28,7 @@ export const placeShape = {
   secret_file: keyPath().optional(),
 };
 
-const PER_HOUR = 'must be a whole number from 1 to 1000';
+const PER_HOUR_FORM = 'must be a whole number from 1 to 1000';
 
 const shape = {
   to: oneOf(['webhook', 'slack']),
@@ -38,7 +38,11 @@ const shape = {
     .array(oneOf(KINDS), { error: 'must be a list of kinds of notifications' })
     .min(1, { error: 'must name a kind; leave it out to take all' })
     .optional(),
-  per_hour: z.int({ error: PER_HOUR }).min(1, { error: PER_HOUR }).max(1000, { error: PER_HOUR }).optional(),
+  per_hour: z
+    .int({ error: PER_HOUR_FORM })
+    .min(1, { error: PER_HOUR_FORM })
+    .max(1000, { error: PER_HOUR_FORM })
+    .optional(),
 };
 
 type Place = Partial<Record<keyof typeof placeShape, string | undefined>>;

@@ -12,17 +12,16 @@ import { auditSchema } from './audit-schema.ts';
 import { loginSchema } from './login-schema.ts';
 import { notifyBeforeSchema, notifySchema } from './notify-schema.ts';
 import { keyPath, listOrText, oneOf, text } from './schema-parts.ts';
-import { asWrittenAndDecoded } from './secret.ts';
 import { teamsSchema } from './team-schema.ts';
 
-const ORIGIN = 'must be an origin such as https://prometheus.example:9090, without a path';
+const ORIGIN_FORM = 'must be an origin such as https://prometheus.example:9090, without a path';
 
 /** An origin, normalized. */
 const origin = text().transform((value, context) => {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   const isOrigin = url !== undefined && /^https?:$/.test(url.protocol) && /^https?:\/\/[^/?#@]+\/?$/i.test(value);
   if (isOrigin) return url.origin;
-  context.addIssue({ code: 'custom', message: ORIGIN });
+  context.addIssue({ code: 'custom', message: ORIGIN_FORM });
   return z.NEVER;
 });
 
@@ -32,7 +31,10 @@ const sourcesSchema = z.record(z.string(), Source, { error: 'must be a mapping o
 /** `sources_allowed_origins` of `ebb.yaml`. */
 const allowedOriginsSchema = listOrText(origin, 'must be a list of origins');
 
-/** The sources in the settings file. Tokens are only sent to `tokenOrigins`, which must not come from a file. */
+/**
+ * The sources in the settings file. Tokens are only sent to `tokenOrigins`, which come from the environment, since anybody can write a file
+ * that is checked out here.
+ */
 export function knownSourcesOf(
   sources: z.output<typeof sourcesSchema>,
   allowedOrigins: readonly string[],
@@ -44,21 +46,16 @@ export function knownSourcesOf(
   return { sources: new Map(named), allowedOrigins, tokenOrigins };
 }
 
-/** The secret parts of a connection string or token. */
-export function passwordsIn(value: string): string[] {
-  const password = URL.canParse(value) ? new URL(value).password : '';
-  return [value, ...(password === '' ? [] : asWrittenAndDecoded(password))];
-}
-
 export const MODES = ['observe', 'enforce'] as const;
 export const LOG_FORMATS = ['json', 'text'] as const;
 const STAGING = ['auto', 'always'] as const;
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
-/** Part of the Redis prefix and the Postgres schema. */
-const GROUP = /^[a-z0-9][a-z0-9_-]{0,39}$/;
+/** It becomes part of the Redis prefix, and of the name of the Postgres schema. */
+const GROUP_NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
-function read<T>(parse: (value: string) => Result<T>) {
+/** A text that `parse` accepts, as the value that it returns. */
+function parsedBy<T>(parse: (value: string) => Result<T>) {
   return text().transform((value, context): T => {
     const parsed = parse(value);
     if (parsed.ok) return parsed.value;
@@ -74,11 +71,11 @@ const hostName = text()
   })
   .transform((name) => name.toLowerCase());
 
-const MAX_REQUESTS = 'must be a whole number from 60 to 1000000';
+const REQUESTS_FORM = 'must be a whole number from 60 to 1000000';
 
-const STATUS_URL = 'must be a URL such as https://ebb.example, without user, password and query';
+const STATUS_URL_FORM = 'must be a URL such as https://ebb.example, without user, password and query';
 
-const RESERVE = 'must be a share from "0%" to "90%"';
+const RESERVE_FORM = 'must be a share from "0%" to "90%"';
 
 function yesOrNo() {
   return z.boolean({ error: 'must be true or false' });
@@ -90,16 +87,16 @@ function yesOrNo() {
  */
 export const settingsSchema = z.strictObject({
   mode: oneOf(MODES).default('observe'),
-  api_url: read(parseApiUrl).prefault('https://console.neon.tech/api/v2'),
+  api_url: parsedBy(parseApiUrl).prefault('https://console.neon.tech/api/v2'),
   allow_plain_http: yesOrNo().default(false),
   api_requests_per_minute: z
-    .int({ error: MAX_REQUESTS })
-    .min(60, { error: MAX_REQUESTS })
-    .max(1_000_000, { error: MAX_REQUESTS })
+    .int({ error: REQUESTS_FORM })
+    .min(60, { error: REQUESTS_FORM })
+    .max(1_000_000, { error: REQUESTS_FORM })
     .default(700),
   api_reserve: z
-    .string({ error: RESERVE })
-    .regex(/^([0-9]|[1-8][0-9]|90)%$/, { error: RESERVE })
+    .string({ error: RESERVE_FORM })
+    .regex(/^([0-9]|[1-8][0-9]|90)%$/, { error: RESERVE_FORM })
     .transform((share) => Number(share.slice(0, -1)) / 100)
     .prefault('5%'),
   api_key_file: keyPath().optional(),
@@ -125,19 +122,19 @@ export const settingsSchema = z.strictObject({
   notify_allowed_origins: allowedOriginsSchema.default([]),
   notify_before: notifyBeforeSchema.optional(),
   status_url: text()
-    .regex(/^https?:\/\/[^\s/?#@]+(?:\/[^\s?#@]*)?$/i, { error: STATUS_URL })
+    .regex(/^https?:\/\/[^\s/?#@]+(?:\/[^\s?#@]*)?$/i, { error: STATUS_URL_FORM })
     .transform((url) => url.replace(/\/+$/, ''))
     .optional(),
   staging: oneOf(STAGING).default('auto'),
   disruption: Disruption.default({}),
   manual_changes: ManualChanges.optional(),
-  queue_url: read(parseQueueUrl).prefault('embedded:.ebb'),
+  queue_url: parsedBy(parseQueueUrl).prefault('embedded:.ebb'),
   state_dir: text().prefault('.ebb'),
   group: text()
-    .regex(GROUP, { error: 'must be 1 to 40 lower-case letters, digits, "-" or "_", the first a letter or digit' })
+    .regex(GROUP_NAME, { error: 'must be 1 to 40 lower-case letters, digits, "-" or "_", the first a letter or digit' })
     .optional(),
   revision: text().max(200, { error: 'must be at most 200 characters' }).optional(),
-  listen: read(parseListenAddress).prefault('127.0.0.1:9464'),
+  listen: parsedBy(parseListenAddress).prefault('127.0.0.1:9464'),
   http_hosts: listOrText(hostName, 'must be a list of names').default([]),
   token_file: keyPath().optional(),
   login: loginSchema.optional(),

@@ -25,3 +25,9 @@ export function secret(value: string): Secret {
 export function asWrittenAndDecoded(value: string): string[] {
   return value === '' ? [] : [...new Set([value, decodeUrlPart(value)])];
 }
+
+/** What to hide of a connection string or token: the whole text and, if it is a URL with a password, that. */
+export function secretPartsOf(value: string): string[] {
+  const password = URL.canParse(value) ? new URL(value).password : '';
+  return [value, ...asWrittenAndDecoded(password)];
+}

@@ -24,11 +24,10 @@ import {
   type LOG_FORMATS,
   type LOG_LEVELS,
   type MODES,
-  passwordsIn,
   type SettingName,
   settingsSchema,
 } from './schema.ts';
-import { type Secret, secret } from './secret.ts';
+import { type Secret, secret, secretPartsOf } from './secret.ts';
 import { type Environment, type Given, gatherSources, type SettingsFlags, sourceVariables } from './sources.ts';
 import { teamsOf } from './team-schema.ts';
 
@@ -137,7 +136,7 @@ export function secretsOf({ accounts, queue, token, proxy, sourceVariables: vari
   const keys = accounts.map(({ apiKey }) => (apiKey?.from === 'variable' ? apiKey.key : undefined));
   const queueUrl = queue.passwords.length > 0 ? [queue.url, ...queue.passwords] : [];
   const proxyUrl = proxy !== undefined && proxy.passwords.length > 0 ? [proxy.url, ...proxy.passwords] : [];
-  const ofSources = [...variables.values()].flatMap((variable) => passwordsIn(variable.reveal()));
+  const ofSources = [...variables.values()].flatMap((variable) => secretPartsOf(variable.reveal()));
   const others = [...keys, ...queueUrl, token, ...proxyUrl].flatMap((one) => (one === undefined ? [] : [one.reveal()]));
   return [...others, ...ofSources];
 }

@@ -5,7 +5,7 @@ import { KINDS } from '../policy/kinds/kinds.ts';
 import type { Team } from '../policy/teams.ts';
 import { byName, listOrText, oneOf, text } from './schema-parts.ts';
 
-const PRIORITY = 'must be a whole number from -1000000 to 1000000';
+const PRIORITY_FORM = 'must be a whole number from -1000000 to 1000000';
 const FORM = 'must be a mapping such as {policies: "policies/web/**", projects: ["web-*"]}';
 
 const kinds = Object.keys(KINDS) as [keyof typeof KINDS, ...(keyof typeof KINDS)[]];
@@ -29,9 +29,9 @@ const team = z.strictObject(
       .min(1, { error: 'must name a kind; leave it out to allow all' })
       .optional(),
     max_priority: z
-      .int({ error: PRIORITY })
-      .min(-1_000_000, { error: PRIORITY })
-      .max(1_000_000, { error: PRIORITY })
+      .int({ error: PRIORITY_FORM })
+      .min(-1_000_000, { error: PRIORITY_FORM })
+      .max(1_000_000, { error: PRIORITY_FORM })
       .optional(),
   },
   { error: FORM },

@@ -38,7 +38,7 @@ export function resultOf(call: ApiCall, exchange: Exchange, options: ResultOptio
   if (exchange.kind === 'failure') {
     const { code, message, mayHaveArrived, requestId, noConnection } = exchange;
     const id = mayHaveArrived && requestId !== undefined ? { requestId } : {};
-    const details = { code, message: redactor.clean(message), unknown: mayHaveArrived, ...id };
+    const details = { code, message: redactor.clean(message), mayHaveTakenEffect: mayHaveArrived, ...id };
     return failed(call, noConnection ? { ...details, noConnection } : details);
   }
   const { status, text } = exchange;
@@ -46,12 +46,12 @@ export function resultOf(call: ApiCall, exchange: Exchange, options: ResultOptio
   if (text.trim() === '') return { ok: true, value: undefined };
   const value = parseJson(text);
   if (value !== undefined) return { ok: true, value };
-  return failed(call, { code: 'malformed', message: 'the answer is not JSON', unknown: true, status });
+  return failed(call, { code: 'malformed', message: 'the answer is not JSON', mayHaveTakenEffect: true, status });
 }
 
 /** The error for a 2xx answer that does not have the specified form. The call took effect, but its result is unknown. */
 export function malformed(call: ApiCall, message: string): { ok: false; error: ControlApiError } {
-  return failed(call, { code: 'malformed', message, unknown: true });
+  return failed(call, { code: 'malformed', message, mayHaveTakenEffect: true });
 }
 
 function refused(
@@ -69,7 +69,7 @@ function refused(
     code,
     message: oneLine(redactor.clean(refusal === '' ? describe(status) : refusal)),
     // The service refuses a 4xx and, by its own statement, a 503 before doing anything.
-    unknown: code === 'timeout' || code === 'malformed' || (code === 'unavailable' && status !== 503),
+    mayHaveTakenEffect: code === 'timeout' || code === 'malformed' || (code === 'unavailable' && status !== 503),
     status,
     ...(requestId === undefined ? {} : { requestId: redactor.clean(requestId) }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
@@ -91,10 +91,10 @@ function describe(status: number): string {
 
 function failed(
   call: ApiCall,
-  details: Omit<ControlApiError, 'route' | 'account' | 'outcomeUnknown'> & { unknown: boolean },
+  details: Omit<ControlApiError, 'route' | 'account' | 'outcomeUnknown'> & { mayHaveTakenEffect: boolean },
 ): { ok: false; error: ControlApiError } {
-  const { unknown, ...rest } = details;
-  const outcome = unknown && isWrite(call) ? { outcomeUnknown: true as const } : {};
+  const { mayHaveTakenEffect, ...rest } = details;
+  const outcome = mayHaveTakenEffect && isWrite(call) ? { outcomeUnknown: true as const } : {};
   return { ok: false, error: { ...rest, route: routeOf(call), account: call.account, ...outcome } };
 }
 

@@ -18,7 +18,7 @@ export interface ProjectContents {
   branches: ApiResult<Branch[]>;
 }
 
-/** The parent's id of a branch that has an unknown parent. */
+/** The parent id of a branch whose parent is unknown. */
 export const UNKNOWN_PARENT = 'not-in-the-file';
 
 /** Every write is `forbidden`; there are neither operations nor usage. `name` is the fleet's name in messages. */

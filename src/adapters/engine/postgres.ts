@@ -14,7 +14,7 @@ const CONNECT_TIMEOUT_MS = 3000;
 /** Each worker keeps a connection to listen on. */
 const MAX_CONNECTIONS = 12;
 
-/** Refuses an unreachable server after at most 3 s. */
+/** Connects to Postgres. Fails within 3 s if the server can't be reached. */
 export async function openPostgres({ url, schema }: { url: string; schema: string }): Promise<OpenedEngine> {
   if (!URL.canParse(url)) return refused('EBB_QUEUE_URL is not a URL');
   const { hostname, port } = new URL(url);

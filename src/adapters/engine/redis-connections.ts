@@ -16,7 +16,7 @@ const CLUSTER_REFRESH_MS = 2000;
 /** Opens connections and closes them all, with the duplicates that BullMQ makes for its workers. */
 export function createRedisConnections(place: RedisPlace) {
   const opened: RedisConnection[] = [];
-  let started = false;
+  let keepsReconnecting = false;
 
   function track<Connection extends RedisConnection>(connection: Connection): Connection {
     opened.push(connection);
@@ -29,13 +29,13 @@ export function createRedisConnections(place: RedisPlace) {
   }
 
   return {
-    /** Fails at once while Redis is away; before `started`, when the address may be wrong, it connects only once. */
+    /** Commands fail at once while Redis is away. Until `keepReconnecting` it connects only once, since the address may be wrong. */
     openCommands: (): RedisConnection =>
       track(
         connect(place, {
           lazyConnect: true,
           waits: false,
-          retryDelay: (times) => (started ? retryDelayMs(times) : null),
+          retryDelay: (times) => (keepsReconnecting ? retryDelayMs(times) : null),
           redisOptions: {
             maxRetriesPerRequest: 1,
             commandTimeout: COMMAND_TIMEOUT_MS,
@@ -43,8 +43,8 @@ export function createRedisConnections(place: RedisPlace) {
           },
         }),
       ),
-    started: (): void => {
-      started = true;
+    keepReconnecting: (): void => {
+      keepsReconnecting = true;
     },
     /** Waits while Redis is away. */
     openWorker: (): RedisConnection =>

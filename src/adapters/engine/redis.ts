@@ -10,7 +10,7 @@ import {
 } from './redis-connections.ts';
 import { type RedisPlace, redisPlace } from './redis-place.ts';
 
-/** Refuses a Redis that is away, or can't be written to, after at most 3 s. For forms of `url` see redis-place.ts. */
+/** Connects to Redis. Fails within 3 s if it can't be reached, or can't be written to. For forms of `url` see redis-place.ts. */
 export async function openRedis({
   url,
   prefix,
@@ -35,7 +35,7 @@ export async function openRedis({
     connections.closeAll();
     return refused(`cannot use Redis at ${place.address}: ${problem}`);
   }
-  connections.started();
+  connections.keepReconnecting();
   const { report, onStateChange, end } = createStateChanges();
   const stopWatching = watchRedis({ commands, probe, address: place.address, report });
   return {
@@ -57,7 +57,7 @@ export async function openRedis({
   };
 }
 
-/** BullMQ needs its commands. */
+/** BullMQ needs commands that this version of Redis introduced. */
 const OLDEST_VERSION = 6.2;
 
 interface FirstConnection {
@@ -75,15 +75,15 @@ async function connectFirst({ commands, place, probe, log }: FirstConnection): P
     cause = error;
   };
   commands.on('error', noteCause);
-  const limit = startLimit(commands);
+  const deadline = startDeadline(commands);
   try {
     // The promise of a Cluster that is disconnected while it connects never settles.
-    return await Promise.race([checkFirst({ commands, place, probe, log }), limit.over]);
+    return await Promise.race([checkFirst({ commands, place, probe, log }), deadline.passed]);
   } catch (error) {
     cause ??= error instanceof Error ? error : new Error(String(error));
     return `${explainRedisError(cause)}; ${START_IT}`;
   } finally {
-    limit.cancel();
+    deadline.cancel();
     commands.removeListener('error', noteCause);
   }
 }
@@ -94,21 +94,21 @@ async function checkFirst({ commands, place, probe, log }: FirstConnection): Pro
   const problem = wrongVersion(info) ?? wrongMode(info, place);
   if (problem !== undefined) return problem;
   await probe();
-  warnOfEviction(await policyOf(commands), log);
+  warnOfEviction(await evictionPolicyOf(commands), log);
   return undefined;
 }
 
 /** The driver's timeout covers only the TCP handshake, which a frozen Redis completes. */
-function startLimit(commands: RedisConnection): { over: Promise<never>; cancel: () => void } {
+function startDeadline(commands: RedisConnection): { passed: Promise<never>; cancel: () => void } {
   let cancel = () => {};
-  const over = new Promise<never>((_resolve, reject) => {
+  const passed = new Promise<never>((_resolve, reject) => {
     const timer = setTimeout(() => {
       reject(new Error('timeout'));
       commands.disconnect();
     }, CONNECT_TIMEOUT_MS);
     cancel = () => clearTimeout(timer);
   });
-  return { over, cancel };
+  return { passed, cancel };
 }
 
 function wrongVersion(info: string): string | undefined {
@@ -126,8 +126,8 @@ function wrongMode(info: string, place: RedisPlace): string | undefined {
   return isReplica && place.kind !== 'cluster' ? 'it is a read-only replica: name the primary' : undefined;
 }
 
-/** The eviction policy. INFO is read, since hosted services refuse CONFIG; some leave it out of INFO, too. */
-async function policyOf(commands: RedisConnection): Promise<string | undefined> {
+/** Undefined if it is unknown. It is read from INFO, since hosted services refuse CONFIG; some leave it out of INFO, too. */
+async function evictionPolicyOf(commands: RedisConnection): Promise<string | undefined> {
   const reply: unknown = await commands.call('INFO', 'memory');
   return /^maxmemory_policy:(\S+)/m.exec(String(reply))?.[1];
 }
@@ -142,14 +142,15 @@ function warnOfEviction(policy: string | undefined, log: Log): void {
 
 /** Interval between checks that Redis accepts writes. */
 const PROBE_EVERY_MS = 1000;
-const PROBE_KEPT_MS = 60_000;
+/** The key expires, so that nothing remains of a group that has ended. */
+const PROBE_TTL_MS = 60_000;
 
 /** Writes a small key; rejects if that is not possible. */
 type Probe = () => Promise<void>;
 
 function createProbe({ commands, prefix }: { commands: RedisConnection; prefix: string }): Probe {
   return async () => {
-    await commands.set(`${prefix}:alive`, '1', 'PX', PROBE_KEPT_MS);
+    await commands.set(`${prefix}:alive`, '1', 'PX', PROBE_TTL_MS);
   };
 }
 
@@ -169,7 +170,7 @@ function watchRedis({
   report(state: EngineState): void;
 }): () => void {
   let lastError: Error | undefined;
-  let probing = false;
+  let isProbing = false;
 
   const gone = () => {
     const reason = lastError === undefined ? 'the connection was closed' : explainRedisError(lastError);
@@ -177,8 +178,8 @@ function watchRedis({
   };
 
   async function check(): Promise<void> {
-    if (probing || commands.status !== 'ready') return;
-    probing = true;
+    if (isProbing || commands.status !== 'ready') return;
+    isProbing = true;
     try {
       await probe();
       lastError = undefined;
@@ -188,7 +189,7 @@ function watchRedis({
       const what = isRedisAway(problem) ? 'does not work' : 'refuses to be written to';
       report({ up: false, message: `Redis at ${address} ${what}: ${explainRedisError(problem)}` });
     } finally {
-      probing = false;
+      isProbing = false;
     }
   }
 

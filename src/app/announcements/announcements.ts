@@ -263,9 +263,10 @@ function groupComing(deps: AnnounceDeps, futureOf: FutureOf, nowMs: number): Map
 }
 
 /** A reading that began while another daemon's change took effect may show the values before it: that change would be announced once more. */
-function withAppliedValues({ fleet }: AnnounceDeps, one: EvaluatedCompute): EvaluatedCompute {
-  const compute = withoutLag(one.compute, one.record, fleet.cachedProject(one.compute.projectId)?.readAtMs ?? 0);
-  return compute === one.compute ? one : { ...one, compute };
+function withAppliedValues({ fleet }: AnnounceDeps, evaluated: EvaluatedCompute): EvaluatedCompute {
+  const readAtMs = fleet.cachedProject(evaluated.compute.projectId)?.readAtMs ?? 0;
+  const compute = withoutLag(evaluated.compute, evaluated.record, readAtMs);
+  return compute === evaluated.compute ? evaluated : { ...evaluated, compute };
 }
 
 /** Creates a test for raises before openings whose waves are not fixed: they are announced once it is known when they come. */

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
-import { compileSelector } from '../../domain/policy/select.ts';
+import { AT_ANY_AGE, compileSelector } from '../../domain/policy/select.ts';
 import type { Priority } from '../../domain/rate-budget/grant.ts';
 import { backgroundRequests } from '../../domain/rate-budget/limits.ts';
 import type { Project } from '../../ports/control-api.ts';
@@ -199,7 +199,7 @@ export function narrowKeys(options: {
   const selectsNothing = ({ select }: Policy) => {
     const matches = compileSelector(select);
     // Computes that are too young now will be selected later.
-    return computes.every((compute) => matches(compute, Number.POSITIVE_INFINITY) === 'no');
+    return computes.every((compute) => matches(compute, AT_ANY_AGE) === 'no');
   };
   const unusedPolicies = policies.filter(selectsNothing).length;
   if (unusedPolicies === 0) return [];

@@ -21,11 +21,11 @@ interface Situation {
  * Since when a change is due that is not made, milliseconds since the epoch; undefined if none is overdue. In an outage of the control API
  * changes are not made, and those of a project without a recent reading are not even decided.
  */
-export function overdueSince(one: EvaluatedCompute, { status, nowMs, ...rules }: Situation): number | undefined {
+export function overdueSince(evaluated: EvaluatedCompute, { status, nowMs, ...rules }: Situation): number | undefined {
   if (status === 'observed') return undefined;
   const dueMs = [
-    ...(one.nextChangeMs === undefined ? [] : [one.nextChangeMs]),
-    ...(one.plan.verdict === 'act' ? [dueSince(one, rules)] : []),
+    ...(evaluated.nextChangeMs === undefined ? [] : [evaluated.nextChangeMs]),
+    ...(evaluated.plan.verdict === 'act' ? [dueSince(evaluated, rules)] : []),
   ];
   const overdue = dueMs.filter((ms) => ms <= nowMs - OVERDUE_AFTER_MS);
   return overdue.length === 0 ? undefined : Math.min(...overdue);

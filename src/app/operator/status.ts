@@ -3,7 +3,7 @@ import { countBy } from '../../domain/grouping.ts';
 import { type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { computeOwners } from '../../domain/policy/owners.ts';
-import { compileSelector } from '../../domain/policy/select.ts';
+import { AT_ANY_AGE, compileSelector } from '../../domain/policy/select.ts';
 import { isNotLoaded, NO_TEAM } from '../../domain/policy/team-parts.ts';
 import { degradedFailures } from '../../domain/records/failures.ts';
 import { stoppedGroups } from '../../domain/records/fights.ts';
@@ -193,7 +193,7 @@ async function narrowed(
   const matches = select && compileSelector(select);
   const computes = await filterInTurns(
     await matchingComputes(parts, { q, ...filter }),
-    ({ compute }) => !matches || matches(compute, Number.POSITIVE_INFINITY) === 'yes',
+    ({ compute }) => !matches || matches(compute, AT_ANY_AGE) === 'yes',
     clock,
   );
   const policies = daemon.policies();

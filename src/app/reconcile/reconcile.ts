@@ -91,6 +91,7 @@ interface ReconcileOptions {
   priority?: Priority;
   /** Permits of the rate budget that were obtained in advance. */
   permits?: Permits | undefined;
+  /** True if many projects share the boundary. */
   isCrowded?: boolean;
   /** The reading that was made for an earlier pass. */
   requestedReading?: RequestedReading | undefined;

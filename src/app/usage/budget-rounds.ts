@@ -5,7 +5,8 @@ import { groupBy } from '../../domain/grouping.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import type { BudgetPolicy } from '../../domain/policy/kinds/budget.ts';
 import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
-import { compileProjectSelector, type ProjectNames } from '../../domain/policy/select.ts';
+import { AT_ANY_AGE, compileProjectSelector, type ProjectNames } from '../../domain/policy/select.ts';
+import { selectsByBranch } from '../../domain/policy/selector.ts';
 import {
   advanceBudget,
   type BudgetFacts,
@@ -277,11 +278,10 @@ function plus(one: number | undefined, other: number | undefined): number | unde
 
 /** Names of the units that a budget counts: branches if it selects by them, else whole projects. */
 function unitsOf({ policies, projects, computes }: BudgetsInput, budget: BudgetPolicy, account: string): Set<string> {
-  const { branches, branchRoles } = budget.select;
-  if ((branches ?? branchRoles) !== undefined) {
+  if (selectsByBranch(budget.select)) {
     const index = policies.set.policies.indexOf(budget);
     const isOwn = (compute: ComputeIdentity) =>
-      compute.account === account && policies.selects(index, compute, Number.POSITIVE_INFINITY);
+      compute.account === account && policies.selects(index, compute, AT_ANY_AGE);
     return new Set(computes.filter(isOwn).map(({ projectId, branchId }) => unitName({ projectId, branchId })));
   }
   // By project, since a project without computes counts, too.

@@ -8,6 +8,7 @@ import { groupBy } from '../../domain/grouping.ts';
 import { frozenPeriods } from '../../domain/policy/frozen-periods.ts';
 import { asKind } from '../../domain/policy/kinds/kinds.ts';
 import type { TrialPolicy } from '../../domain/policy/kinds/trial.ts';
+import { AT_ANY_AGE } from '../../domain/policy/select.ts';
 import type { TrialRecord } from '../../domain/records/compute-record.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import { trialSpan } from '../../domain/trial/assignment.ts';
@@ -91,7 +92,7 @@ async function stopOf(
   { policy: trial, index, mostUsd }: RunningTrial,
   { store, rules: { policies, costs }, computes, organizations, nowMs }: StopFacts,
 ): Promise<TrialStop[]> {
-  const selected = computes.filter((compute) => policies.selects(index, compute, Number.POSITIVE_INFINITY));
+  const selected = computes.filter((compute) => policies.selects(index, compute, AT_ANY_AGE));
   const units: TrialUnit[] = [];
   for (const organization of organizations) {
     const projectIds = new Set(organization.projectIds);

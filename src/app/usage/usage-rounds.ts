@@ -3,6 +3,7 @@ import { createOperationLog, type OperationLog } from '../../domain/awake/operat
 import type { Compute } from '../../domain/compute/compute.ts';
 import { unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
 import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
+import { AT_ANY_AGE } from '../../domain/policy/select.ts';
 import { mayBeOfUnloadedTeam } from '../../domain/policy/team-parts.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import { trialSpan } from '../../domain/trial/assignment.ts';
@@ -239,7 +240,7 @@ async function keepTrialsNow(
     const policy = asKind(one, 'trial');
     if (policy === undefined) continue;
     names.push(policy.name);
-    const selected = computes.filter((compute) => policies.selects(index, compute, Number.POSITIVE_INFINITY));
+    const selected = computes.filter((compute) => policies.selects(index, compute, AT_ANY_AGE));
     const units = new Map(selected.map((compute) => [unitOf(policy, compute), usageUnitOf(policy, compute)]));
     const trial = { name: policy.name, design: policy.design, units: [...units.values()] };
     await keepTrialDays(store, organization, { stored, trial, nowMs });

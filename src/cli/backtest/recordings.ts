@@ -49,7 +49,7 @@ export async function readRecordings(given: Options): Promise<Recorded> {
   if ((flags.connections === undefined) === (flags.prometheus !== true)) {
     throw new UserError('say where the counts are: --connections FILE.csv, or --prometheus with --from');
   }
-  if (flags.fleet !== undefined && (flags.size ?? flags.suspendAfter) !== undefined) {
+  if (flags.fleet !== undefined && (flags.size !== undefined || flags.suspendAfter !== undefined)) {
     throw new UserError('--fleet says what computes have; leave --size and --suspend-after out');
   }
   const options = { ...given, names: [...new Set(given.names)] };

@@ -37,8 +37,8 @@ export interface Comparison {
   /** A line for each step of a budget that limits under the new policies. */
   limiting: readonly string[];
   readyWaves: { before: readonly ReadyWaves[]; after: readonly ReadyWaves[] };
-  /** The findings of `ebb recommend` about these changes; absent if nobody asked for them. */
-  promised?: readonly Finding[];
+  /** The findings of `ebb recommend` that these changes follow; absent if nobody asked for them. */
+  findings?: readonly Finding[];
   /** Computes that are left out, since their policies can't be read on one side. */
   notPlanned?: readonly NotPlanned[];
 }

@@ -25,7 +25,7 @@ interface Marks {
   group(text: string): string;
   line(text: string): string;
   detail(text: string): string;
-  /** Text from outside. */
+  /** Escapes a name from outside, such as that of a project. */
   name(text: string): string;
 }
 
@@ -77,7 +77,7 @@ function paragraphOf(lines: readonly string[], { line }: Marks): string[] {
   return lines.length === 0 ? [] : [lines.map(line).join('\n')];
 }
 
-/** Openings whose waves differ from those under the old policies. */
+/** A line for each opening of a window whose waves differ from those under the old policies. */
 function newWaves({ readyWaves: { before, after } }: Comparison, span: Span): string[] {
   const old = new Set(waveLines(before, span));
   return waveLines(after, span).filter((line) => !old.has(line));
@@ -97,10 +97,8 @@ function policyNames({ added, removed, changed }: PolicyNames, { name }: Marks):
 function groupText({ members, shared: lines }: Group, marks: Marks): string {
   return [
     marks.group(namesOf(members.map((change) => nameOf(change, marks)))),
-    ...lines.flatMap(({ what, when: [first, ...others] }) =>
-      others.length === 0
-        ? [marks.line(`${what}: ${first}`)]
-        : [marks.line(`${what}:`), ...[first, ...others].map((time) => marks.detail(String(time)))],
+    ...lines.flatMap(({ what, when }) =>
+      when.length === 1 ? [marks.line(`${what}: ${when[0]}`)] : [marks.line(`${what}:`), ...when.map(marks.detail)],
     ),
     marks.line(`CU-hours: ${hoursOf(members)}`),
   ].join('\n');
@@ -174,18 +172,19 @@ function describeValues(before: ComputeSettings, after: ComputeSettings): string
 
 /** `07:00–08:00 on Mon 2 Mar, Tue 3 Mar`: changes at the same time of day are listed once. */
 function timesOf(differences: readonly Difference[], zone: string): string[] {
-  return groupAlike(differences, (one) => clockOf(one, zone)).map(({ shared: { text, isLong }, members }) => {
-    if (isLong) return text;
+  return groupAlike(differences, (one) => timeOfDay(one, zone)).map(({ shared: { text, hasDays }, members }) => {
+    if (hasDays) return text;
     return `${text} on ${listDays(members.map(({ fromMs }) => formatDay(fromMs, zone)))}`;
   });
 }
 
-function clockOf({ fromMs, toMs }: Difference, zone: string): { text: string; isLong: boolean } {
+/** `07:00–08:00`, or with its days if it takes a day or longer. */
+function timeOfDay({ fromMs, toMs }: Difference, zone: string): { text: string; hasDays: boolean } {
   const [day, lastDay] = [formatDay(fromMs, zone), formatDay(toMs, zone)];
   const [start, end] = [formatTime(fromMs, zone), formatTime(toMs, zone)];
-  const isLong = toMs - fromMs >= DAY_MS && lastDay !== day;
-  const text = isLong ? `from ${day} ${start} to ${lastDay} ${end}` : `${start}–${end === '00:00' ? '24:00' : end}`;
-  return { text, isLong };
+  const hasDays = toMs - fromMs >= DAY_MS && lastDay !== day;
+  const text = hasDays ? `from ${day} ${start} to ${lastDay} ${end}` : `${start}–${end === '00:00' ? '24:00' : end}`;
+  return { text, hasDays };
 }
 
 function listDays(days: readonly string[]): string {

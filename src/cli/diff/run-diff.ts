@@ -12,7 +12,7 @@ import { loadPoliciesOrFail, type ReadPolicies, settingsOrFail } from '../or-fai
 import { jsonText, writeNotes, writeOut } from '../output.ts';
 import { readForecastStart } from '../read-fleet.ts';
 import { compare } from './compare.ts';
-import { findingsPromised } from './promised.ts';
+import { findingsFollowed } from './findings-followed.ts';
 import { diffMarkdown, diffText } from './render.ts';
 import { teamsIn } from './teams-of-copy.ts';
 import { diffJson } from './to-json.ts';
@@ -25,7 +25,7 @@ export interface DiffFlags extends CommonFlags, SpanFlags, FilterFlags {
 export async function runDiff(oldPath: string, newPath: string, flags: DiffFlags): Promise<void> {
   const settings = settingsOrFail(flags);
   const { policies: before, broken: brokenBefore } = await policiesIn(oldPath, newPath, settings);
-  const { policies: after, broken } = await policiesIn(newPath, oldPath, settings);
+  const { policies: after, broken: brokenAfter } = await policiesIn(newPath, oldPath, settings);
   const nowMs = Date.now();
   const zone = displayZone(flags.zone, [after.set, before.set]);
   const span = readSpan(flags, { zone, nowMs });
@@ -37,27 +37,31 @@ export async function runDiff(oldPath: string, newPath: string, flags: DiffFlags
   const { planned: subjects, notPlanned } = splitPlanned(
     wanted,
     [after, before],
-    new Map([...brokenBefore, ...broken]),
+    new Map([...brokenBefore, ...brokenAfter]),
   );
-  const old = withLeaderDecisions(before, { ...start, settings, span });
-  const changed = withLeaderDecisions(after, { ...start, settings, span });
+  const oldPolicies = withLeaderDecisions(before, { ...start, settings, span });
+  const newPolicies = withLeaderDecisions(after, { ...start, settings, span });
   const options = { settings, flags, span, subjects, nowMs };
-  const [were = [], are = []] = await foreseeEach([old, changed], start, options);
-  const compared = compare({ policies: old, outlooks: were }, { policies: changed, outlooks: are }, span);
+  const [oldOutlooks = [], newOutlooks = []] = await foreseeEach([oldPolicies, newPolicies], start, options);
+  const compared = compare(
+    { policies: oldPolicies, outlooks: oldOutlooks },
+    { policies: newPolicies, outlooks: newOutlooks },
+    span,
+  );
   const comparison = { ...compared, notPlanned };
   const { missing } = start;
   writeNotes({ notes: [...start.notes, ...unknownBudgetNotes([before.set, after.set], start.budgets)], missing });
   if (flags.format === 'json') {
-    // Programs get each finding that the changes carry out; people, only the total saving.
+    // Only JSON lists the findings that the changes follow; the text has the total saving.
     const pastFlags = { ...flags, days: flags.pastDays };
-    const { findings, notes } = await findingsPromised({
+    const { findings, notes } = await findingsFollowed({
       settings,
       flags: pastFlags,
       changes: comparison.changes,
       subjects,
     });
     writeNotes({ notes });
-    writeOut(`${jsonText(diffJson(span, { ...comparison, promised: findings }))}\n`);
+    writeOut(`${jsonText(diffJson(span, { ...comparison, findings }))}\n`);
   } else {
     const asText = flags.format === 'markdown' ? diffMarkdown : diffText;
     writeOut(`${asText(comparison, { ...span, zone })}\n`);

@@ -22,11 +22,11 @@ export function diffJson(
     expected,
     month,
     policies,
-    promised = [],
+    findings = [],
     notPlanned = [],
   }: Comparison,
 ) {
-  const promises = promised.map(findingDocument);
+  const findingDocuments = findings.map(findingDocument);
   return {
     from: isoInstant(span.fromMs),
     to: isoInstant(span.toMs),
@@ -42,7 +42,7 @@ export function diffJson(
         new: valuesOf(difference.after),
       })),
       cu_hours: bothAndDelta(before.cuHours, after.cuHours),
-      saves: promises
+      saves: findingDocuments
         .filter(({ compute_id: id }) => id === compute.computeId)
         .map(({ finding, figure, saves }) => ({ finding, figure, ...saves })),
       ...(before.price !== undefined && {
@@ -59,7 +59,7 @@ export function diffJson(
         }
       : null,
     ...(dollars && { usd: bothAndDelta(dollars.before, dollars.after) }),
-    saves: totalsByFigure(promises),
+    saves: totalsByFigure(findingDocuments),
     ready_waves: { old: readyWavesJson(readyWaves.before, span), new: readyWavesJson(readyWaves.after, span) },
     ...notPlannedJson(notPlanned),
   };

@@ -18,7 +18,7 @@ import { isoInstant } from '../../domain/time/units.ts';
 import { type NotPlanned, notPlannedJson, unreadText } from '../not-planned.ts';
 import { describeReason, nameOf } from '../plan/describe-plan.ts';
 import type { Colors } from '../terminal.ts';
-import { guardLines } from './guards.ts';
+import { guardStateLines } from './guards.ts';
 
 export interface Explanation {
   atMs: number;
@@ -60,7 +60,7 @@ export function describeExplanation({ atMs, planned, verified, ...facts }: Expla
   ];
   // If some policies could not be read, nobody knows that no policy sets a field.
   const trace = decision.trace.filter(({ code }) => !(isUnread && code === 'no_value'));
-  const guards = facts.guards ? guardLines(planned, facts.guards) : [];
+  const guards = facts.guards ? guardStateLines(planned, facts.guards) : [];
   const sections = [
     overview,
     stepsOf('Size', trace, 'size', colors),

@@ -7,23 +7,23 @@ import { describeFinding } from '../../domain/notifications/of-record.ts';
 import { ageText } from '../../domain/time/age.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 
-/** Lines of text; none if no guard selects the compute and nothing was taken back. */
-export function guardLines(one: EvaluatedCompute, facts: GuardFacts): string[] {
-  const { compute, record } = one;
-  const verdicts = guardViews(one, facts).flatMap(({ guard, verdict, watch }) => {
+/** The guards, the finding and the floors of a compute as lines of text; none if it has none of them. */
+export function guardStateLines(evaluated: EvaluatedCompute, facts: GuardFacts): string[] {
+  const { compute, record } = evaluated;
+  const verdicts = guardViews(evaluated, facts).flatMap(({ guard, verdict, watch }) => {
     const age = verdict.atMs === undefined ? '' : ` (${ageText(verdict.atMs, facts.atMs)})`;
     const watched = watch ? [`  watched   by ${guard.name} ${describeWatch(watch, guard.watchMs)}`] : [];
     return [`  ${guard.name}  ${verdict.state}: ${verdict.message}${age}`, ...watched];
   });
   const { guardFinding } = record;
   const found = guardFinding ? [`  found     ${describeFinding(compute, guardFinding, 'later')}`] : [];
-  const floors = floorViews(one, facts);
+  const floors = floorViews(evaluated, facts);
   const floorLines = floors.map((floor) => {
     const { guard, sinceMs, fields, lowered, policy, isInEffect, endMs } = floor;
     const end = endMs === undefined ? `until ${policy} changes` : `until ${isoInstant(endMs)}, or ${policy} changes`;
     const change = formatChange({ ...compute, ...lowered }, fields);
-    const idle = isInEffect ? '' : '; it changes nothing now';
-    return `  floor     ${change} since ${isoInstant(sinceMs)}, by guard ${guard}, which was bad after ${policy} had lowered it; ${end}${idle}`;
+    const effect = isInEffect ? '' : '; it changes nothing now';
+    return `  floor     ${change} since ${isoInstant(sinceMs)}, by guard ${guard}, which was bad after ${policy} had lowered it; ${end}${effect}`;
   });
   const release = floors.length > 0 ? [`  to lower it again now: ebb release ${compute.computeId} --guard`] : [];
   return [...verdicts, ...found, ...floorLines, ...release].map(printable);

@@ -12,7 +12,7 @@ export interface SpanFlags {
 
 const DEFAULT_DAYS = 7;
 const MAX_DAYS = 366;
-const INSTANTS = 'write 2026-03-02, 2026-03-02T08:00 or 2026-03-02T08:00:00Z';
+const INSTANT_FORM = 'write 2026-03-02, 2026-03-02T08:00 or 2026-03-02T08:00:00Z';
 
 /** From `--from`, or the start of this minute, to `--to`, or this many days of the zone later. */
 export function readSpan({ days, from, to }: SpanFlags, { zone, nowMs }: { zone: string; nowMs: number }): Span {
@@ -40,7 +40,7 @@ function readDays(text: string | undefined): number {
 function readInstant(flag: string, text: string, zone: string): DateTime {
   const instant = DateTime.fromISO(text, { zone });
   if (!/^\d{4}-\d\d-\d\d/.test(text) || !instant.isValid) {
-    throw new UserError(`${flag}: "${text}" is not an ISO instant; ${INSTANTS}`);
+    throw new UserError(`${flag}: "${text}" is not an ISO instant; ${INSTANT_FORM}`);
   }
   return instant.setZone(zone);
 }

@@ -39,8 +39,8 @@ export function parseComputes(text: string): number {
   throw new InvalidArgumentError('expected a whole number.');
 }
 
-/** For options that can be given several times. */
-export function gather(text: string, before: readonly string[] = []): string[] {
+/** The parser of an option that can be given several times. */
+export function collectValues(text: string, before: readonly string[] = []): string[] {
   return [...before, text];
 }
 

@@ -88,7 +88,7 @@ async function asText(
   const { settings, zone, isInDetail, notPlanned } = options;
   const { mode, out, live, fleet: fleetFile, usage: usageFile, operations: operationsFile } = options.flags;
   // A snapshot has no past of its own.
-  const hasMonth = fleetFile === undefined || (usageFile ?? operationsFile) !== undefined;
+  const hasMonth = fleetFile === undefined || usageFile !== undefined || operationsFile !== undefined;
   const month = hasMonth
     ? await planMonth(planned, { settings, usageFile, operationsFile, fleetFile, live, notPlanned })
     : undefined;

@@ -43,8 +43,8 @@ export function withApprovals(plan: FleetPlan, approvals: ReadonlyMap<EvaluatedC
 }
 
 /** The same for one compute, with the hash to approve; undefined: it needs none. */
-export function withApproval(one: EvaluatedCompute, hash: string | undefined): EvaluatedCompute {
-  return hash === undefined ? one : { ...one, plan: awaiting(one.plan, hash) };
+export function withApproval(evaluated: EvaluatedCompute, hash: string | undefined): EvaluatedCompute {
+  return hash === undefined ? evaluated : { ...evaluated, plan: awaiting(evaluated.plan, hash) };
 }
 
 function awaiting({ untilMs: _, ...plan }: Plan, hash: string): Plan {

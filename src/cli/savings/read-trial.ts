@@ -12,6 +12,7 @@ import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { TrialPolicy } from '../../domain/policy/kinds/trial.ts';
 import { ownersOf } from '../../domain/policy/owners.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
+import { AT_ANY_AGE } from '../../domain/policy/select.ts';
 import type { Compliance } from '../../domain/records/compute-record.ts';
 import { localDayAt } from '../../domain/time/windows/local-time.ts';
 import { trialSpan } from '../../domain/trial/assignment.ts';
@@ -71,7 +72,7 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
   const start = await readForecastStart(settings, flags, { selectsByBranch, nowMs });
   const index = set.policies.indexOf(trial);
   const wanted = filtered(start.subjects, flags, { settings, policies });
-  const subjects = wanted.filter(({ compute }) => policies.selects(index, compute, Number.POSITIVE_INFINITY));
+  const subjects = wanted.filter(({ compute }) => policies.selects(index, compute, AT_ANY_AGE));
   const computes = subjects.map(({ compute }) => compute);
   const measured = subjects.map(({ compute }) => usageUnitOf(trial, compute));
   const asked = { name: trial.name, units: [...new Map(measured.map((unit) => [unitName(unit), unit])).values()] };

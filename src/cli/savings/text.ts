@@ -1,6 +1,6 @@
 import { printable } from '../../common/safe-text.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
-import { type Estimate, inOrder, mapEstimate, savedOrMore } from '../../domain/estimate.ts';
+import { type Estimate, inOrder, mapEstimate, savingOrCost } from '../../domain/estimate.ts';
 import { shortHash } from '../../domain/policy/policy.ts';
 import type { MaybeEstimate } from '../../domain/trial/savings.ts';
 import { plainTable } from '../terminal.ts';
@@ -38,15 +38,15 @@ function verdict({ state, distinguishable, relative }: SavingsReport): string {
 
 /** What the policies saved and what the trial cost by withdrawing them; where that is negative, the other way round. */
 function effectLines({ relative, cu_hours, usd, trial_cost: cost }: SavingsReport): string[] {
-  const isMore = (one: MaybeEstimate) => one !== null && savedOrMore(one).isMore;
+  const isNegative = (one: MaybeEstimate) => one !== null && savingOrCost(one).isCost;
   const shown = (one: MaybeEstimate, isNegated: boolean) =>
     one && isNegated ? inOrder(mapEstimate(one, (value) => 0 - value)) : one;
-  const [used, gained] = [isMore(relative), isMore(cost.cu_hours)];
-  const ofPolicies = amounts({ cu_hours: shown(cu_hours, used), usd: shown(usd, used) });
-  const ofTrial = amounts({ cu_hours: shown(cost.cu_hours, gained), usd: shown(cost.usd, gained) });
+  const [policiesCost, trialSaved] = [isNegative(relative), isNegative(cost.cu_hours)];
+  const ofPolicies = amounts({ cu_hours: shown(cu_hours, policiesCost), usd: shown(usd, policiesCost) });
+  const ofTrial = amounts({ cu_hours: shown(cost.cu_hours, trialSaved), usd: shown(cost.usd, trialSaved) });
   return [
-    `  ${used ? 'cost more' : 'saved    '} ${share(shown(relative, used))}${ofPolicies}`,
-    `  ${gained ? 'it saved ' : 'its cost '} ${ofTrial.replace(/^, /, '') || 'not measurable'}`,
+    `  ${policiesCost ? 'cost more' : 'saved    '} ${share(shown(relative, policiesCost))}${ofPolicies}`,
+    `  ${trialSaved ? 'it saved ' : 'its cost '} ${ofTrial.replace(/^, /, '') || 'not measurable'}`,
   ];
 }
 
@@ -105,8 +105,8 @@ function ownersTable(owners: NonNullable<SavingsReport['owners']>): string {
 
 /** In a column of savings: `costs 5.0 %` of what is negative. */
 function orCosts(saving: Estimate, text: (amount: Estimate) => string): string {
-  const { isMore, ...amount } = savedOrMore(saving);
-  return `${isMore ? 'costs ' : ''}${text(amount)}`;
+  const { isCost, ...amount } = savingOrCost(saving);
+  return `${isCost ? 'costs ' : ''}${text(amount)}`;
 }
 
 export function designText(report: DesignReport): string {

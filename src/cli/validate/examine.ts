@@ -3,7 +3,7 @@ import { narrowKeys } from '../../app/fleet/inventory.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
-import { compileSelector, type Selection } from '../../domain/policy/select.ts';
+import { AT_ANY_AGE, compileSelector, type Selection } from '../../domain/policy/select.ts';
 import { type Finding, lintPolicySet } from '../../policy/lint/lint.ts';
 import { loadPolicySet } from '../../policy/load.ts';
 import { misspeltOwners, unknownOwners } from '../../policy/owner-names.ts';
@@ -156,7 +156,7 @@ function matchesOf(policies: readonly Policy[], fleet: readonly Compute[], nowMs
     const selected = (selection: Selection, atMs: number) =>
       fleet.filter((compute) => matches(compute, atMs) === selection);
     const computes = selected('yes', nowMs);
-    const tooYoung = selected('yes', Number.POSITIVE_INFINITY).length - computes.length;
+    const tooYoung = selected('yes', AT_ANY_AGE).length - computes.length;
     return { policy: name, computes, tooYoung, unknown: selected('unknown', nowMs).length };
   });
 }

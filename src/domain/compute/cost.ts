@@ -1,4 +1,4 @@
-import { type Estimate, mapRange, type Range, savedOrMore } from '../estimate.ts';
+import { type Estimate, mapRange, type Range, savingOrCost } from '../estimate.ts';
 import { type ComputeSettings, type ComputeState, NEVER_SUSPENDS, type Size } from './compute.ts';
 import { maySleep } from './compute-units.ts';
 
@@ -70,8 +70,8 @@ export function formatEstimate({ low, mid, high }: Estimate, format: (value: num
 
 /** A saving as {@link formatEstimate}, or `costs $12.00 ($8.00–15.00)` if it is negative. */
 export function formatSaving(saving: Estimate, format: (value: number) => string = formatUsd): string {
-  const { isMore, ...amount } = savedOrMore(saving);
-  return `${isMore ? 'costs ' : ''}${formatEstimate(amount, format)}`;
+  const { isCost, ...amount } = savingOrCost(saving);
+  return `${isCost ? 'costs ' : ''}${formatEstimate(amount, format)}`;
 }
 
 /** Joins the ends of a range. The currency sign is written once if no end is negative. */

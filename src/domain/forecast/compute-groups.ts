@@ -12,6 +12,7 @@ import {
   withBudgetSteps,
   withReadyWaves,
 } from '../policy/compiled-policies.ts';
+import { AT_ANY_AGE } from '../policy/select.ts';
 import {
   type ChangeFacts,
   type ComputeRecord,
@@ -123,7 +124,7 @@ function keyOf(
 /** The indexes of the policies that select the compute, at any age. */
 function selectingAtAnyAge(policies: CompiledPolicies, compute: Compute): number[] {
   const everyIndex = [...policies.set.policies.keys()];
-  return everyIndex.filter((index) => policies.selects(index, compute, Number.POSITIVE_INFINITY));
+  return everyIndex.filter((index) => policies.selects(index, compute, AT_ANY_AGE));
 }
 
 function instantsOf(policies: CompiledPolicies, selecting: readonly number[], subject: ForecastSubject): number[] {

@@ -1,10 +1,12 @@
 /** Delays forecast changes that `disruption.at_most` holds back. Instants are milliseconds since the epoch. */
+
 import { hasSettings, isRaise, type Size, sameSize } from '../compute/compute.ts';
 import { atMostAllowed, countsTowardsLimit } from '../plan/gates/disruption.ts';
 import { compareRanks, rankOf } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import { type AtMost, type PartialDisruption, resolveDisruption } from '../policy/disruption.ts';
 import type { Policy } from '../policy/policy.ts';
+import { AT_ANY_AGE } from '../policy/select.ts';
 import { ascending } from '../sorted.ts';
 import { spanAt } from '../time/span.ts';
 import type { ForecastSubject } from './compute-groups.ts';
@@ -144,7 +146,7 @@ function createRestartLimits({ policies, subjects, disruption }: LimitedFleet) {
     const policyIndex = policies.set.policies.findIndex((policy) => policy.name === name);
     const minAgeMs = policies.set.policies[policyIndex]?.select.minAgeMs ?? 0;
     return subjects
-      .filter(({ compute }) => policies.selects(policyIndex, compute, Number.POSITIVE_INFINITY))
+      .filter(({ compute }) => policies.selects(policyIndex, compute, AT_ANY_AGE))
       .map(({ compute }) => compute.createdAtMs + minAgeMs)
       .sort(ascending);
   };

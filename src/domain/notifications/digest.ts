@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon';
 import { formatUsd } from '../compute/cost.ts';
-import { type Range, savedOrMore, savedRange } from '../estimate.ts';
+import { type Range, savedRange, savingOrCost } from '../estimate.ts';
 import type { Span } from '../time/span.ts';
 import { DAY_MS, HOUR_MS, isoInstant } from '../time/units.ts';
 import type { Notification } from './notification.ts';
@@ -76,10 +76,10 @@ function describeCost({ cost, unreadProjects: unread = 0 }: WeekFacts): string {
 
 function describeSaved({ wouldHaveSaved: saved }: WeekFacts): string {
   if (!saved) return 'saved: unknown';
-  const { isMore, low, high } = savedOrMore(saved);
+  const { isCost, low, high } = savingOrCost(saved);
   if (low < 0) return `enforcing in the last two weeks: ${savedRange(saved, (value) => value.toFixed(1), ' CU-hours')}`;
   const range = `${low.toFixed(1)} to ${high.toFixed(1)}`;
-  return isMore
+  return isCost
     ? `enforcing would have used ${range} CU-hours more in the last two weeks`
     : `enforcing would have saved ${range} CU-hours of the last two weeks`;
 }

@@ -56,17 +56,17 @@ export function floorViews(
   });
 }
 
-/** The views as JSON; empty where there is nothing to say. */
-export function guardsJson(one: EvaluatedCompute, facts: GuardFacts) {
-  const guards = guardViews(one, facts).map(({ guard, verdict, watch }) => ({
+/** The views as JSON. Each field is absent if it would be empty. */
+export function guardsJson(evaluated: EvaluatedCompute, facts: GuardFacts) {
+  const guards = guardViews(evaluated, facts).map(({ guard, verdict, watch }) => ({
     guard: guard.name,
     remedy: guard.remedy,
-    asked_first: one.plan.guards?.some(({ policy, asks }) => asks && policy === guard.name) ?? false,
+    asked_first: evaluated.plan.guards?.some(({ policy, asks }) => asks && policy === guard.name) ?? false,
     verdict: verdictJson(verdict),
     watch: watch ? { ...watchJson(watch), message: describeWatch(watch, guard.watchMs) } : null,
   }));
-  const { guardFinding: found } = one.record;
-  const floors = floorViews(one, facts);
+  const { guardFinding: found } = evaluated.record;
+  const floors = floorViews(evaluated, facts);
   return {
     ...(guards.length > 0 && { guards }),
     ...(found && {
@@ -75,7 +75,7 @@ export function guardsJson(one: EvaluatedCompute, facts: GuardFacts) {
         lowered_at: isoInstant(found.loweredAtMs),
         bad_since: isoInstant(found.badSinceMs),
         found_at: isoInstant(found.foundAtMs),
-        message: describeFinding(one.compute, found, 'later'),
+        message: describeFinding(evaluated.compute, found, 'later'),
       },
     }),
     ...(floors.length > 0 && {
@@ -87,7 +87,7 @@ export function guardsJson(one: EvaluatedCompute, facts: GuardFacts) {
         in_effect: isInEffect,
         until: endMs === undefined ? null : isoInstant(endMs),
         at_least: fieldsJson(fields),
-        release: `ebb release ${one.compute.computeId} --guard`,
+        release: `ebb release ${evaluated.compute.computeId} --guard`,
       })),
     }),
   };

@@ -1,5 +1,5 @@
 import type { Compute } from '../compute/compute.ts';
-import { compileSelector } from '../policy/select.ts';
+import { AT_ANY_AGE, compileSelector } from '../policy/select.ts';
 import { globListsOf, type Selector, type SelectorKeys, stepsOf } from '../policy/selector.ts';
 import { sum } from '../sum.ts';
 
@@ -69,7 +69,7 @@ export function mayConcern(select: Freeze['select']): (compute: Compute) => bool
   if (select === 'all') return () => true;
   const matches = selectorCache.get(select) ?? compileSelector(select);
   selectorCache.set(select, matches);
-  return (compute) => matches(compute, Number.POSITIVE_INFINITY) !== 'no';
+  return (compute) => matches(compute, AT_ANY_AGE) !== 'no';
 }
 
 /** A selector as `ebb freeze --select` takes it. */

@@ -5,7 +5,8 @@ import type { TrialStop } from '../trial/savings.ts';
 import { compareProposals, type Directive, type Directives, type DirectiveType } from './directive.ts';
 import { ruleOf } from './kinds/kinds.ts';
 import type { Policy, PolicySet } from './policy.ts';
-import { type ComputeMatcher, compileSelector } from './select.ts';
+import { AT_ANY_AGE, type ComputeMatcher, compileSelector } from './select.ts';
+import { selectsByBranch } from './selector.ts';
 import type { ReadyWaves } from './waves.ts';
 
 /** A policy set prepared for frequent use: selectors are compiled, and directives are cached by instant. */
@@ -62,10 +63,7 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
     budgetSteps: [],
     trialStops: [],
     readyWaves: [],
-    selectsByBranch: policies.some(
-      (policy) =>
-        (policy.select.branches ?? policy.select.branchRoles) !== undefined || ruleOf(policy).asksForRoles(policy),
-    ),
+    selectsByBranch: policies.some((policy) => selectsByBranch(policy.select) || ruleOf(policy).asksForRoles(policy)),
     selecting: (compute) => combinationOf(compute, Number.POSITIVE_INFINITY).policyIndexes,
     selects: (policyIndex, compute, instantMs) =>
       instantMs - compute.createdAtMs >= minAgeMs(policyIndex) &&
@@ -137,7 +135,7 @@ function combinationsOf({ policies }: PolicySet): (compute: ComputeIdentity, age
       effective: new Map(),
     }));
   const match = (compute: ComputeIdentity): PolicyCombination => {
-    const selections = matchers.map((matches) => matches(compute, Number.POSITIVE_INFINITY));
+    const selections = matchers.map((matches) => matches(compute, AT_ANY_AGE));
     const unknownIndexes = everyIndex.filter((index) => selections[index] === 'unknown');
     const selecting = everyIndex.filter(
       (index) => selections[index] === 'yes' || (selections[index] === 'unknown' && stops[index]),

@@ -7,6 +7,9 @@ export type Selection = 'yes' | 'no' | 'unknown';
 /** Matches a compute; its minimum age is compared at an instant (milliseconds since the epoch). */
 export type ComputeMatcher = (compute: ComputeIdentity, nowMs: number) => Selection;
 
+/** As the instant of a match: computes are selected whatever their age. */
+export const AT_ANY_AGE = Number.POSITIVE_INFINITY;
+
 type TextTest = (text: string) => boolean;
 
 /** The names of an object, one of which a glob must match. */
@@ -19,7 +22,7 @@ interface Names {
 /** Compiles the scope of a team, which has computes of any age. */
 export function compileScope({ projects }: { projects: readonly string[] }): (compute: ComputeIdentity) => Selection {
   const matches = compileSelector({ projects, minAgeMs: 0 });
-  return (compute) => matches(compute, Number.POSITIVE_INFINITY);
+  return (compute) => matches(compute, AT_ANY_AGE);
 }
 
 /**

@@ -18,6 +18,11 @@ export interface SelectorKeys {
   minAgeMs: number;
 }
 
+/** True if branches have to be read before computes can be selected. */
+export function selectsByBranch({ branches, branchRoles }: Pick<SelectorKeys, 'branches' | 'branchRoles'>): boolean {
+  return branches !== undefined || branchRoles !== undefined;
+}
+
 /**
  * Limits of one selector. Selectors of requests and freezes are matched with every compute in a request or at every decision, those of
  * files only once per compute that is read.

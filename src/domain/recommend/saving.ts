@@ -2,8 +2,8 @@
  * What rules would have saved in a compute's own past. Plans, diffs, forecasts, findings, pages and metrics all show this estimate.
  * Rules are settings over time. Negative savings are costs.
  *
- * Each figure is a range (low, mid, high), not a confidence interval. The ends for sizes come from `useInHour` (forecast/expected.ts), those for
- * timeouts from timeout.ts and long-timeout.ts; `savingOf` adds them.
+ * Each figure has an expected value and a range. For sizes the ends are bounds (`useInHour` in forecast/expected.ts); for timeouts those of an
+ * 80 % interval, fitted to generated databases (timeout.ts, long-timeout.ts). `savingOf` adds them.
  */
 
 import { MONTH_HOURS } from '../awake/causes.ts';
@@ -92,7 +92,7 @@ export function savingOf({
   // With less than a week of data, the measured usage does not limit the saving.
   const monthOf = (): Saving['month'] => {
     const { averageCu } = past;
-    const measured = averageCu === undefined ? undefined : exactly(averageCu * MONTH_HOURS * 3600);
+    const measured = averageCu === undefined ? undefined : exactEstimate(averageCu * MONTH_HOURS * 3600);
     const usedInMonth = measured ? amountOf(measured, price) : times(used, 1 / months);
     const saved = times(together, 1 / months);
     const isLimited = measured !== undefined || sizes.knownMs >= WEEK_MS;
@@ -111,14 +111,14 @@ export function savingOf({
 /** The usage of a month, with three equal ends, raised to cover the saving: with less than a week of data, that may exceed the usage. */
 export function coveringUse({ used, saved }: Saving['month'], other = saved): Amount {
   const cover = (use: Estimate, ...savings: Estimate[]) =>
-    exactly(Math.max(use.mid, ...savings.map(({ high }) => high)));
+    exactEstimate(Math.max(use.mid, ...savings.map(({ high }) => high)));
   return {
     cuSeconds: cover(used.cuSeconds, saved.cuSeconds, other.cuSeconds),
     usd: used.usd && saved.usd && other.usd && cover(used.usd, saved.usd, other.usd),
   };
 }
 
-function exactly(value: number): Estimate {
+function exactEstimate(value: number): Estimate {
   return { low: value, mid: value, high: value };
 }
 
@@ -276,7 +276,7 @@ function replayedSizes(past: Past, rules: Rules, priceAt: PriceAt) {
   }
   let [used, amount] = [NOTHING, NOTHING];
   for (const [price, total] of byPrice) {
-    used = plus(used, amountOf(exactly(total.used), price));
+    used = plus(used, amountOf(exactEstimate(total.used), price));
     amount = plus(amount, amountOf(total.saved, price));
   }
   return { used, amount, knownMs };

@@ -1,4 +1,4 @@
-import { type Fleet, type FleetCompute, type FleetProject, type PastOperation, USUAL_CONSUMPTION } from '../fleet.ts';
+import { DEFAULT_CONSUMPTION, type Fleet, type FleetCompute, type FleetProject, type PastOperation } from '../fleet.ts';
 import { type Accounts, FIRST_USER_ID, type Plan } from './accounts.ts';
 import { planAvailabilityCheck } from './advance.ts';
 import { defaultBranch } from './branches.ts';
@@ -95,8 +95,8 @@ function fleetProject(world: WorldState, wanted: FleetProject): Project {
 
 /** Operations from before the start. Their cursors are made unique. */
 function addPastOperations(world: WorldState, project: Project, wanted: FleetProject): void {
-  for (const { id, branchId, history = [] } of wanted.computes) {
-    for (const past of history) project.operations.push(pastOperation(world, project, { id, branchId }, past));
+  for (const { id, branchId, pastOperations = [] } of wanted.computes) {
+    for (const past of pastOperations) project.operations.push(pastOperation(world, project, { id, branchId }, past));
   }
   project.operations.sort((left, right) => left.createdAtMicros - right.createdAtMicros);
   project.operations.forEach((operation, index) => {
@@ -159,7 +159,7 @@ export function createWorld(options: WorldOptions): WorldState {
     idlePatch: options.idlePatch ?? 'stays',
     projectUpdatedAt: options.projectUpdatedAt ?? 'moves',
     behaviours: { ...USUAL_BEHAVIOURS, ...options.behaviours },
-    consumption: { ...USUAL_CONSUMPTION, ...fleet.consumption },
+    consumption: { ...DEFAULT_CONSUMPTION, ...fleet.consumption },
     nowMs: startMs,
     random: createRandom(seed),
     seed,

@@ -35,10 +35,14 @@ const ScheduleWindow = mapping({
     .optional(),
 })
   .refine(hasValue, { error: 'a window says what it wants: add size, suspend_after, or both' })
-  .refine(({ at, only, except }) => (only ?? except) === undefined || at.every(({ kind }) => kind !== 'interval'), {
-    error: 'an absolute interval names its dates itself; only and except go with recurring times',
-    path: ['at'],
-  });
+  .refine(
+    ({ at, only, except }) =>
+      (only === undefined && except === undefined) || at.every(({ kind }) => kind !== 'interval'),
+    {
+      error: 'an absolute interval names its dates itself; only and except go with recurring times',
+      path: ['at'],
+    },
+  );
 type ScheduleWindow = z.infer<typeof ScheduleWindow>;
 
 const Otherwise = z

@@ -1,6 +1,6 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
-import { compileSelector } from '../../domain/policy/select.ts';
+import { AT_ANY_AGE, compileSelector } from '../../domain/policy/select.ts';
 import type { SelectorKeys } from '../../domain/policy/selector.ts';
 import { ascending, lowerBound } from '../../domain/sorted.ts';
 import { toGlob } from './glob-overlap.ts';
@@ -36,7 +36,7 @@ export function overlapInFleet(fleet: readonly Compute[], policies: readonly Pol
   const policiesOf = new Map<Compute, Policy[]>();
   for (const policy of policies) {
     const matches = compileSelector(policy.select);
-    const computes = fleet.filter((compute) => matches(compute, Number.POSITIVE_INFINITY) !== 'no');
+    const computes = fleet.filter((compute) => matches(compute, AT_ANY_AGE) !== 'no');
     selected.set(policy, new Set(computes));
     for (const compute of computes) policiesOf.set(compute, [...(policiesOf.get(compute) ?? []), policy]);
   }

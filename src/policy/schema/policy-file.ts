@@ -33,7 +33,7 @@ export const Calendar = mapping(
 ).superRefine((calendar, context) => {
   const given = [calendar.country, calendar.dates, calendar.ical].filter((form) => form !== undefined);
   if (given.length !== 1) context.addIssue({ code: 'custom', message: `expected ${WHAT}` });
-  else if (calendar.country === undefined && (calendar.state ?? calendar.region) !== undefined) {
+  else if (calendar.country === undefined && (calendar.state !== undefined || calendar.region !== undefined)) {
     context.addIssue({ code: 'custom', message: 'state and region go with country' });
   }
 });

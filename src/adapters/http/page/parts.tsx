@@ -3,7 +3,7 @@ import type { Child } from 'hono/jsx';
 import { mapInTurns } from '../../../common/in-turns.ts';
 import { formatSize, formatSuspendTimeout } from '../../../domain/compute/compute-units.ts';
 import { formatUsd } from '../../../domain/compute/cost.ts';
-import { savedOrMore, savedRange } from '../../../domain/estimate.ts';
+import { savedRange, savingOrCost } from '../../../domain/estimate.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../domain/time/units.ts';
 import type { CostsDocument } from '../../../ports/cost-documents.ts';
 import {
@@ -298,13 +298,13 @@ export function costWords({ cu_hours: hours, usd, projected_usd: projected, not_
 export function WouldHaveSaved({ cu_hours: hours, usd }: NonNullable<CostsDocument['would_have_saved']>) {
   const unit = usd ? 'usd' : 'cu_hours';
   const saving = usd ?? hours;
-  const { isMore, low, mid, high } = savedOrMore(saving);
+  const { isCost, low, mid, high } = savingOrCost(saving);
   const words = (value: number) => amountWords(value, unit);
   const range = low < 0 ? savedRange(saving, words) : `${words(low)} to ${words(high)}`;
   return (
     <p>
       <strong class="figure">{mid === undefined ? range : `${amountWords(mid, unit)} (${range})`}</strong>{' '}
-      {isMore ? 'more would have been spent' : 'would have been saved'} by enforcing in the last two weeks
+      {isCost ? 'more would have been spent' : 'would have been saved'} by enforcing in the last two weeks
     </p>
   );
 }

@@ -13,10 +13,10 @@ import type { ComputeChange } from './compare.ts';
 const MAX_PROJECTS_ASKED = 200;
 
 /**
- * The findings of `ebb recommend` whose proposal is among the changes: their saving is promised for the change as well. A snapshot
- * without operations has none, since the past of the live fleet is not that of the snapshot.
+ * The findings of `ebb recommend` whose proposal is among the changes: what they save, the change saves too. A snapshot without operations
+ * has none, since the past of the live fleet is not that of the snapshot.
  */
-export async function findingsPromised(options: {
+export async function findingsFollowed(options: {
   settings: Settings;
   flags: PastFlags;
   changes: readonly ComputeChange[];
