@@ -198,7 +198,7 @@ export const METRICS = {
   },
   ebb_restarts_total: {
     type: 'counter',
-    help: 'Changes that restarted a compute, by cause: boundary (of a policy), person (a hold or restore), or other.',
+    help: 'Changes that restarted a compute, by cause: boundary (of a policy), person (a hold, a restore or an approved set), or other.',
     labels: ['cause'],
     zero: ['boundary', 'person', 'other'].map((cause) => ({ cause })),
   },

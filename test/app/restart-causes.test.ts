@@ -17,19 +17,23 @@ policies:
     otherwise: { size: 0.25 }
 `;
 
-it('restarts at boundaries are counted apart from those that an edited policy makes', async () => {
+it.each([
+  ['an edited policy makes', {}, 'other'],
+  ['a set makes that a person has approved', { approvedBy: 'ana' }, 'person'],
+])('restarts at boundaries are counted apart from those that %s', async (_what, approver, cause) => {
   const computes = {
     shop: { state: 'active', minCu: 0.25, maxCu: 0.25, connections: 2, suspendTimeoutSeconds: -1 },
   } as const;
   const daemon = await startSimulatedDaemon({ ...{ fromMs: MONDAY, policies: POLICIES, computes } });
   onTestFinished(() => daemon.close());
-  await daemon.clock.runTo(MONDAY + 20 * HOUR_MS);
+  await daemon.clock.runTo(MONDAY + 21.5 * HOUR_MS);
   const { current } = daemon.rules;
   const { set } = current.policies;
   const [policy] = set.policies;
   if (policy?.kind !== 'schedule') throw new Error('another policy');
   const edited = { ...policy, otherwise: { size: { minCu: 0.5, maxCu: 0.5 } } };
-  daemon.rules.current = { ...current, policies: compilePolicies({ ...set, hash: 'edited', policies: [edited] }) };
+  const policies = compilePolicies({ ...set, hash: 'edited', policies: [edited] });
+  daemon.rules.current = { ...current, policies, currentSinceMs: daemon.clock.now(), ...approver };
   await daemon.clock.runTo(MONDAY + 22 * HOUR_MS);
 
   const counted: Record<string, number> = {};
@@ -41,5 +45,5 @@ it('restarts at boundaries are counted apart from those that an edited policy ma
   };
   const report = logEvents({ log: memoryLog(), metrics } as unknown as Telemetry);
   for (const { event } of daemon.events) report(event);
-  expect(counted).toEqual({ boundary: 2, other: 1 });
+  expect(counted).toEqual({ boundary: 2, [cause]: 1 });
 });

@@ -41,6 +41,24 @@ export function firstFired(
   );
 }
 
+/** The minutes in which an alert was firing. */
+export function minutesFiring(series: RulesTest['series'], alert: string, minutes: number): number[] {
+  const expr = `count(ALERTS{alertstate="firing", alertname="${alert}"})`;
+  const checks = Array.from({ length: minutes }, (_, atMinute) => ({ expr, atMinute }));
+  const text = promtool({ name: 'minutes', series, checks });
+  return [...text.matchAll(/time: (\w+),/g)].map(([, time = '']) => minutesOf(time));
+}
+
+const MINUTES: Readonly<Record<string, number>> = { w: 10_080, d: 1_440, h: 60, m: 1 };
+
+/** Of a duration as Prometheus prints it: 1d3h4m. */
+function minutesOf(duration: string): number {
+  return [...duration.matchAll(/(\d+)([a-z])/g)].reduce(
+    (sum, [, number, unit = '']) => sum + Number(number) * (MINUTES[unit] ?? 0),
+    0,
+  );
+}
+
 function promtool({ name, series, checks, everyText = '1m' }: RulesTest): string {
   const test = {
     ...{ name, interval: '1m', external_labels: { ebb_url: 'http://ebb.test' } },

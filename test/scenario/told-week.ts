@@ -55,6 +55,8 @@ export interface Week {
   events: WorldEvent[];
   /** Those of the daemon, and of people. */
   changes: Change[];
+  /** What the daemon has exported, each minute. */
+  series: OperatorsWeek['series'];
 }
 
 /** Runs from an instant to another. Each day has an edit of the policies, holds and changes in the console, drawn from the seed. */
@@ -106,7 +108,7 @@ export async function runWeek(options: { size: number; seed: number; fromMs: num
       await act(atMs);
     }
     await runOn(week, toMs, changes);
-    return { told, deeds, events, changes };
+    return { told, deeds, events, changes, series: week.series };
   } finally {
     await week.end();
   }
@@ -118,10 +120,11 @@ function isBusyHour(nowMs: number): boolean {
 }
 
 /** Goes on, and takes out what the emulator has recorded: it keeps the last requests only. */
-async function runOn({ daemon: { clock, platform } }: OperatorsWeek, toMs: number, changes: Change[]): Promise<void> {
+async function runOn(week: OperatorsWeek, toMs: number, changes: Change[]): Promise<void> {
+  const { clock, platform } = week.daemon;
   for (;;) {
     const nextMs = Math.min(toMs, clock.now() + 4 * HOUR_MS);
-    await clock.runTo(nextMs);
+    await week.runTo(nextMs);
     if (isLong) process.stderr.write(`${new Date(clock.now()).toISOString()}\n`);
     const writes = await platform.writes();
     changes.push(...writes.flatMap(changeOf));

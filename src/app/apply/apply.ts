@@ -179,13 +179,16 @@ function situationThen(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute): Sit
   return { ...situationOf(deps, { ...evaluatedCompute, projectBusy: false }), nowMs };
 }
 
-/** Names the policy set of this daemon if a restart became due with it. */
-function setBehind(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute): string | undefined {
+/** Names the policy set of this daemon, and who approved it, if a restart became due with it. */
+function setBehind(
+  deps: ApplyDeps,
+  evaluatedCompute: EvaluatedCompute,
+): { why: string; approvedBy?: string } | undefined {
   const { policies, currentSinceMs, approvedBy } = deps.rules.current;
   if (deps.caller || currentSinceMs === undefined) return undefined;
   if (!isDueBySet(situationThen(deps, evaluatedCompute), evaluatedCompute, currentSinceMs)) return undefined;
-  const by = approvedBy === undefined ? '' : `, approved by ${approvedBy}`;
-  return `policy set ${shortHash(policies.set.hash)} became current at ${isoInstant(currentSinceMs)}${by}`;
+  const why = `policy set ${shortHash(policies.set.hash)} became current at ${isoInstant(currentSinceMs)}`;
+  return approvedBy === undefined ? { why } : { why: `${why}, approved by ${approvedBy}`, approvedBy };
 }
 
 function originOf({ rules }: ApplyDeps): WriteOrigin {
@@ -222,7 +225,7 @@ async function storeIntent(
   const atMs = deps.clock.now();
   const dropped = action.disconnects ? connectionsAt(deps.samples.historyOf(compute.computeId), compute, atMs) : 0;
   const isKnownToDropNobody = dropped === 0 || action.urgent;
-  const whyOf = () => setBehind(deps, evaluated);
+  const whyOf = () => setBehind(deps, evaluated)?.why;
   const untold = isKnownToDropNobody ? {} : await untoldOf(deps, { compute, record }, action, { cause, whyOf });
   const wanted =
     action.kind === 'restart' ? { restart: true as const } : { fields: action.fields, before: settingsOf(compute) };
@@ -288,11 +291,13 @@ function withAnswer(before: Compute, { settings, state, pendingState }: WriteRes
 
 function reportResult(
   deps: ApplyDeps,
-  { compute, plan }: EvaluatedCompute,
+  evaluatedCompute: EvaluatedCompute,
   action: Action,
   answer: WriteAnswer,
   { latenessMs, cause }: { latenessMs: number | undefined; cause: RestartCause | undefined },
 ): void {
+  const { compute, plan } = evaluatedCompute;
+  const isApproved = cause === 'other' && setBehind(deps, evaluatedCompute)?.approvedBy !== undefined;
   if (answer.ok) {
     deps.outages.projectAnswers(compute, 'write');
     warnOfRestart(deps, compute, action, answer.value.operations);
@@ -307,7 +312,7 @@ function reportResult(
     origin: originOf(deps),
     ...(!answer.ok && { error: answer.error }),
     ...(latenessMs !== undefined && { latenessMs }),
-    ...(cause !== undefined && { restartCause: cause }),
+    ...(cause !== undefined && { restartCause: isApproved ? 'person' : cause }),
   });
 }
 
