@@ -107,6 +107,29 @@ describe('a change that is coming', () => {
     expect(coming({ minutesBefore: -minutes, schedule, also: { record } })).toBeUndefined();
   });
 
+  it('is not told again for the end of the time in which a change without an answer may take effect', () => {
+    const intent = { fields: { minCu: 0.25, maxCu: 1 }, atMs: EVENING + 50_000 };
+    const record = aRecord({ lastApplied: { minCu: 1, maxCu: 4 }, intent });
+    expect(coming({ minutesBefore: -1, also: { record } })).toBeUndefined();
+  });
+
+  it('is not told of a timeout that is written now, though its size waits for a newer reading', () => {
+    const situation: Situation = {
+      ...{ policies: compiled(aSchedule({ disruption: AT_ONCE })), nowMs: EVENING + MINUTE_MS },
+      compute: aCompute({ minCu: 1, maxCu: 4, suspendTimeoutSeconds: 60 }),
+      record: aRecord({ lastApplied: { minCu: 1, maxCu: 4 }, lagging: { size: true } }),
+      ...{ mode: 'enforce', projectBusy: false },
+    };
+    expect(evaluate(situation).plan).toMatchObject({ verdict: 'act', waiting: [{ gate: { code: 'reading_lags' } }] });
+    expect(allComing(situation)).toEqual([]);
+  });
+
+  it('is told while a change has no answer yet, as it is after it', () => {
+    const intent = { fields: { suspendTimeoutSeconds: 300 }, atMs: EVENING - 15 * MINUTE_MS };
+    const record = aRecord({ lastApplied: { minCu: 1, maxCu: 4 }, intent });
+    expect(coming({ minutesBefore: 15, also: { record } })?.computeId).toBe('ep-one');
+  });
+
   it('is told of what waits for sleep, before its deadline', () => {
     const schedule = {
       disruption: { lower: { when: 'idle', deadlineMs: 60 * MINUTE_MS, atDeadline: 'apply' } },

@@ -117,16 +117,20 @@ function isStopping({ set }: CompiledPolicies, index: number): boolean {
 }
 
 /**
- * The situation at other instants, if the compute's state stays as it is: operations that run now are over then, a restart that was sent
- * has happened, and guards are healthy. Limits on restarts are left out: they only spread actions.
+ * The situation at other instants, if the compute's state stays as it is: operations that run now are over then, a change without an answer
+ * is settled, a restart that was sent has happened, and guards are healthy. Limits on restarts are left out: they only spread actions.
  */
 export function laterSituation(situation: Situation): Situation {
   const { isAtOnceReached: _once, isAtMostReached: _most, compute, record, ...rest } = situation;
   const settled = {
     compute: startedBy(afterOperation(compute), record),
-    record: record && { ...record, openOperations: [] },
+    record: record && settledRecord(record),
   };
   return { ...rest, ...settled, ...HEALTHY_GUARDS };
+}
+
+function settledRecord({ intent: _unanswered, ...record }: ComputeRecord): ComputeRecord {
+  return { ...record, openOperations: [] };
 }
 
 /** The compute, started at the last restart by ebb at the earliest: no reading may have shown that yet. */

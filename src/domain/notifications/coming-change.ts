@@ -29,7 +29,6 @@ const RETRYING: ReadonlySet<ReasonCode> = new Set([
   'at_once',
   'at_most',
   'reading_lags',
-  'operation_running',
   'answer_unknown',
   'retry_later',
   'degraded',
