@@ -81,6 +81,27 @@ it('is of all computes, or of those of an owner, or of those that a selector mat
   expect(await shown({ policy: 'web', status: 'held' })).toEqual([0, []]);
 });
 
+it('counts what waits, and lists operations, of the computes that a filter matches', async () => {
+  const open = (computeId: string) => ({ operationId: `op-${computeId}`, action: 'apply_config', startedAtMs: 0 });
+  const busy = evaluated.map(({ compute }) => {
+    const record = aRecord({ openOperations: [open(compute.computeId)] });
+    const situation = { policies, compute, record, mode: 'enforce', projectBusy: false, nowMs: NOW_MS } as const;
+    return { compute, record, ...evaluate(situation) };
+  });
+  const fleet = { ...parts.daemon?.fleet, evaluatedComputes: () => busy };
+  const of = async (query: object) => {
+    const found = await status({ ...parts, daemon: { ...parts.daemon, fleet } } as unknown as OperatorParts, query);
+    if (!found.ok) throw new Error(found.error.message);
+    const { waiting, operations } = found.value;
+    return [waiting, operations.map(({ compute_id }) => compute_id)];
+  };
+  const running = (computes: number) => [{ reason: 'operation_running', computes }];
+  expect(await of({})).toEqual([running(3), ['ep-web-eu', 'ep-web-us', 'ep-api-eu']]);
+  expect(await of({ owner: 'team-api' })).toEqual([running(1), ['ep-api-eu']]);
+  expect(await of({ q: 'eu' })).toEqual([running(2), ['ep-web-eu', 'ep-api-eu']]);
+  expect(await of({ q: 'nobody' })).toEqual([[], []]);
+});
+
 it('is frozen where somebody froze a compute, and not where its team has no policies in effect yet', () => {
   const compute = aCompute({ projectName: 'web-eu' });
   const record = aRecord();

@@ -1,7 +1,8 @@
+import { html } from 'hono/html';
 import { describe, expect, it } from 'vitest';
 import { NextChange } from '../../src/adapters/http/page/compute-view.tsx';
 import { costView } from '../../src/adapters/http/page/cost-view.tsx';
-import { DecisionList } from '../../src/adapters/http/page/decisions.tsx';
+import { DecisionList, Decisions } from '../../src/adapters/http/page/decisions.tsx';
 import { fleetLink } from '../../src/adapters/http/page/fleet-filters.tsx';
 import { HoldList } from '../../src/adapters/http/page/hold-form.tsx';
 import { Guards, Notices } from '../../src/adapters/http/page/notices.tsx';
@@ -32,6 +33,22 @@ describe('texts of the page', () => {
     expect(textOf(DecisionList({ decisions: [decision], now: NOW }))).toBe(
       '19:00 in 0 s ep-shop write 1-4 CU → 2 CU window 1 of office, open since 2026-11-22 05:30 UTC',
     );
+  });
+
+  it('link what changed to its line of the audit, and what has no line there to the recent decisions of the compute', async () => {
+    const written = { at: NOW, compute_id: 'ep-shop', kind: 'write', reasons: [], from: null, to: null, policy: null };
+    const decisions = [
+      { ...written, id: 'd-1' },
+      { ...written, id: null, kind: 'held' },
+    ] as unknown as DecisionDocument[];
+    const links = [
+      'href="/history?kind=write&amp;compute=ep-shop#d-1"',
+      'show=decisions&amp;kind=held&amp;compute=ep-shop"',
+    ];
+    for (const view of [DecisionList, Decisions]) {
+      const markup = String(await html`${view({ decisions, now: NOW })}`);
+      for (const link of links) expect(markup).toContain(link);
+    }
   });
 
   it('have a space between the change that waits and the next one', () => {

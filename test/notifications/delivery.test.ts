@@ -311,14 +311,20 @@ describe('the delivery of notifications', () => {
       ...about('key_refused:1'),
       kind: 'key_refused',
     });
-    await daemon.append({ ...about('change_coming:web:1'), kind: 'change_coming', owner: 'web' });
+    await daemon.append(
+      { ...about('change_coming:web:1'), kind: 'change_coming', owner: 'web' },
+      { ...about('connections_dropped:d', 'd'), kind: 'connections_dropped' },
+      { ...about('guard:e', 'e'), kind: 'guard' },
+    );
     await daemon.clock.runTo(40_000);
-    expect(daemon.got.slice(3).toSorted()).toEqual(['ops change_coming:web:1', 'ops degraded', 'ops key_refused:1']);
+    expect(daemon.got.slice(3).toSorted()).toEqual([
+      ...['ops change_coming:web:1', 'ops connections_dropped:d', 'ops degraded', 'ops guard:e', 'ops key_refused:1'],
+    ]);
     await daemon.clock.runTo(59 * MINUTE_MS);
-    expect(daemon.got).toHaveLength(6);
+    expect(daemon.got).toHaveLength(8);
     await daemon.clock.runTo(62 * MINUTE_MS);
     await running.close();
-    expect(daemon.got.slice(6).toSorted()).toEqual(['ops budget_step:10', 'ops budget_step:11']);
+    expect(daemon.got.slice(8).toSorted()).toEqual(['ops budget_step:10', 'ops budget_step:11']);
     expect(await daemon.store.outboxCounts()).toEqual({ receivers: [], lost: 0 });
   });
 

@@ -8,6 +8,7 @@ import { evaluate, isReverted, type Situation } from '../../../src/domain/evalua
 import { changesSizeAtFirstFlip, withTrials } from '../../../src/domain/evaluate/trials.ts';
 import { forecast, forecastFleet } from '../../../src/domain/forecast/forecast.ts';
 import type { Action } from '../../../src/domain/plan/plan.ts';
+import type { SchedulePolicy } from '../../../src/domain/policy/kinds/schedule.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
 import { unloadedPart } from '../../../src/domain/policy/team-parts.ts';
 import { armAt, drawOf, flipsOf } from '../../../src/domain/trial/assignment.ts';
@@ -58,6 +59,22 @@ describe('the control group of a trial', () => {
     const { enforced, deciders } = decided();
     expect(enforced).toEqual({ size: { minCu: 2, maxCu: 2 }, suspendTimeoutSeconds: -1 });
     expect(deciders.size).toMatchObject({ code: 'control_group', policy: { name: 'proof' } });
+  });
+
+  it('of no team is without the policies of teams that are withdrawn by their full names, and keeps those of others', () => {
+    const ofTeam = (team: string, fields: Partial<SchedulePolicy>) =>
+      aSchedule({ name: `team-${team}/hours`, team: `team-${team}`, owner: `team-${team}`, ...fields });
+    const size = { minCu: 4, maxCu: 4 };
+    const policies = [
+      ofTeam('web', { windows: [], otherwise: { size } }),
+      ofTeam('api', { windows: [], otherwise: { suspendTimeoutSeconds: 60 } }),
+      aTrial({ of: ['team-web/hours'] }),
+    ];
+    const inControl = decided(compute, flipMs, policies);
+    expect(inControl.enforced).toEqual({ size: { minCu: 2, maxCu: 2 }, suspendTimeoutSeconds: 60 });
+    expect(inControl.deciders.size).toMatchObject({ code: 'control_group', policy: { name: 'proof' } });
+    expect(decided(compute, flipMs - 1, policies).enforced.size).toEqual(size);
+    expect(decided(unitIn(1).compute, flipMs, policies).enforced.size).toEqual(size);
   });
 
   it('has its policies again once the trial was ended, with the delay of its flips, and for good', () => {
