@@ -1,7 +1,11 @@
 import { expect, it } from 'vitest';
 import { createStoreWatch, type StoreWatchDeps } from '../../src/app/group/store-loss.ts';
 import { SENT_DIGESTS, type SentDigests } from '../../src/app/notifications/sent-digests.ts';
+import { readReadyWaves } from '../../src/app/stored-waves.ts';
+import { readTrialStops } from '../../src/app/usage/trial-stops.ts';
+import type { ReadyWaves } from '../../src/domain/policy/waves.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
+import type { TrialStop } from '../../src/domain/trial/savings.ts';
 import { aCompute, aRecord } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { memoryLog } from '../support/memory-log.ts';
@@ -12,6 +16,7 @@ function aGroup() {
   const ids = { store: 'before' };
   const time = { ms: 0 };
   const documents = memoryDocumentStore();
+  const decisions = { readyWaves: [] as ReadyWaves[], trialStops: [] as TrialStop[] };
   const daemon = (record: ComputeRecord, digests: SentDigests = new Map()) => {
     const deps = {
       knownDigests: { current: digests },
@@ -28,15 +33,16 @@ function aGroup() {
         telemetry: { log: memoryLog(), metrics: { increment() {} } },
       },
       fleet: { evaluatedComputes: () => [{ compute: aCompute({ computeId: 'ep' }), record }] },
+      rules: { current: { policies: decisions } },
       ...{ overrides: { refresh: async () => {} }, newestGeneration: () => undefined, ensureTriggers: async () => {} },
     };
     return createStoreWatch(deps as unknown as StoreWatchDeps);
   };
   const lose = () => {
     stored.clear();
-    ids.store = 'after';
+    ids.store += ' lost';
   };
-  return { stored, documents, daemon, lose, time };
+  return { stored, documents, decisions, daemon, lose, time };
 }
 
 const OLDER = aRecord({ firstSeenAtMs: 1_000, lastSentAtMs: 2_000, lastApplied: { minCu: 1, maxCu: 2 } });
@@ -87,6 +93,23 @@ it('what was announced is stored again, unless another leader has announced it s
       ['own', known],
     ]),
   );
+});
+
+it('the waves and ended trials that are known are stored again, unless another leader has decided since', async () => {
+  const { documents, decisions, daemon, lose } = aGroup();
+  decisions.readyWaves.push({ account: 'a', opensAtMs: 9_000, setHash: 'h', waves: [] });
+  decisions.trialStops.push({ policy: 'trial', atMs: 1, why: 'w' } as never);
+  const watch = daemon(OLDER);
+  await watch.check();
+  lose();
+  await watch.check();
+  expect(await readReadyWaves(documents)).toEqual(decisions.readyWaves);
+  expect(await readTrialStops(documents)).toEqual(decisions.trialStops);
+  const since = await readReadyWaves(documents);
+  decisions.readyWaves.push({ account: 'a', opensAtMs: 18_000, setHash: 'h', waves: [] });
+  lose();
+  await watch.check();
+  expect(await readReadyWaves(documents)).toEqual(since);
 });
 
 it('after a loss nothing is decided until other daemons have written back what they know', async () => {

@@ -7,6 +7,9 @@ import type { Fleet } from '../fleet/fleet.ts';
 import { type LeaseDeps, withProjectLease } from '../leases/locked-project.ts';
 import { type KnownDigests, SENT_DIGESTS } from '../notifications/sent-digests.ts';
 import type { Overrides } from '../overrides.ts';
+import type { CurrentRules } from '../rules.ts';
+import { openReadyWaves } from '../stored-waves.ts';
+import { openTrialStops } from '../usage/trial-stops.ts';
 
 type Records = Map<string, ComputeRecord>;
 
@@ -29,6 +32,7 @@ export interface StoreWatchDeps extends LeaseDeps {
   fleet: Fleet;
   overrides: Overrides;
   knownDigests: KnownDigests;
+  rules: CurrentRules;
   /** The highest generation that this daemon has seen; undefined if it has seen none. */
   newestGeneration(): Generation | undefined;
   /** Restores the queue's jobs: a store that lost its records has lost its jobs too. */
@@ -51,6 +55,7 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
       await overrides.refresh(store, clock.now());
       await restoreGeneration(deps);
       await restoreDigests(deps);
+      await restoreDecisions(deps);
       telemetry.metrics.increment('ebb_store_lost_total', {});
       telemetry.log.warn(
         { event: 'ebb.store_empty', projects: toRestore.size },
@@ -92,6 +97,15 @@ async function restoreDigests({ knownDigests, store, clock }: StoreWatchDeps): P
   const stored = await SENT_DIGESTS.all(store);
   for (const [key, digest] of knownDigests.current)
     if (!stored.has(key) && digest.untilMs >= clock.now()) await SENT_DIGESTS.put(store, key, digest);
+}
+
+/** The decisions of the leader: without its waves, a daemon that starts would make announced raises at once. */
+async function restoreDecisions({ rules, store }: StoreWatchDeps): Promise<void> {
+  const { readyWaves, trialStops } = rules.current.policies;
+  const waves = readyWaves.length > 0 ? await openReadyWaves(store) : undefined;
+  if (waves && waves.value === undefined) await waves.replace(readyWaves);
+  const stops = trialStops.length > 0 ? await openTrialStops(store) : undefined;
+  if (stops && stops.value === undefined) await stops.replace(trialStops);
 }
 
 /** Stores the known records of a project again. Returns false if another process has the project's lease. */
