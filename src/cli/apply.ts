@@ -102,7 +102,7 @@ async function showAndApply(
   const write = flags.json ? writeErr : writeOut;
   const colors = colorsOf(screen);
   writePlanNotes(planning);
-  const zone = displayZone(undefined, [planning.policies.set]);
+  const zone = displayZone({}, [planning.policies.set]);
   const { plan: shown, notPlanned } = withoutUnread(plan, planning.policies, broken);
   write(`${describePlan(shown, { colors, zone, notPlanned })}\n\n`);
   await askUnlessAgreed(plan.computes.filter((one) => one.plan.verdict === 'act').length, flags, screen);

@@ -29,7 +29,7 @@ export interface BacktestFlags extends RecordingFlags {
 export async function runBacktest(names: string[], flags: BacktestFlags): Promise<void> {
   const { settings, policies: set, broken } = await settingsAndPolicies(flags);
   const policy = findPolicy(set, flags.policy);
-  const zone = displayZone(flags.zone, [set]);
+  const zone = displayZone(flags, [set]);
   const recorded = await readRecordings({ settings, set, policy, flags, names, zone, nowMs: Date.now() });
   const { disruption, manualChanges } = settings;
   const span = spanOf(recorded.recordings);

@@ -27,7 +27,7 @@ export async function runDiff(oldPath: string, newPath: string, flags: DiffFlags
   const { policies: before, broken: brokenBefore } = await policiesIn(oldPath, newPath, settings);
   const { policies: after, broken: brokenAfter } = await policiesIn(newPath, oldPath, settings);
   const nowMs = Date.now();
-  const zone = displayZone(flags.zone, [after.set, before.set]);
+  const zone = displayZone(flags, [after.set, before.set]);
   const span = readSpan(flags, { zone, nowMs });
   const selectsByBranch = before.selectsByBranch || after.selectsByBranch || filtersByBranch(flags);
   const read = await readForecastStart(settings, flags, { selectsByBranch, nowMs });

@@ -37,14 +37,20 @@ function inZone(ms: number, zone: string): DateTime {
   return DateTime.fromMillis(ms, { zone, locale: 'en' });
 }
 
-/** The zone of shown days and hours: `--zone`, otherwise that of the first window with a zone, otherwise UTC. */
-export function displayZone(flag: string | undefined, sets: readonly PolicySet[]): string {
-  if (flag === undefined) {
-    const times = sets.flatMap(({ policies }) => policies.flatMap((policy) => ruleOf(policy).times(policy)));
+/**
+ * The zone of shown days and hours: `--zone`, otherwise that of the first window with a zone, otherwise UTC. For an owner that is a team only
+ * windows of its own and of no team count.
+ */
+export function displayZone({ zone, owner }: { zone?: string; owner?: string }, sets: readonly PolicySet[]): string {
+  if (zone === undefined) {
+    const all = sets.flatMap(({ policies }) => policies);
+    const isTeam = all.some(({ team }) => team !== undefined && team === owner);
+    const policies = isTeam ? all.filter(({ team }) => team === undefined || team === owner) : all;
+    const times = policies.flatMap((policy) => ruleOf(policy).times(policy));
     return times.map(zoneOf).find(Boolean) ?? 'UTC';
   }
-  if (IANAZone.isValidZone(flag)) return flag;
-  throw new UserError(`--zone: "${flag}" is not a time zone; write an IANA name such as Europe/Berlin, or UTC`);
+  if (IANAZone.isValidZone(zone)) return zone;
+  throw new UserError(`--zone: "${zone}" is not a time zone; write an IANA name such as Europe/Berlin, or UTC`);
 }
 
 function zoneOf(spec: TimeSpec): string | undefined {

@@ -35,7 +35,7 @@ export interface ForecastFlags extends CommonFlags, SpanFlags, FilterFlags {
 export async function runForecast(names: string[], flags: ForecastFlags): Promise<void> {
   const { settings, policies: set, broken } = await settingsAndPolicies(flags);
   const nowMs = Date.now();
-  const zone = displayZone(flags.zone, [set]);
+  const zone = displayZone(flags, [set]);
   const span = readSpan(flags, { zone, nowMs });
   const compiled = compilePolicies(set);
   const selectsByBranch = compiled.selectsByBranch || filtersByBranch(flags);

@@ -33,7 +33,7 @@ export async function runPlan(names: string[], flags: PlanFlags): Promise<void> 
     throw new UserError('--out keeps the whole plan; leave out names, --owner and --select');
   }
   const { settings, policies, broken } = await settingsAndPolicies(flags);
-  const zone = displayZone(flags.zone, [policies]);
+  const zone = displayZone(flags, [policies]);
   const { fleet: fleetFile, live, mode } = flags;
   const readBranches = filtersByBranch(flags);
   const planned = orFail(

@@ -7,7 +7,7 @@ import { balanceLines, forecastJson, outlookTable, ownerTable } from '../../../s
 import { readSpan, type SpanFlags } from '../../../src/cli/forecast/span.ts';
 import { drawSvg } from '../../../src/cli/forecast/svg.ts';
 import type { Span } from '../../../src/domain/time/span.ts';
-import { aCompute, at, compiled } from '../../support/builders.ts';
+import { aCompute, aSchedule, at, compiled } from '../../support/builders.ts';
 import { PRICING, SPRING_WEEK, SUBJECTS, webAndDev } from './foreseen-fleet.ts';
 
 const zone = 'Europe/Berlin';
@@ -291,9 +291,16 @@ describe('the time asked for', () => {
   });
 
   it('is shown in the zone that is named, else in that of the first window, else in UTC', () => {
-    expect(displayZone(undefined, [policies.set])).toBe(zone);
-    expect(displayZone('Asia/Tokyo', [policies.set])).toBe('Asia/Tokyo');
-    expect(displayZone(undefined, [{ policies: [], sources: new Map(), hash: '' }])).toBe('UTC');
-    expect(() => displayZone('Mars/X', [])).toThrow('--zone: "Mars/X" is not a time zone');
+    expect(displayZone({}, [policies.set])).toBe(zone);
+    expect(displayZone({ zone: 'Asia/Tokyo' }, [policies.set])).toBe('Asia/Tokyo');
+    expect(displayZone({}, [{ policies: [], sources: new Map(), hash: '' }])).toBe('UTC');
+    const ofTeams = {
+      ...policies.set,
+      policies: policies.set.policies.map((policy) => ({ ...policy, team: 'team-a' })),
+    };
+    const withUtc = { ...ofTeams, policies: [...ofTeams.policies, aSchedule({ windows: [], team: 'team-b' })] };
+    expect(displayZone({ owner: 'team-b' }, [withUtc])).toBe('UTC');
+    expect(displayZone({ owner: 'team-a' }, [withUtc])).toBe(zone);
+    expect(() => displayZone({ zone: 'Mars/X' }, [])).toThrow('--zone: "Mars/X" is not a time zone');
   });
 });
