@@ -5,6 +5,7 @@ import { Command } from 'commander';
 import { fleetFileOf } from '../app/fleet/fleet-file.ts';
 import type { Compute } from '../domain/compute/compute.ts';
 import type { AccountPlan } from '../domain/compute/cost.ts';
+import { settingsJson } from '../domain/evaluate/fleet-plan-json.ts';
 import { ascending } from '../domain/sorted.ts';
 import { isoInstant } from '../domain/time/units.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -163,9 +164,7 @@ function jsonCompute(compute: Compute) {
     project_id: compute.projectId,
     project_name: compute.projectName,
     compute_id: compute.computeId,
-    min_cu: compute.minCu,
-    max_cu: compute.maxCu,
-    suspend_timeout_seconds: compute.suspendTimeoutSeconds,
+    ...settingsJson(compute),
     state: compute.state,
     started_at: startedAtMs === undefined ? null : isoInstant(startedAtMs),
   };

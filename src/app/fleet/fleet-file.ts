@@ -1,21 +1,18 @@
 import type { Compute } from '../../domain/compute/compute.ts';
+import { settingsJson } from '../../domain/evaluate/fleet-plan-json.ts';
+import { groupBy } from '../../domain/grouping.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { Project } from '../../ports/control-api.ts';
 import type { FleetReading } from './read-fleet.ts';
 
-/** The account of projects that name none. */
+/** The account of projects in a fleet file that name none. */
 const ONLY_ACCOUNT = 'default';
 
 /**
  * Returns a fleet as the content of a YAML or JSON file, with the field names of the control API. Unknown values and defaults are left out.
  */
 export function fleetFileOf(fleet: Pick<FleetReading, 'projects' | 'computes'>, takenAtMs: number) {
-  const computes = new Map<string, Compute[]>();
-  for (const compute of fleet.computes) {
-    const ofProject = computes.get(compute.projectId);
-    if (ofProject) ofProject.push(compute);
-    else computes.set(compute.projectId, [compute]);
-  }
+  const computes = groupBy(fleet.computes, ({ projectId }) => projectId);
   return {
     taken_at: isoInstant(takenAtMs),
     projects: fleet.projects.map((project) => fileProject(project, computes.get(project.projectId) ?? [])),
@@ -42,9 +39,7 @@ function fileCompute(compute: Compute) {
     branch_id: compute.branchId,
     ...(branch && { branch }),
     type: compute.type,
-    min_cu: compute.minCu,
-    max_cu: compute.maxCu,
-    suspend_timeout_seconds: compute.suspendTimeoutSeconds,
+    ...settingsJson(compute),
     state: compute.state,
     ...(disabled && { disabled }),
     created_at: isoInstant(compute.createdAtMs),
@@ -55,8 +50,8 @@ function fileCompute(compute: Compute) {
 
 function fileBranch({ branchName: name, branchRoles: roles }: Compute) {
   if (name === undefined || roles === undefined) return undefined;
-  const [isDefault, isProtected, child] = (['default', 'protected', 'child'] as const).map((role) =>
-    roles.includes(role),
-  );
-  return { name, default: isDefault, protected: isProtected, ...(child === isDefault && { child }) };
+  const [isDefault, isChild] = [roles.includes('default'), roles.includes('child')];
+  // Without this field, every branch but the default one has a parent.
+  const child = isChild === isDefault ? { child: isChild } : {};
+  return { name, default: isDefault, protected: roles.includes('protected'), ...child };
 }

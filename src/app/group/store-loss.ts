@@ -1,3 +1,5 @@
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { groupBy } from '../../domain/grouping.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Generation } from '../../ports/store.ts';
@@ -11,19 +13,17 @@ import type { CurrentRules } from '../rules.ts';
 import { openReadyWaves } from '../stored-waves.ts';
 import { openTrialStops } from '../usage/trial-stops.ts';
 
-type Records = Map<string, ComputeRecord>;
-
 /** Notices a store that came back empty, and writes back what this daemon remembers. */
 export interface StoreWatch {
   /** Throws if the store can't be asked. */
   check(): Promise<void>;
-  /** How long nothing must be decided yet, in milliseconds: other daemons may still write back what they have done. */
+  /** How long nothing may be decided yet, in milliseconds: other daemons may still write back what they have done. */
   waitMs(): number;
   /** When this daemon last found that the store had lost its data, milliseconds since the epoch; undefined if it has not. */
   lostAtMs(): number | undefined;
 }
 
-/** Daemons ask every 2 s if the store was lost, and write back what they know in some seconds. Milliseconds. */
+/** How long daemons need to notice the loss (they check every 2 s) and to write back what they know, in milliseconds. */
 const WRITE_BACK_MS = 15_000;
 
 export interface StoreWatchDeps extends LeaseDeps {
@@ -44,14 +44,17 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
   let storeId: string | undefined;
   let lostAtMonotonicMs = Number.NEGATIVE_INFINITY;
   let lostAtMs: number | undefined;
-  const toRestore = new Map<string, Records>();
+  /** What this daemon knew of each project when the store was lost: evaluations with the empty store replace it in the fleet. */
+  const toRestore = new Map<string, EvaluatedCompute[]>();
 
   async function check(): Promise<void> {
     const id = await store.storeId();
-    if (storeId !== undefined && id !== storeId) {
+    const isAnother = id !== storeId;
+    if (isAnother && storeId !== undefined) {
       lostAtMonotonicMs = clock.monotonicMs();
       lostAtMs = clock.now();
-      for (const [projectId, records] of recordsByProject(deps)) toRestore.set(projectId, records);
+      const known = groupBy(deps.fleet.evaluatedComputes(), ({ compute }) => compute.projectId);
+      for (const [projectId, computes] of known) toRestore.set(projectId, computes);
       await overrides.refresh(store, clock.now());
       await restoreGeneration(deps);
       await restoreDigests(deps);
@@ -62,10 +65,9 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
         `the store came back empty: the known records of ${toRestore.size} projects are written back`,
       );
     }
-    const isAnother = id !== storeId;
     storeId = id;
-    for (const [projectId, records] of toRestore) {
-      if (await restoreRecords(deps, projectId, records)) toRestore.delete(projectId);
+    for (const [projectId, computes] of toRestore) {
+      if (await restoreRecords(deps, projectId, computes)) toRestore.delete(projectId);
     }
     if (isAnother) await deps.ensureTriggers();
   }
@@ -77,22 +79,12 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
   };
 }
 
-/** Copies this daemon's records, before evaluations with the empty store replace them. */
-function recordsByProject({ fleet }: StoreWatchDeps): Map<string, Records> {
-  const byProject = new Map<string, Records>();
-  for (const { compute, record } of fleet.evaluatedComputes()) {
-    const records = byProject.get(compute.projectId) ?? new Map();
-    byProject.set(compute.projectId, records.set(compute.computeId, record));
-  }
-  return byProject;
-}
-
 async function restoreGeneration({ newestGeneration, store }: StoreWatchDeps): Promise<void> {
   const newest = newestGeneration();
   if (newest !== undefined) await store.restoreGeneration(newest);
 }
 
-/** Otherwise the restarts that they have announced would be told as not announced. */
+/** Without these digests, the restarts that they announced would be reported as unannounced. */
 async function restoreDigests({ knownDigests, store, clock }: StoreWatchDeps): Promise<void> {
   const stored = await SENT_DIGESTS.all(store);
   for (const [key, digest] of knownDigests.current)
@@ -109,14 +101,19 @@ async function restoreDecisions({ rules, store }: StoreWatchDeps): Promise<void>
 }
 
 /** Stores the known records of a project again. Returns false if another process has the project's lease. */
-async function restoreRecords(deps: LeaseDeps, projectId: string, known: Records): Promise<boolean> {
+async function restoreRecords(
+  deps: LeaseDeps,
+  projectId: string,
+  known: readonly EvaluatedCompute[],
+): Promise<boolean> {
   const { store } = deps;
   const isDone = await withProjectLease(deps, projectId, async (lease) => {
     const stored = await store.records(projectId);
-    for (const [computeId, record] of known) {
+    for (const { compute, record } of known) {
+      const { computeId } = compute;
       const storedRecord = stored.get(computeId);
       const isOlder = storedRecord !== undefined && storedRecord.firstSeenAtMs <= record.firstSeenAtMs;
-      // Another daemon may have written back first what it knew before this one's last write.
+      // Another daemon may have restored a record from before this daemon's last write.
       if (isOlder && (record.lastSentAtMs ?? 0) <= (storedRecord.lastSentAtMs ?? 0)) continue;
       const merged = storedRecord && !isOlder ? mergeRecords(record, storedRecord) : record;
       await store.putRecord(projectId, computeId, merged, lease);
@@ -126,10 +123,7 @@ async function restoreRecords(deps: LeaseDeps, projectId: string, known: Records
   return isDone === true;
 }
 
-/**
- * Merges the record from before the loss with the record that a daemon has written since, which took the compute for a new one. The
- * baseline is that from before the loss.
- */
+/** Merges the record from before the loss, whose baseline is kept, with one written since, by a daemon that took the compute for new. */
 function mergeRecords(before: ComputeRecord, since: ComputeRecord): ComputeRecord {
   const { baseline, firstSeenAtMs, enforcedSinceMs = since.enforcedSinceMs } = before;
   const ids = new Set(since.openOperations.map(({ operationId }) => operationId));

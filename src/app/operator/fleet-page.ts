@@ -2,6 +2,7 @@ import { filterInTurns, mapInTurns } from '../../common/in-turns.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { stepJson } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { segmentJson } from '../../domain/forecast/forecast.ts';
 import { countBy, groupBy } from '../../domain/grouping.ts';
 import { guardsJson } from '../../domain/notifications/guards-of-compute.ts';
 import { type Freeze, freezesAt } from '../../domain/overrides/freezes.ts';
@@ -201,14 +202,7 @@ function weekDocument(week: Week = { state: 'not_yet' }): WeekDocument {
   if (week.state !== 'known') return week;
   return {
     state: 'known',
-    segments: week.segments.map(({ fromMs, toMs, minCu, maxCu, suspendTimeoutSeconds, policies }) => ({
-      from: isoInstant(fromMs),
-      to: isoInstant(toMs),
-      min_cu: minCu,
-      max_cu: maxCu,
-      suspend_timeout_seconds: suspendTimeoutSeconds,
-      policies: [...policies],
-    })),
+    segments: week.segments.map(segmentJson),
   };
 }
 

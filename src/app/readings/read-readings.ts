@@ -1,3 +1,4 @@
+import { groupBy } from '../../domain/grouping.ts';
 import { withApplied } from '../../domain/records/applied.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Store } from '../../ports/store.ts';
@@ -176,11 +177,7 @@ export async function deleteReadings(
   store: Pick<Store, 'deleteDocuments' | 'deleteUsage'>,
   projectIds: readonly string[],
 ): Promise<void> {
-  const collections = new Map<string, string[]>();
-  for (const projectId of projectIds) {
-    const collection = readingCollection(projectId);
-    collections.set(collection, [...(collections.get(collection) ?? []), projectId]);
-  }
-  for (const [collection, names] of collections) await store.deleteDocuments(collection, names);
+  for (const [collection, names] of groupBy(projectIds, readingCollection))
+    await store.deleteDocuments(collection, names);
   if (projectIds.length > 0) await store.deleteUsage(OPERATIONS_KEY, projectIds);
 }

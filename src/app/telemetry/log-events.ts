@@ -1,5 +1,6 @@
-import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
+import type { Compute } from '../../domain/compute/compute.ts';
 import { formatChange } from '../../domain/compute/compute-units.ts';
+import { fieldsJson, settingsJson } from '../../domain/evaluate/fleet-plan-json.ts';
 import { type Action, gatesOf, reasonsOf } from '../../domain/plan/plan.ts';
 import { describeFailing } from '../../domain/records/failures.ts';
 import { unknownOutcome } from '../../domain/records/history.ts';
@@ -86,14 +87,14 @@ const RECORDERS: Recorders = {
   },
 
   manual_change({ log }, { compute, group, applied, message }) {
-    const now = writtenOut(compute);
+    const now = settingsJson(compute);
     log.info(
       {
         event: 'ebb.manual_change',
         project: compute.projectId,
         compute: compute.computeId,
         group,
-        applied: writtenOut(applied),
+        applied: fieldsJson(applied),
         now,
       },
       `${nameOf(compute)}: ${message}`,
@@ -121,12 +122,8 @@ function describeWrite(compute: Compute, { policy, fields, disconnects }: Action
     project: compute.projectId,
     compute: compute.computeId,
     policy,
-    old: writtenOut(compute),
-    new: writtenOut(fields),
+    old: settingsJson(compute),
+    new: fieldsJson(fields),
     disconnects,
   };
-}
-
-function writtenOut({ minCu, maxCu, suspendTimeoutSeconds }: Partial<ComputeSettings>): object {
-  return { min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: suspendTimeoutSeconds };
 }

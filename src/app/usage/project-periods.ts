@@ -1,5 +1,6 @@
 import pLimit from 'p-limit';
 import { ACCOUNT_PLANS, type AccountPlan } from '../../domain/compute/cost.ts';
+import { groupBy } from '../../domain/grouping.ts';
 import type { PlanTimes } from '../../domain/usage/month.ts';
 import type { ControlApi, ControlApiError, Project, ProjectPeriod } from '../../ports/control-api.ts';
 import { UNHURRIED_DEADLINE_MS } from '../fleet/read-fleet.ts';
@@ -24,21 +25,21 @@ export async function readPeriods(options: {
   return { periods, errors };
 }
 
-/** The latest plan in the usage; undefined if it is none that ebb knows. */
+/** Returns the latest plan; undefined if there is none, or ebb does not know it. */
 export function lastPlan(plans: PlanTimes): AccountPlan | undefined {
   const [, last] = plans.at(-1) ?? [];
   return ACCOUNT_PLANS.find((plan) => plan === last);
 }
 
-/** Reads the plans of accounts for which `isKnown` is false, from one project of each. Accounts without an answer are missing. */
+/** Reads the plans of accounts that are not known, from the first project of each. Accounts without an answer are left out. */
 export async function readPlans(options: {
   api: Pick<ControlApi, 'projectPeriod'>;
   projects: readonly Project[];
   isKnown: (account: string) => boolean;
 }): Promise<Map<string, AccountPlan>> {
   const { api, projects, isKnown } = options;
-  const firstOfAccount = new Map(projects.toReversed().map((project) => [project.account, project]));
-  const asked = [...firstOfAccount.values()].filter(({ account }) => !isKnown(account));
+  const byAccount = groupBy(projects, ({ account }) => account);
+  const asked = [...byAccount].flatMap(([account, [first]]) => (isKnown(account) || !first ? [] : [first]));
   const { periods } = await readPeriods({ api, projects: asked });
   return new Map(
     asked.flatMap(({ account, projectId }) => {

@@ -1,6 +1,6 @@
 import { findingDocument, totalsByFigure } from '../../app/recommend/finding-document.ts';
 import type { Range } from '../../domain/estimate.ts';
-import type { Difference } from '../../domain/forecast/forecast.ts';
+import { settingsJson } from '../../domain/evaluate/fleet-plan-json.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { readyWavesJson } from '../forecast/fleet-waves.ts';
@@ -38,8 +38,8 @@ export function diffJson(
       differences: differences.map((difference) => ({
         from: isoInstant(difference.fromMs),
         to: isoInstant(difference.toMs),
-        old: valuesOf(difference.before),
-        new: valuesOf(difference.after),
+        old: { ...settingsJson(difference.before), policies: difference.before.policies },
+        new: { ...settingsJson(difference.after), policies: difference.after.policies },
       })),
       cu_hours: bothAndDelta(before.cuHours, after.cuHours),
       saves: findingDocuments
@@ -63,10 +63,6 @@ export function diffJson(
     ready_waves: { old: readyWavesJson(readyWaves.before, span), new: readyWavesJson(readyWaves.after, span) },
     ...notPlannedJson(notPlanned),
   };
-}
-
-function valuesOf({ minCu, maxCu, suspendTimeoutSeconds, policies }: Difference['before']) {
-  return { min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: suspendTimeoutSeconds, policies };
 }
 
 function bothAndDelta(before: Range, after: Range) {

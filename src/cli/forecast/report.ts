@@ -2,6 +2,7 @@ import { printable } from '../../common/safe-text.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { formatUsd, formatUsdRange } from '../../domain/compute/cost.ts';
 import { mapRange, type Range } from '../../domain/estimate.ts';
+import { segmentJson } from '../../domain/forecast/forecast.ts';
 import { roundTo } from '../../domain/sum.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { isoInstant } from '../../domain/time/units.ts';
@@ -63,14 +64,7 @@ function computeJson(outlook: Outlook) {
   return {
     project_id: compute.projectId,
     compute_id: compute.computeId,
-    segments: segments.map((segment) => ({
-      from: isoInstant(segment.fromMs),
-      to: isoInstant(segment.toMs),
-      min_cu: segment.minCu,
-      max_cu: segment.maxCu,
-      suspend_timeout_seconds: segment.suspendTimeoutSeconds,
-      policies: segment.policies,
-    })),
+    segments: segments.map(segmentJson),
     cu_hours: rounded(cuHours),
     cu_hours_without: rounded(without),
     cu_hours_expected: expectedJson(expectedOf(outlook)),

@@ -6,6 +6,7 @@ import { errorCode } from '../../common/errors.ts';
 import { replaceFile } from '../../common/replace-file.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
+import { settingsJson } from '../../domain/evaluate/fleet-plan-json.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { SETTINGS } from '../../settings/declarations.ts';
 import type { Settings } from '../../settings/settings.ts';
@@ -50,9 +51,7 @@ export function baselineFile(options: { apiUrl: string; computes: readonly Compu
       project_id: compute.projectId,
       project_name: compute.projectName,
       compute_id: compute.computeId,
-      min_cu: compute.minCu,
-      max_cu: compute.maxCu,
-      suspend_timeout_seconds: compute.suspendTimeoutSeconds,
+      ...settingsJson(compute),
     })),
   };
   return `${JSON.stringify(baseline, null, 2)}\n`;

@@ -1,3 +1,5 @@
+import { groupBy } from '../grouping.ts';
+
 /** A session as `pg_stat_activity` shows it. Instants are milliseconds since the epoch, by the clock of that Postgres. */
 export interface SampledSession {
   pid: number;
@@ -92,11 +94,7 @@ export function collectActivity({ samples, texts }: SampledPostgres): ClientActi
       addSession(activityOf(session.kind === 'replication' ? 'replication' : 'queries', session), session, atMs);
     }
   }
-  const byQuery = new Map<string, PartialActivity[]>();
-  for (const one of activities.values()) {
-    const key = JSON.stringify([one.user, one.queryId]);
-    byQuery.set(key, [...(byQuery.get(key) ?? []), one]);
-  }
+  const byQuery = groupBy(activities.values(), ({ user, queryId }) => JSON.stringify([user, queryId]));
   for (const [index, { atMs, calls = [] }] of samples.entries()) {
     const sinceMs = samples[index - 1]?.atMs ?? atMs;
     for (const one of calls) {

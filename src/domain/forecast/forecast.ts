@@ -14,17 +14,23 @@ import {
 import { type CuSeconds, cuHours, possibleCuSeconds } from '../compute/cost.ts';
 import { type Decision, decide } from '../decide/decide.ts';
 import { isBeyond } from '../decide/stages/limits.ts';
+import { settingsJson } from '../evaluate/fleet-plan-json.ts';
 import type { Freeze } from '../overrides/freezes.ts';
 import type { Hold } from '../overrides/holds.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { Span } from '../time/span.ts';
+import { isoInstant } from '../time/units.ts';
 import { type ForecastSubject, freezesOf, groupComputes, type PolicyGroup } from './compute-groups.ts';
 
 /** A time span in which no value changes. */
 export interface Segment extends ComputeSettings, Span {
   /** The policies that decided the values, in the order in which they first did; empty where nothing sets a value. */
   policies: readonly string[];
+}
+
+export function segmentJson({ fromMs, toMs, policies, ...settings }: Segment) {
+  return { from: isoInstant(fromMs), to: isoInstant(toMs), ...settingsJson(settings), policies: [...policies] };
 }
 
 /** A change of the size at the instant at which it is wanted. */

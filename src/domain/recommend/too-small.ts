@@ -3,12 +3,13 @@
 import { type ComputeSettings, fieldsOf, type Size, sizeOf } from '../compute/compute.ts';
 import { formatSize, formatSuspendTimeout } from '../compute/compute-units.ts';
 import { type Estimate, mapEstimate, ZERO } from '../estimate.ts';
+import { fieldsJson } from '../evaluate/fleet-plan-json.ts';
 import { isLower } from '../records/lowerings.ts';
 import type { Span } from '../time/span.ts';
 import { DAY_MS, HOUR_MS, isoInstant, MINUTE_MS, WEEK_MS } from '../time/units.ts';
 import { localDayAt, offsetMsAt, weekdayOf } from '../time/windows/local-time.ts';
 import type { UsageBucket } from '../usage/usage.ts';
-import type { Fields, HarmFacts, PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
+import type { HarmFacts, PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
 import { settingsAbove } from './floor-cost.ts';
 import { clockText, DAY_NAMES, windowText } from './hours-of-use.ts';
 import { type Rules, savingBetween, savingOf } from './saving.ts';
@@ -79,10 +80,6 @@ function tooShort(harm: HarmFacts, guard: string): Unpriced | undefined {
     risk: 'it is awake longer',
     policy: { name: `awake-for-${text}`, body: { kind: 'limits', suspend_after: { min: text } } },
   };
-}
-
-function fieldsJson({ minCu, maxCu }: Size): Fields {
-  return { min_cu: minCu, max_cu: maxCu };
 }
 
 /** The saving in CU-hours a month against the floors, or the policies without them; negative if it costs. */

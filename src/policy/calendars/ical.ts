@@ -1,5 +1,6 @@
 import ICAL from 'ical.js';
 import { DateTime } from 'luxon';
+import { groupBy } from '../../domain/grouping.ts';
 import { type DaysResult, dayOfDate, daysFrom, LAST_YEAR, sortedDays } from './public-holidays.ts';
 
 const DAY_SECONDS = 86_400;
@@ -41,12 +42,10 @@ export function daysOfIcal(text: string): DaysResult {
 
 /** Events without those that change an occurrence of another one, which are attached to it. */
 function mainEvents(components: readonly ICAL.Component[]): ICAL.Event[] {
-  const exceptions = new Map<unknown, ICAL.Component[]>();
-  for (const component of components) {
-    if (!component.hasProperty('recurrence-id')) continue;
-    const uid = component.getFirstPropertyValue('uid');
-    exceptions.set(uid, [...(exceptions.get(uid) ?? []), component]);
-  }
+  const exceptions = groupBy(
+    components.filter((component) => component.hasProperty('recurrence-id')),
+    (component) => component.getFirstPropertyValue('uid'),
+  );
   return components
     .filter((component) => !component.hasProperty('recurrence-id'))
     .filter((component) => component.getFirstPropertyValue('status') !== 'CANCELLED')

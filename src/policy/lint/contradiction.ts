@@ -1,3 +1,4 @@
+import { groupBy } from '../../domain/grouping.ts';
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
 import { isoInstant } from '../../domain/time/units.ts';
@@ -37,16 +38,11 @@ function* contradictionsWith(later: Schedule, before: readonly Schedule[], conte
 }
 
 function groupsOf({ schedules, openings }: LintContext): Iterable<Schedule[]> {
-  const groups = new Map<string, Schedule[]>();
-  for (const policy of schedules) {
+  const withFields = schedules.map((policy) => {
     const size = createFieldWindows(policy, 'size', openings);
-    const schedule = { policy, fields: { size, suspend_after: createFieldWindows(policy, 'suspend_after', openings) } };
-    const key = `${policy.mode} ${policy.priority}`;
-    const group = groups.get(key);
-    if (group) group.push(schedule);
-    else groups.set(key, [schedule]);
-  }
-  return groups.values();
+    return { policy, fields: { size, suspend_after: createFieldWindows(policy, 'suspend_after', openings) } };
+  });
+  return groupBy(withFields, ({ policy }) => `${policy.mode} ${policy.priority}`).values();
 }
 
 function* contradictionsOf(later: Schedule, earlier: Schedule, context: LintContext): Iterable<Remark> {
