@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { openDatabase } from '../adapters/connections/session.ts';
 import { createVerifyApi } from '../adapters/control-api/verify-api.ts';
 import { createSettingsFile } from '../adapters/store/local-files.ts';
-import { BOUNDS, putBack, type VerifyResult, verifyAccount } from '../app/verify/verify.ts';
+import { BOUNDS, putBack, type VerifyReport, verifyAccount } from '../app/verify/verify.ts';
 import type { Result } from '../common/result.ts';
 import type { Database } from '../ports/verify.ts';
 import { chooseAccount } from '../settings/accounts.ts';
@@ -26,7 +26,7 @@ export async function runVerify(
     signal: AbortSignal;
     onProgress: (step: string) => void;
   },
-): Promise<VerifyResult> {
+): Promise<Result<VerifyReport>> {
   const { projectId, databaseUrl, signal, onProgress } = options;
   const opened = await open(options);
   if (!opened.ok) return opened;
@@ -72,7 +72,8 @@ async function open({ settings, projectId, account: wanted }: VerifyOptions) {
     allowPlainHttp: settings.allowPlainHttp,
     proxy: viaProxy(settings.proxy),
     metrics: NO_METRICS,
-    ...{ ...sources, budget },
+    ...sources,
+    budget,
     bounds: { projectId, ...BOUNDS },
   });
   const api = { ...bound, close: () => bound.close().finally(close) };

@@ -2,7 +2,7 @@
 
 import type { Exchange, Transport, WireRequest } from '../../src/adapters/control-api/http-transport.ts';
 import { createVerifyApi } from '../../src/adapters/control-api/verify-api.ts';
-import { BOUNDS, putBack, type VerifyReport, type VerifyResult, verifyAccount } from '../../src/app/verify/verify.ts';
+import { BOUNDS, putBack, type VerifyReport, verifyAccount } from '../../src/app/verify/verify.ts';
 import { NO_METRICS } from '../../src/compose/control-api.ts';
 import type { AccountFacts, FactName } from '../../src/domain/compute/account-facts.ts';
 import type { FleetCompute } from '../../src/emulator/fleet.ts';
@@ -31,7 +31,12 @@ export interface Service {
   settings(): Pick<FleetCompute, 'minCu' | 'maxCu' | 'suspendTimeoutSeconds'>;
   /** Lets time go on until the work has ended. */
   live<T>(work: Promise<T>): Promise<T>;
-  verify(options?: { hook?: Hook; database?: boolean; signal?: AbortSignal; seed?: number }): Promise<VerifyResult>;
+  verify(options?: {
+    hook?: Hook;
+    database?: boolean;
+    signal?: AbortSignal;
+    seed?: number;
+  }): ReturnType<typeof verifyAccount>;
   restore(): Promise<boolean>;
 }
 
@@ -209,7 +214,7 @@ export function valuesOf({ facts }: VerifyReport): Partial<Record<FactName, stri
   return Object.fromEntries(facts.map(({ fact, observed }) => [fact, observed]));
 }
 
-export function reportOf(result: VerifyResult): VerifyReport {
+export function reportOf(result: Awaited<ReturnType<typeof verifyAccount>>): VerifyReport {
   if (!result.ok) throw new Error(result.problem);
   return result.value;
 }

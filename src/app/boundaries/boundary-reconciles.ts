@@ -28,15 +28,15 @@ const CONCURRENT_READS = 16;
 /** How long before the instant the list of projects is read for the last time, in real milliseconds. */
 const LAST_LIST_LEAD_MS = 5_000;
 
-/** Interval between readings of the list after the instant while projects wait for the rate budget, in real milliseconds. */
+/** Interval between readings of the list after the instant, while projects wait for permits, in real milliseconds. */
 const LIST_EVERY_MS = 20_000;
 
-/** With more projects than this at one instant, an unchanged entry in the list counts as proof of sleep: reading each takes too long. */
+/** With more projects than this at one instant, reading each takes too long: an unchanged entry in the list counts as proof of sleep. */
 const CROWD_SIZE = 100;
 
 interface BoundaryJob {
   projectId: string;
-  /** The position among this daemon's jobs, which arrive in the order of their writes. */
+  /** The position among this daemon's jobs, which arrive in the order in which they should write. */
   order: number;
   instantMs: number;
   signal: AbortSignal;
@@ -44,7 +44,7 @@ interface BoundaryJob {
 
 interface PreparedProject {
   requestedReading: RequestedReading;
-  /** The permits for its most urgent change. In a crowd they are computed before the instant, when there is no time for that. */
+  /** The permits for its most urgent change, in a crowd only: at the instant there is no time to compute them. */
   expectedPermits: MissingPermits | undefined;
 }
 
@@ -69,18 +69,16 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     const requestedReading = requestReading(deps, { records: await deps.store.records(projectId) }, projectId);
     const isRead = () => isReadSince(deps, projectId, requestedReading);
     const account = fleet.listed(projectId)?.account;
-    const listIsReliable = () => listShowsChanges(deps, projectId);
     if (clock.realDelayMs(instantMs) > LAST_LIST_LEAD_MS) {
       await list.ensure(LIST_VALID_MS, { signal, account });
-      if (listIsReliable() && !isRead()) await readLimitOf(account)(() => readEarly(deps, job));
+      if (listShowsChanges(deps, projectId) && !isRead()) await readLimitOf(account)(() => readEarly(deps, job));
       await instants.waitUntil(instantMs - LAST_LIST_LEAD_MS, signal, order);
     }
     if (clock.realDelayMs(instantMs) > 0) {
       await list.ensure(LAST_LIST_LEAD_MS - 1_000, { signal, account, priority: 'raise' });
       if (!isRead() || !isRecentAt(deps, projectId, instantMs)) await readLimitOf(account)(() => readLate(deps, job));
     }
-    const isCrowded = isCrowdAt(instantMs);
-    const expected = isCrowded ? expectedAt(deps, job, requestedReading, isCrowded) : undefined;
+    const expected = isCrowdAt(instantMs) ? expectedAt(deps, job, requestedReading, true) : undefined;
     return { requestedReading, expectedPermits: expected };
   }
 
@@ -94,7 +92,7 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     const isCrowded = isCrowdAt(instantMs);
     const expected = prepared.expectedPermits ?? expectedAt(deps, job, requestedReading, isCrowded);
     const permits = expected && (await waitForPermits(job, expected));
-    // It is not known what is due in a project that was never read: its reading comes after known raises and before other readings.
+    // A project that was never read may need a raise: its reading comes after known raises, and before other readings.
     const priority = expected?.priority ?? (fleet.cachedProject(projectId) ? 'read' : 'lowering');
     const options = { signal, boundaryMs: instantMs, dueWrites, requestedReading, isCrowded, priority, permits };
     await reconcile(deps, projectId, options);
@@ -141,7 +139,7 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
   });
 }
 
-/** Wraps a handler: a job that is delivered again, after its lock was lost while the process was stalled, joins the first run. */
+/** Wraps a handler: a job that is delivered again, since its lock was lost while the process was stalled, joins the first run. */
 function joiningRepeats(handler: JobHandler): JobHandler {
   const running = new Map<string, Promise<JobOutcome>>();
   return (job, signal) => {
@@ -222,8 +220,8 @@ const RECHECK_AFTER_MS = 500;
 /** Lets several jobs wait for the same instant and continue in their order. */
 interface InstantQueue {
   /**
-   * Resolves at the instant, in the order of `order`, then of the calls. If the clock is set back, resolves a little after the instant was
-   * expected. Rejects when the signal of the first call for the instant is aborted, for all its callers.
+   * Resolves at the instant, in the order of `order`, then of the calls; if the clock is set back, soon after the instant was expected.
+   * If the signal of the first call for an instant is aborted, the calls of all its callers reject.
    */
   waitUntil(instantMs: number, signal: AbortSignal, order?: number): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * Half an hour before the first wave of windows with `ready: true` at the latest, the leader fixes the waves in which their computes become
- * ready: earlier if people are to be told earlier, since what is announced must not move any more.
+ * The leader fixes the waves in which computes become ready for windows with `ready: true`: half an hour before the opening, or before the
+ * waves are announced if that is earlier, since an announced change must not move.
  */
 import { limitsForChanges, openingsWithoutWaves, readyWaves } from '../../domain/evaluate/ready-waves.ts';
 import { longestLead } from '../../domain/notifications/coming-change.ts';
@@ -41,7 +41,7 @@ export interface ReadyRoundsDeps {
 export function startReadyRounds(deps: ReadyRoundsDeps): Running {
   const { clock, rules, fleet, overrides, store, leaderLease } = deps;
   let waitsSinceMs: number | undefined;
-  /** The policies and openings that needed no waves, so that they are not computed again each round. */
+  /** The policies and openings for which no waves were needed in the last round: they are not computed again. */
   let lastWithoutWaves: string | undefined;
 
   /** Returns true until the whole fleet is evaluated: waves for a part of it would have too short leads. */

@@ -47,24 +47,22 @@ export interface CountedComputes {
 export function countedComputes({ clock, fleet, rules }: EvaluateDeps & { fleet: Fleet }): CountedComputes[] {
   const compiled = rules.current.policies;
   const { sources, policies } = compiled.set;
-  const counting = [...sources.values()].filter(countsConnections);
-  if (counting.length === 0) return [];
+  const counted = [...sources.values()].filter(countsConnections).map((source): CountedComputes => {
+    return { source, computes: [], windowMs: lookbackMs(source.name, policies) };
+  });
+  if (counted.length === 0) return [];
   const nowMs = clock.now();
-  const counted = new Map<string, CountedComputes>();
-  for (const source of counting) {
-    counted.set(source.name, { source, computes: [], windowMs: lookbackMs(source.name, policies) });
-  }
-  const only = counting.length === 1 ? counting.map(({ name }) => name) : [];
+  const onlySource = new Set(counted.length === 1 ? counted.map(({ source }) => source.name) : []);
   for (const compute of [...fleet.cachedProjects()].flatMap(({ computes }) => computes)) {
-    for (const name of sourceNamesOf(policiesSelecting(compiled, compute, nowMs), only))
-      counted.get(name)?.computes.push(compute);
+    const names = sourceNamesOf(policiesSelecting(compiled, compute, nowMs), onlySource);
+    for (const { source, computes } of counted) if (names.has(source.name)) computes.push(compute);
   }
-  return [...counted.values()].filter(({ computes }) => computes.length > 0);
+  return counted.filter(({ computes }) => computes.length > 0);
 }
 
-function sourceNamesOf(policies: readonly Policy[], only: readonly string[]): Iterable<string> {
+function sourceNamesOf(policies: readonly Policy[], onlySource: ReadonlySet<string>): ReadonlySet<string> {
   const names = new Set(connectionNeeds(policies).map(({ connections }) => connections));
-  return names.size === 0 && policies.some(asksForQuiet) ? only : names;
+  return names.size === 0 && policies.some(asksForQuiet) ? onlySource : names;
 }
 
 function policiesSelecting(policies: CompiledPolicies, compute: Compute, nowMs: number): Policy[] {
@@ -80,7 +78,7 @@ function asksForQuiet(policy: Policy): boolean {
   return raise?.when === 'quiet' || lower?.when === 'quiet';
 }
 
-/** Runs one round of a source: the counting daemon asks it, the others read the stored counts. Returns the source's answers. */
+/** Runs one round of a source: the daemon that counts asks it, the others only read the stored counts. Returns the source's answers. */
 export async function sampleSource(
   deps: SampleSourceDeps,
   counted: CountedComputes,
@@ -92,25 +90,26 @@ export async function sampleSource(
   await pLimit(CONCURRENT_STORE_CALLS).map(awake, async ({ computeId }) => {
     const samples = await deps.store.samples(computeId);
     const latestMs = deps.clock.now() + MAX_AHEAD_MS;
-    const usable = samples.filter(({ atMs }) => atMs <= latestMs);
-    stored.set(computeId, usable);
+    const plausible = samples.filter(({ atMs }) => atMs <= latestMs);
+    stored.set(computeId, plausible);
   });
   const computes = options.isCounting ? await freshComputes(deps, source.from, awake) : [];
-  const requests = computes.map((compute) => {
-    return { compute, ...lastZeroCount(stored.get(compute.computeId), source.name) };
-  });
-  const count = () => options.counters.of(source).count(requests, options.signal);
-  const outcomes = requests.length === 0 ? new Map() : await count();
+  const requests = computes.map((compute) => ({
+    compute,
+    ...lastZeroCount(stored.get(compute.computeId) ?? [], source.name),
+  }));
+  const { counters, signal } = options;
+  const outcomes = requests.length === 0 ? new Map() : await counters.of(source).count(requests, signal);
   const projects = new Set<string>();
   const fresh = new Map(computes.map((compute) => [compute.computeId, compute]));
   await pLimit(CONCURRENT_STORE_CALLS).map(awake, async (cached) => {
     const compute = fresh.get(cached.computeId) ?? cached;
-    const all = stored.get(compute.computeId) ?? [];
-    const added = sampleOf(deps, compute, outcomes.get(compute.computeId), all, source.name);
-    if (added) await storeSamples(deps, counted, compute, [...all, added]);
-    const ofSource = samplesOfSource(added ? [...all, added] : all, source.name);
-    const valid = ofSource.map((sample) => withValidity(sample, source.everyMs));
-    deps.samples.put(compute.computeId, source.name, valid);
+    const earlier = stored.get(compute.computeId) ?? [];
+    const added = sampleOf(deps, compute, outcomes.get(compute.computeId), earlier, source.name);
+    const all = added ? [...earlier, added] : earlier;
+    if (added) await storeSamples(deps, counted, compute, all);
+    const ofSource = samplesOfSource(all, source.name).map((sample) => withValidity(sample, source.everyMs));
+    deps.samples.put(compute.computeId, source.name, ofSource);
     if (changesDecision(deps, compute)) projects.add(compute.projectId);
   });
   for (const projectId of projects) await requestReconcile(deps, projectId);
@@ -140,7 +139,7 @@ function samplesOfSource(samples: readonly ConnectionSample[], source: string): 
   return samples.filter((sample) => (sample.source ?? source) === source);
 }
 
-function lastZeroCount(samples: readonly ConnectionSample[] = [], source: string): { zeroCountedAtMs?: number } {
+function lastZeroCount(samples: readonly ConnectionSample[], source: string): { zeroCountedAtMs?: number } {
   const last = samplesOfSource(samples, source).at(-1);
   if (last?.countedAtMs === undefined || last.connections > 0 || last.sinceMs !== undefined) return {};
   return { zeroCountedAtMs: last.countedAtMs };
@@ -160,14 +159,7 @@ function sampleOf(
     const reported = samplesOfSource(earlier, source).findLast(({ maxConnections }) => maxConnections !== undefined);
     return { atMs, source, connections: Math.max(reported?.maxConnections ?? 0, profile.maxConnections(compute)) };
   }
-  const { connections, maxConnections, countedAtMs } = outcome.value;
-  return {
-    atMs,
-    source,
-    connections,
-    ...(maxConnections !== undefined && { maxConnections }),
-    ...(countedAtMs !== undefined && { countedAtMs }),
-  };
+  return { atMs, source, ...outcome.value };
 }
 
 async function storeSamples(

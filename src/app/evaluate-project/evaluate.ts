@@ -37,7 +37,7 @@ export interface EvaluateProjectDeps extends EvaluateDeps {
   reportEvent: ReportEvent;
 }
 
-/** Decides and plans for every compute of a project, and reports changes that are newly held back. */
+/** Decides and plans for every compute of a project that has a record. Reports changes that are newly held back. */
 export function evaluateProject(
   deps: EvaluateProjectDeps,
   computes: readonly Compute[],
@@ -60,7 +60,7 @@ interface Subject {
   projectBusy: boolean;
 }
 
-/** Decides and plans for every compute of a project that has a record, without reports. */
+/** Does the same without reports. */
 function evaluateQuietly(
   deps: EvaluateDeps,
   computes: readonly Compute[],
@@ -153,7 +153,7 @@ function headroomSignature(steps: readonly TraceStep[]): string {
 /** Returns true if a reconcile would neither change the compute nor record anything new of it. */
 export function isSettled(mode: Mode, { compute, record, plan, decision }: EvaluatedCompute): boolean {
   if (plan.verdict !== 'none' || !isRestoreUpToDate(record, compute, decision)) return false;
-  // In enforce mode, the record must contain the values that ebb agrees with: only then does a person's later change show.
+  // In enforce mode, the record must have the values that ebb agrees with: a later manual change is recognised by them.
   return (
     mode === 'observe' || (record.enforcedSinceMs !== undefined && withAgreed(record, compute, decision) === record)
   );
@@ -165,8 +165,8 @@ export interface AdoptDeps extends EvaluateDeps {
 }
 
 /**
- * Evaluates a project from stored records, without a request, since another daemon may have reconciled it. Starts from the latest state of
- * each compute, cached or after this daemon's own change, and adds the changes that any daemon has applied since.
+ * Evaluates a project that another daemon may have reconciled, without a request. Starts from the latest state of each compute (cached, or
+ * after this daemon's own change), and adds the changes that any daemon has recorded since.
  */
 export async function adoptProject(deps: AdoptDeps, projectId: string): Promise<void> {
   const { fleet } = deps;
@@ -185,8 +185,8 @@ export async function adoptProject(deps: AdoptDeps, projectId: string): Promise<
   });
   for (const evaluatedCompute of evaluateQuietly(deps, computes, records)) {
     // An evaluation that this daemon has made meanwhile used a newer record.
-    const evaluatedAtMs = fleet.evaluatedAtMonotonicMs(evaluatedCompute.compute.computeId);
-    if (evaluatedAtMs < askedAtMonotonicMs) fleet.adopt(evaluatedCompute);
+    const { computeId } = evaluatedCompute.compute;
+    if (fleet.evaluatedAtMonotonicMs(computeId) < askedAtMonotonicMs) fleet.adopt(evaluatedCompute);
   }
 }
 

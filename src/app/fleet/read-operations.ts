@@ -1,7 +1,6 @@
 import pLimit from 'p-limit';
 import type { ProjectLog } from '../../domain/awake/operation-log.ts';
 import type {
-  ApiResult,
   ControlApiError,
   OperationsPage,
   OperationsReader,
@@ -12,6 +11,9 @@ import { UNHURRIED_DEADLINE_MS } from './read-fleet.ts';
 
 /** How many projects are read concurrently: enough to use the rate budget, few enough to stop soon. */
 const CONCURRENT_PROJECTS = 8;
+
+/** The default limit of pages of a project. If it starts and suspends a compute every five minutes, half a year has about a hundred. */
+const MAX_PAGES = 300;
 
 /** How far a project's operations have been read, to resume from. */
 export interface ReadingState {
@@ -26,13 +28,17 @@ export interface ReadingState {
   storedAtMs?: number;
 }
 
+const UNREAD: ReadingState = { cursor: undefined, pages: 0, oldestMs: undefined, read: 'in part' };
+
 /** The fields of an operation that the awake log needs. */
 export type LoggedOperation = Omit<PastOperation, 'projectId'>;
 
 export function loggedOperation(operation: PastOperation): LoggedOperation {
   const { computeId, action, status, createdAtMs, totalDurationMs } = operation;
   return {
-    ...{ action, status, createdAtMs },
+    action,
+    status,
+    createdAtMs,
     ...(computeId !== undefined && { computeId }),
     ...(totalDurationMs !== undefined && { totalDurationMs }),
   };
@@ -56,7 +62,7 @@ export interface ReadOperationsOptions {
   nowMs: number;
   /** Positions of an earlier reading, by project. */
   resume?: ReadonlyMap<string, ReadingState>;
-  /** Called with each page, newest first within a project, and the state after it. `complete`: the API keeps nothing older. */
+  /** Called with each page, newest first within a project, and the state after it; `complete` if the API keeps nothing older. */
   onPage: (projectId: string, operations: readonly PastOperation[], complete: boolean, state: ReadingState) => void;
   onProgress?: (progress: OperationsProgress) => void;
   /** Called once the newest page of each project was read, if there is more to read. */
@@ -83,7 +89,7 @@ export interface OperationsRead {
 export async function readOperations(options: ReadOperationsOptions): Promise<OperationsRead> {
   const { api, projects, sinceMs, nowMs, resume, signal, priority, onPage, onProgress, onNewest } = options;
   const { concurrency = CONCURRENT_PROJECTS, mostPages = MAX_PAGES, monotonicMs } = options;
-  const beganAtMs = monotonicMs();
+  const startedMs = monotonicMs();
   const states = new Map(
     projects.map(({ projectId }): [string, ReadingState] => [projectId, { ...(resume?.get(projectId) ?? UNREAD) }]),
   );
@@ -101,17 +107,16 @@ export async function readOperations(options: ReadOperationsOptions): Promise<Op
     });
     if (signal?.aborted) return;
     pages += 1;
-    const error = takePage(project.projectId, state, answer);
-    if (error) errors.push({ account: project.account, projectId: project.projectId, ...error });
-    onProgress?.(progressOf([...states.values()], { sinceMs, nowMs, pages, elapsedMs: monotonicMs() - beganAtMs }));
+    const { account, projectId } = project;
+    if (answer.ok) takePage(projectId, state, answer.value);
+    else {
+      state.read = 'failed';
+      if (answer.error.code !== 'not_found') errors.push({ account, projectId, ...answer.error });
+    }
+    onProgress?.(progressOf([...states.values()], { sinceMs, nowMs, pages, elapsedMs: monotonicMs() - startedMs }));
   }
 
-  function takePage(projectId: string, state: ReadingState, answer: ApiResult<OperationsPage>) {
-    if (!answer.ok) {
-      state.read = 'failed';
-      return answer.error.code === 'not_found' ? undefined : answer.error;
-    }
-    const { operations, cursor, stored } = answer.value;
+  function takePage(projectId: string, state: ReadingState, { operations, cursor, stored }: OperationsPage): void {
     state.pages += 1;
     state.oldestMs = operations.at(-1)?.createdAtMs ?? state.oldestMs;
     const complete = cursor === undefined && !stored?.isCut;
@@ -119,11 +124,10 @@ export async function readOperations(options: ReadOperationsOptions): Promise<Op
     if (cursor === undefined || (state.oldestMs ?? Number.POSITIVE_INFINITY) < sinceMs) state.read = 'all';
     state.cursor = cursor;
     onPage(projectId, operations, complete, { ...state });
-    return undefined;
   }
 
-  const unread = projects.filter(({ projectId }) => states.get(projectId)?.read !== 'all');
-  for (let round = unread; round.length > 0 && !signal?.aborted; ) {
+  let round = projects.filter(({ projectId }) => states.get(projectId)?.read !== 'all');
+  while (round.length > 0 && !signal?.aborted) {
     await pLimit(concurrency).map(round, readPage);
     round = round.filter(({ projectId }) => {
       const state = states.get(projectId);
@@ -140,8 +144,6 @@ export function addOperations(project: ProjectLog, operations: readonly LoggedOp
     project.add({ ...operation, ...(totalDurationMs !== undefined && { durationMs: totalDurationMs }) });
   }
 }
-
-const UNREAD: ReadingState = { cursor: undefined, pages: 0, oldestMs: undefined, read: 'in part' };
 
 /**
  * Estimates the remaining time by the span that the pages of each project have covered so far. There is no estimate before the newest page
@@ -167,6 +169,3 @@ function progressOf(
     leftMs: isAllBegun ? Math.round((left * elapsedMs) / pages) : undefined,
   };
 }
-
-/** The default limit of pages. Half a year of a project that starts and suspends a compute every five minutes has about a hundred. */
-const MAX_PAGES = 300;

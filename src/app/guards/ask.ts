@@ -18,7 +18,7 @@ import type { CountError } from '../../ports/connections.ts';
 import type { SeriesRange, SeriesSources } from '../../ports/guards.ts';
 
 export interface GuardAnswer {
-  /** Set if the source did not answer; then all verdicts are unknown. */
+  /** Set if the source did not answer; all verdicts are unknown then. */
   error?: CountError;
   /** By compute id. */
   verdicts: ReadonlyMap<string, Verdict>;
@@ -51,10 +51,10 @@ const PART_MS = 6 * HOUR_MS;
 
 /** The earlier samples of one query. */
 interface PastSamples {
-  /** A query that failed, perhaps because it was too much for the source, is not repeated within a step. */
+  /** A query that failed, perhaps because it was too expensive for the source, is not repeated within a step. */
   failed?: { atMs: number; error: CountError };
   days?: { atMs: number; series: readonly Series[] };
-  /** The past parts of these days, by their start: they are not read again. */
+  /** The parts of these days that are over, by their start: they are not read again. */
   parts?: ReadonlyMap<number, readonly Series[]>;
   /** The hour that begins at `atMs`, on earlier days. */
   sameHours?: { atMs: number; days: readonly (readonly Series[])[] };
@@ -62,6 +62,7 @@ interface PastSamples {
   limits: Map<string, LimitOf>;
 }
 
+type RangesRead = { ok: true; value: readonly (readonly Series[])[] } | { ok: false; error: CountError };
 type LimitsRead = { ok: true; limitOf: LimitOf } | { ok: false; error: CountError };
 
 export function createGuardAsker(sources: SeriesSources): GuardAsker {
@@ -74,20 +75,20 @@ export function createGuardAsker(sources: SeriesSources): GuardAsker {
     pasts.set(key, past);
     const stepMs = Math.floor(nowMs / PAST_STEP_MS) * PAST_STEP_MS;
     if (past.failed?.atMs === stepMs) return { ok: false, error: past.failed.error };
-    const read = async (ranges: readonly Pick<SeriesRange, 'fromMs' | 'toMs'>[]) => {
+    const read = async (ranges: readonly Pick<SeriesRange, 'fromMs' | 'toMs'>[]): Promise<RangesRead> => {
       const answers = await pLimit(CONCURRENT_QUERIES).map(ranges, (range) =>
         sources.of(source).range(guard.query, { ...range, stepMs: PAST_STEP_MS }, signal),
       );
       const failed = answers.find((answer) => !answer.ok);
-      if (failed?.ok === false && !signal.aborted) past.failed = { atMs: stepMs, error: failed.error };
-      return failed?.ok === false ? failed : answers.map((answer) => (answer.ok ? answer.value : []));
+      if (failed && !signal.aborted) past.failed = { atMs: stepMs, error: failed.error };
+      return failed ?? { ok: true, value: answers.flatMap((answer) => (answer.ok ? [answer.value] : [])) };
     };
     if (past.days?.atMs !== stepMs) {
       const { starts, missing } = partsOf(past, stepMs);
       const answers = await read(missing);
-      if ('error' in answers) return answers;
-      const newly = new Map(missing.map(({ fromMs }, index) => [fromMs, answers[index] ?? []]));
-      const parts = starts.map((fromMs) => [fromMs, past.parts?.get(fromMs) ?? newly.get(fromMs) ?? []] as const);
+      if (!answers.ok) return answers;
+      const added = new Map(missing.map(({ fromMs }, index) => [fromMs, answers.value[index] ?? []]));
+      const parts = starts.map((fromMs) => [fromMs, past.parts?.get(fromMs) ?? added.get(fromMs) ?? []] as const);
       past.parts = new Map(parts.filter(([fromMs]) => fromMs + PART_MS <= stepMs));
       past.days = { atMs: stepMs, series: parts.flatMap(([, series]) => series) };
       past.limits.clear();
@@ -96,8 +97,8 @@ export function createGuardAsker(sources: SeriesSources): GuardAsker {
     if (past.sameHours?.atMs !== hourMs) {
       const begins = Array.from({ length: EARLIER_DAYS }, (_, index) => hourMs - (index + 1) * DAY_MS);
       const days = await read(begins.map((fromMs) => ({ fromMs, toMs: fromMs + HOUR_MS })));
-      if ('error' in days) return days;
-      past.sameHours = { atMs: hourMs, days };
+      if (!days.ok) return days;
+      past.sameHours = { atMs: hourMs, days: days.value };
       past.limits.clear();
     }
     return {
@@ -133,7 +134,7 @@ function limitsIn(limits: PastSamples['limits'], guard: GuardPolicy, past: PastR
   return limitOf;
 }
 
-/** The starts of the parts of two days, and the ranges of those that are not known. */
+/** Returns the starts of the parts of {@link PAST_MS}, and the ranges of those that must be read. */
 function partsOf({ parts }: PastSamples, stepMs: number) {
   const firstMs = Math.floor((stepMs - PAST_MS) / PART_MS) * PART_MS;
   const starts = Array.from({ length: PAST_MS / PART_MS + 1 }, (_, index) => firstMs + index * PART_MS);

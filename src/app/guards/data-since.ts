@@ -6,15 +6,15 @@ import type { SeriesSource } from '../../ports/guards.ts';
 const MAX_POINTS = 1000;
 const STEP_MS = 5 * MINUTE_MS;
 
-/** Since when a source has samples, milliseconds since the epoch; undefined if it has none. */
+/** The first samples in a period, milliseconds since the epoch; undefined if there are none. */
 export interface DataSince {
-  /** Since when the guard's query has samples. */
+  /** The first of the guard's query. */
   ownMs: number | undefined;
-  /** Since when any series has: Prometheus stores `up` for each of its targets. */
+  /** The first of any series: Prometheus stores `up` for each of its targets. */
   anyMs: number | undefined;
 }
 
-/** Asks when the samples of a period begin, to within a thousandth of it. */
+/** Finds the first samples in a period, to within a thousandth of it. */
 export async function dataSince(
   source: SeriesSource,
   { query }: Pick<GuardPolicy, 'query'>,

@@ -25,8 +25,10 @@ import { askedOf, observed, ROUND_MS } from './observed.ts';
 import type { RecordedSeries } from './recorded-series.ts';
 import { type ComputeInTime, computeInTime, type ReplayedCompute } from './replayed-compute.ts';
 
-/** Rounds before an entry of the audit or a start, besides `for` and `settle`, so that each bad stretch that counts is seen from its beginning. */
+/** How long before an entry or a start rounds are replayed, besides `for` and `settle`: a bad stretch is seen from its beginning. */
 const EARLIER_MS = 5 * ROUND_MS;
+
+type Change = Lowering['changes'][number];
 
 export interface ReplayedEvent extends WatchEvent {
   atMs: number;
@@ -70,7 +72,7 @@ export interface ReplayOptions {
 
 export type Replayed = { ok: true; lowerings: ReplayedLowering[] } | { ok: false; error: CountError };
 
-/** Returns the lowerings between two instants, oldest first. Those of a day before are watched, too, since their harms count. */
+/** Returns the lowerings between two instants, oldest first. Those of the day before are watched, too: floors of their harms may still hold. */
 export async function replayGuard(options: ReplayOptions): Promise<Replayed> {
   const { guard, source, series, toMs, signal, clock } = options;
   const fromMs = options.fromMs - DAY_MS;
@@ -82,9 +84,8 @@ export async function replayGuard(options: ReplayOptions): Promise<Replayed> {
   const leadMs = guard.forMs + guard.settleMs + EARLIER_MS;
   let memory = NOTHING_WATCHED;
   const concluded = new Map<string, number>();
-  for (let atMs = fromMs; ; atMs += ROUND_MS) {
-    atMs = nextRound(computes, { atMs, leadMs, concluded, memory });
-    if (atMs > toMs || signal.aborted) break;
+  const nextFrom = (atMs: number) => nextRound(computes, { atMs, leadMs, concluded, memory });
+  for (let atMs = nextFrom(fromMs); atMs <= toMs && !signal.aborted; atMs = nextFrom(atMs + ROUND_MS)) {
     for (const { compute, lowering } of floors.notTriedUntil(atMs)) concluded.set(compute.computeId, lowering.atMs);
     const selected = computes.filter(({ compute }) => options.selects(compute, atMs));
     const now = selected.map((one) => one.at(atMs));
@@ -103,11 +104,15 @@ export async function replayGuard(options: ReplayOptions): Promise<Replayed> {
     options.onProgress?.({ doneMs: atMs - fromMs, allMs: toMs - fromMs });
     await clock.nextTurn();
   }
-  const lowerings = [...rows.values()].filter(({ lowering }) => lowering.atMs >= options.fromMs);
-  return { ok: true, lowerings: lowerings.toSorted((a, b) => a.lowering.atMs - b.lowering.atMs) };
+  const lowerings = oldestFirst(rows).filter(({ lowering }) => lowering.atMs >= options.fromMs);
+  return { ok: true, lowerings };
 }
 
-/** A later lowering of the compute is watched again. */
+function oldestFirst(rows: ReadonlyMap<string, ReplayedLowering>): ReplayedLowering[] {
+  return [...rows.values()].toSorted((a, b) => a.lowering.atMs - b.lowering.atMs);
+}
+
+/** Notes the lowerings with a harm, which are not watched any more. A later lowering of the compute is watched again. */
 function noteConcluded(concluded: Map<string, number>, { harms }: WatchMemory): void {
   for (const { computeId, loweredAtMs } of harms) {
     concluded.set(computeId, Math.max(loweredAtMs, concluded.get(computeId) ?? loweredAtMs));
@@ -124,7 +129,7 @@ function noteStep(
   for (const event of events) {
     const row = rows.get(keyOf(event));
     row?.events.push({ ...event, atMs });
-    if (row && event.outcome === 'harm') floors.found(row, atMs);
+    if (row && event.outcome === 'harm') floors.noteHarm(row, atMs);
   }
   for (const [computeId, { watch }] of Object.entries(memory.computes)) {
     const row = watch && rows.get(keyOf({ computeId, loweredAtMs: watch.loweredAtMs }));
@@ -193,26 +198,30 @@ function maybeAwake(selected: readonly ComputeInTime[], { verdicts }: GuardAnswe
   return new Set(awake.map(({ computeId }) => computeId));
 }
 
-/** Keeps the guard's verdict of the last round before each lowering. */
-function noteVerdicts(next: readonly ReplayedLowering[], { verdicts }: GuardAnswer, awake: ReadonlySet<string>): void {
-  for (const row of next) {
+/** Notes the guard's verdict in the last round before each of these lowerings. */
+function noteVerdicts(
+  lowerings: readonly ReplayedLowering[],
+  { verdicts }: GuardAnswer,
+  awake: ReadonlySet<string>,
+): void {
+  for (const row of lowerings) {
     const { computeId } = row.compute;
     const verdict = awake.has(computeId) ? verdicts.get(computeId) : undefined;
     if (verdict && row.before !== 'not_asked') row.before = verdict;
   }
 }
 
-/** The floors that harms would have set, by compute and group; they hold as in decide/stages/floors.ts, under the present policies. */
+/** The floors that harms would have set under the present policies, by compute and group. They hold as in decide/stages/floors.ts. */
 function replayedFloors(
   { guard, policies }: Pick<ReplayOptions, 'guard' | 'policies'>,
   rows: ReadonlyMap<string, ReplayedLowering>,
 ) {
   const floors = new Map<string, { fields: Change['from']; sinceMs: number }>();
   const { retryMs = Number.POSITIVE_INFINITY } = guard;
-  const left = [...rows.values()].toSorted((a, b) => a.lowering.atMs - b.lowering.atMs);
+  const left = oldestFirst(rows);
   const isOfSet = ({ policy }: Change) => policy !== undefined && policies.has(policy);
 
-  /** Since when a floor has prevented the whole change. A change that begins above the floor is made, but only down to the floor. */
+  /** Since when a floor has prevented the change; undefined if none does. A change from above the floor is made, down to the floor. */
   function keptSinceMs({ compute, lowering }: ReplayedLowering, change: Change): number | undefined {
     const floor = floors.get(`${compute.computeId} ${change.group}`);
     if (!floor || !isOfSet(change) || !isWithinRetry(floor.sinceMs, retryMs, lowering.atMs)) return undefined;
@@ -222,9 +231,8 @@ function replayedFloors(
   return {
     /** Marks and returns the lowerings up to an instant that would not have been made. */
     notTriedUntil(atMs: number): ReplayedLowering[] {
-      const due: ReplayedLowering[] = [];
-      while (left[0] && left[0].lowering.atMs <= atMs) due.push(left.shift() as ReplayedLowering);
-      return due.filter((row) => {
+      const later = left.findIndex(({ lowering }) => lowering.atMs > atMs);
+      return left.splice(0, later === -1 ? left.length : later).filter((row) => {
         const { changes } = row.lowering;
         const kept = changes.flatMap((change) => {
           const sinceMs = keptSinceMs(row, change);
@@ -236,7 +244,7 @@ function replayedFloors(
         return true;
       });
     },
-    found(row: ReplayedLowering, sinceMs: number): void {
+    noteHarm(row: ReplayedLowering, sinceMs: number): void {
       const isLowered = (change: Change) => isOfSet(change) && !row.keptBack?.includes(change.group);
       const changes = guard.remedy === 'notify' ? [] : row.lowering.changes.filter(isLowered);
       row.takenBack = changes.map(({ group }) => group);
@@ -244,5 +252,3 @@ function replayedFloors(
     },
   };
 }
-
-type Change = Lowering['changes'][number];

@@ -12,7 +12,7 @@ import { askedOf } from './observed.ts';
 import { ANSWERS, type StoredAnswer } from './stored-states.ts';
 import { createGuardWatches, type GuardWatchesDeps } from './watches.ts';
 
-/** The longest wait for all answers of one guard, in real milliseconds. */
+/** The longest wait for all answers about one guard, in real milliseconds. */
 const MAX_ROUND_MS = 20_000;
 
 interface DatedAnswer extends GuardAnswer {
@@ -57,7 +57,7 @@ export interface GuardRoundsDeps extends GuardWatchesDeps {
   series: SeriesSources;
   guards: GuardVerdicts;
   runInBackground: RunInBackground;
-  /** Interval between questions to each guard, in real milliseconds. */
+  /** Interval between rounds, in real milliseconds. */
   rhythm: { guardsMs: number };
 }
 
@@ -68,7 +68,7 @@ export function startGuardRounds(deps: GuardRoundsDeps): Running {
   const watches = createGuardWatches(deps);
   const failing = new Map<string, string>();
   const stop = new AbortController();
-  let storesAnswers = true;
+  let mayHaveStoredAnswers = true;
 
   async function round(): Promise<void> {
     const { policies } = rules.current;
@@ -77,10 +77,10 @@ export function startGuardRounds(deps: GuardRoundsDeps): Running {
     await watches.keepOnly(enforcing.map(({ policy }) => policy));
     telemetry.metrics.clear('ebb_guard_computes');
     await Promise.all(enforcing.map((one) => askOne(policies, one)));
-    // Without guards, the last document is emptied once.
-    if (stop.signal.aborted || !deps.leaderLease.isHeld() || (enforcing.length === 0 && !storesAnswers)) return;
+    // Without guards, the document is emptied once.
+    if (stop.signal.aborted || !deps.leaderLease.isHeld() || (enforcing.length === 0 && !mayHaveStoredAnswers)) return;
     await ANSWERS.keep(deps.store, Object.fromEntries(guards.stored()));
-    storesAnswers = enforcing.length > 0;
+    mayHaveStoredAnswers = enforcing.length > 0;
   }
 
   async function askOne(policies: CompiledPolicies, { policy, index }: IndexedGuard): Promise<void> {

@@ -25,7 +25,7 @@ import { canBeFolded, createPace, DEFAULT_PER_HOUR, type Pace } from './pace.ts'
 /** Interval between checks of the outbox, in real milliseconds. */
 const CHECK_EVERY_MS = 1_000;
 
-/** The lease of a receiver outlives the longest exchange; beyond this age it is renewed before a message is sent. Real milliseconds. */
+/** The lease of a receiver outlives the longest request. Beyond the second age it is renewed before a message is sent. Real milliseconds. */
 const LEASE_MS = 30_000;
 const RENEW_AFTER_MS = 10_000;
 
@@ -35,11 +35,13 @@ const CONCURRENT_SUBJECTS = 4;
 /** A message that could not be sent for this long, in milliseconds, is dead: a person may try it again. */
 const GIVE_UP_AFTER_MS = DAY_MS;
 
-/** The message waits: another daemon of the group may have newer settings, which define its receiver. */
+/** Such a message is tried again: another daemon of the group may have newer settings, which define its receiver. */
 const UNKNOWN_RECEIVER = 'ebb.yaml of this daemon does not define this receiver';
 
 /** When foldable messages were sent within the last hour, by receiver: the limit holds for all daemons, and after their restarts. */
-const SENT = sharedDocuments<readonly number[]>('notifications-sent', 1);
+const SENT_AT = sharedDocuments<readonly number[]>('notifications-sent', 1);
+
+const GAUGES = ['ebb_notifications_waiting', 'ebb_notifications_dead', 'ebb_notifications_oldest_seconds'] as const;
 
 type DeliveryStore = Pick<
   Store,
@@ -65,7 +67,7 @@ export interface DeliveryDeps {
   holder: string;
 }
 
-/** Checks the outbox until it is closed. A message that is then being sent is given up, and sent again by the next daemon. */
+/** Checks the outbox until it is closed. A message that is being sent then is abandoned; the next daemon sends it again. */
 export function startDelivery(deps: DeliveryDeps): Running {
   const { clock } = deps;
   const stopped = new AbortController();
@@ -113,13 +115,13 @@ async function deliver(deps: DeliveryDeps, name: string, pace: Pace, signal: Abo
   const send = async (receiver: Receiver | undefined, due: readonly QueuedEntry[], folded: readonly QueuedEntry[]) =>
     (await deliverBatch(deps, receiver, due, turn)) && (!receiver || deliverFolded(deps, receiver, folded, turn));
   const deliverAll = async () => {
-    pace.setSent((await SENT.read(deps.store, name)) ?? []);
+    pace.setSent((await SENT_AT.read(deps.store, name)) ?? []);
     let limit = MESSAGES_PER_READ;
     while (!pace.isPaused()) {
       const entries = await deps.store.outbox({ receiver: name, state: 'waiting', limit });
       const receiver = deps.rules.current.notify.receivers.find((one) => one.name === name);
       const ready = entries.filter(({ subject }) => !pace.isPaused(subject));
-      if (ready.length === 0 && entries.length < limit) return pace.allPaused(entries);
+      if (ready.length === 0 && entries.length < limit) return pace.noteAllPaused(entries);
       const { due, folded } = withinLimit(ready, receiver, pace);
       const mayBeMore = entries.length === limit && (ready.length === 0 || folded.length > 0);
       // There may be more behind failed messages, or to be folded.
@@ -149,7 +151,7 @@ interface Turn {
   signal: AbortSignal;
 }
 
-/** Sends messages in order for each subject, several subjects at a time, failed ones last; false once the turn is to end. */
+/** Sends messages in order for each subject, several subjects at a time, failed ones last. Returns false if the turn must end. */
 async function deliverBatch(
   deps: DeliveryDeps,
   receiver: Receiver | undefined,
@@ -184,7 +186,7 @@ function withinLimit(
   return { due: entries.filter((entry) => !folded.includes(entry)), folded };
 }
 
-/** Sends these as one message, or as few as they fit into; false once the turn is to end. What can't be sent is tried again. */
+/** Sends these messages folded into as few as they fit into. Returns false if the turn must end. What can't be sent is tried again. */
 async function deliverFolded(
   deps: DeliveryDeps,
   receiver: Receiver,
@@ -193,17 +195,17 @@ async function deliverFolded(
 ): Promise<boolean> {
   const { isHeld, pace, signal } = turn;
   const { perHour = DEFAULT_PER_HOUR, name } = receiver;
-  for (let at = 0; at < waiting.length; ) {
-    const texts = fittingTexts(waiting.slice(at).map(textWithCommand));
-    const entries = waiting.slice(at, at + texts.length);
-    at += entries.length;
-    const [first] = entries;
-    if (!first || signal.aborted || !(await isHeld())) return false;
+  let left = waiting;
+  while (left[0]) {
+    const [first] = left;
+    const texts = fittingTexts(left.map(textWithCommand));
+    const entries = left.slice(0, texts.length);
+    left = left.slice(texts.length);
+    if (signal.aborted || !(await isHeld())) return false;
     if (entries.length === 1) return deliverOne(deps, receiver, first, turn);
     const id = `folded:${entries.length}:${messageId(first)}`;
-    const text = [`${entries.length} messages in one, since at most ${perHour} are sent in an hour:`, ...texts].join(
-      '\n',
-    );
+    const title = `${entries.length} messages in one, since at most ${perHour} are sent in an hour:`;
+    const text = [title, ...texts].join('\n');
     const folded = messageOf({ id, kind: 'folded', atMs: deps.clock.now(), text }, deps.rules.current.notify.statusUrl);
     const outcome = await deps.sender.send(receiver, { id, body: JSON.stringify(folded) }, signal);
     if (!outcome.ok) {
@@ -219,12 +221,12 @@ async function deliverFolded(
 /** Room for the first line of a folded message, in characters. */
 const FOLDED_FRAME_LENGTH = 120;
 
-/** Returns the first of the texts, as many as a folded message has room for, at least one. */
+/** Returns the first texts, as many as a folded message has room for, but at least one. */
 function fittingTexts(texts: readonly string[]): readonly string[] {
   let room = MAX_FOLDED_LENGTH - FOLDED_FRAME_LENGTH;
-  const over = texts.findIndex((text, at) => {
+  const over = texts.findIndex((text, index) => {
     room -= text.length + 1;
-    return at > 0 && room < 0;
+    return index > 0 && room < 0;
   });
   return over === -1 ? texts : texts.slice(0, over);
 }
@@ -234,7 +236,7 @@ function textWithCommand({ body }: QueuedEntry): string {
   return command === null ? text : `${text} (${command})`;
 }
 
-/** Sends one message; false once the turn is to end. */
+/** Sends one message. Returns false if the turn must end. */
 async function deliverOne(
   deps: DeliveryDeps,
   receiver: Receiver | undefined,
@@ -259,7 +261,7 @@ async function recordSent(
   for (const { id } of entries) await store.removeOutbox(id);
   const receiver = entries[0]?.receiver ?? '';
   const sentAtMs = pace.sent(entries.map(({ subject }) => subject));
-  if (sentAtMs) await SENT.put(store, receiver, sentAtMs);
+  if (sentAtMs) await SENT_AT.put(store, receiver, sentAtMs);
   telemetry.metrics.increment('ebb_notifications_total', { receiver, result: 'sent' });
 }
 
@@ -306,5 +308,3 @@ function exportOutbox(
   }
   metrics.set('ebb_notifications_lost', {}, lost);
 }
-
-const GAUGES = ['ebb_notifications_waiting', 'ebb_notifications_dead', 'ebb_notifications_oldest_seconds'] as const;

@@ -1,4 +1,4 @@
-/** Pauses after failures, for all messages of a receiver that is down or only for a subject, and the limit of messages in an hour. */
+/** The pace of a receiver: pauses after failures (of all messages or of one subject), and the limit of messages in an hour. */
 
 import type { NotificationKind } from '../../domain/notifications/notification.ts';
 import { HOUR_MS } from '../../domain/time/units.ts';
@@ -9,10 +9,10 @@ import type { QueuedEntry } from '../../ports/outbox.ts';
 const FIRST_PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
 
-/** After failures about this many subjects in a row, a receiver is down. A single message that always fails proves nothing about others. */
+/** A receiver is down after failures about this many subjects in a row: one message that always fails says nothing about the others. */
 const MAX_FAILING_SUBJECTS = 4;
 
-/** While all waiting messages are paused, the queue is read again after this, in milliseconds, or when their number changes. */
+/** While all waiting messages are paused, the outbox is read again after this many milliseconds, or when their number changes. */
 const READ_AGAIN_MS = 60_000;
 
 /** Returns the pause after this many failures, at least one, in milliseconds. */
@@ -23,8 +23,8 @@ export function pauseMs(failures: number): number {
 /** How many foldable messages a receiver gets in an hour, unless its settings say another number. */
 export const DEFAULT_PER_HOUR = 20;
 
-/** Kinds that may be folded into one message. What disconnects, was undone or keeps failing, and coming changes are sent at once. */
-const FOLDABLE_KINDS: readonly NotificationKind[] = [
+/** Kinds that may be folded into one message. The others, such as disruptions, failures and coming changes, are always sent singly. */
+const FOLDABLE_KINDS: ReadonlySet<string> = new Set<NotificationKind>([
   'staged',
   'freeze',
   'hold',
@@ -32,12 +32,11 @@ const FOLDABLE_KINDS: readonly NotificationKind[] = [
   'budget_step',
   'spend_anomaly',
   'digest',
-];
-const FOLDABLE: ReadonlySet<string> = new Set(FOLDABLE_KINDS);
+]);
 
 /** Returns true for a kind that may be folded, and for the subject of such a message, which begins with the kind. */
 export function canBeFolded(subject: string): boolean {
-  return FOLDABLE.has(subject.split(' ', 1)[0] ?? '');
+  return FOLDABLE_KINDS.has(subject.split(' ', 1)[0] ?? '');
 }
 
 /** The recent successes and failures of a receiver. */
@@ -47,10 +46,10 @@ export interface Pace {
   /** Returns true if sending to the receiver is paused, or sending about the subject. */
   isPaused(subject?: string): boolean;
   /** Notes that all waiting messages were read, and that their subjects are paused. */
-  allPaused(waiting: readonly Pick<QueuedEntry, 'subject' | 'atMs'>[]): void;
-  /** Returns true if the outbox was read while this many messages waited, and their pauses have not ended: reading again would find nothing. */
+  noteAllPaused(waiting: readonly Pick<QueuedEntry, 'subject' | 'atMs'>[]): void;
+  /** Returns true if reading the outbox would find nothing to send: as many messages wait as when it was read, and all are paused. */
   areAllPaused(waiting: number): boolean;
-  /** Returns the instant of the oldest waiting message that should have been sent: one that waits for the hour to have room is not late. */
+  /** Returns the instant of the oldest message that is late; one that only waits for room in the hour's limit is not. */
   oldestDueMs(oldestAtMs: number | undefined): number | undefined;
   /** Notes that one request has sent messages about these subjects. Returns the new instants for `setSent` if it was a foldable one. */
   sent(subjects: readonly string[]): readonly number[] | undefined;
@@ -63,14 +62,14 @@ export interface Pace {
 export function createPace({ monotonicMs, now }: Pick<Clock, 'monotonicMs' | 'now'>): Pace {
   let sentAtMs: readonly number[] = [];
   /** The ends of pauses, in monotonic time: of the receiver, of subjects, and of all foldable messages. */
-  let untilMs = Number.NEGATIVE_INFINITY;
+  let receiverUntilMs = Number.NEGATIVE_INFINITY;
   const subjectUntilMs = new Map<string, number>();
   let foldableUntilMs = Number.NEGATIVE_INFINITY;
   /** The subjects of the failures since the last success. */
   const failing = new Set<string>();
   /** While this many messages wait, all of them are paused until then. */
   let allPaused = { waiting: 0, untilMs: Number.NEGATIVE_INFINITY };
-  /** The oldest of them that does not wait for the hour to have room. */
+  /** The instant of the oldest of them that does not wait for room in the hour's limit. */
   let oldestDueMs: number | undefined;
   let pauses = 0;
   const pauseEndMs = (subject: string) => {
@@ -79,11 +78,11 @@ export function createPace({ monotonicMs, now }: Pick<Clock, 'monotonicMs' | 'no
   };
 
   return {
-    isPaused: (subject = '') => monotonicMs() < Math.max(untilMs, pauseEndMs(subject)),
+    isPaused: (subject = '') => monotonicMs() < Math.max(receiverUntilMs, pauseEndMs(subject)),
     setSent(known) {
       sentAtMs = known;
     },
-    allPaused(waiting) {
+    noteAllPaused(waiting) {
       const nowMs = monotonicMs();
       const subjects = new Set(waiting.map(({ subject }) => subject));
       const ends = [...subjects].map((subject) => Math.max(nowMs, pauseEndMs(subject)));
@@ -92,7 +91,7 @@ export function createPace({ monotonicMs, now }: Pick<Clock, 'monotonicMs' | 'no
       oldestDueMs = due.length === 0 ? undefined : Math.min(...due);
     },
     oldestDueMs(oldestAtMs) {
-      // One request takes all that wait for room, so none waits for longer than the hour.
+      // One request sends all that wait for room, so none waits for longer than an hour.
       const isStuck = oldestAtMs !== undefined && now() - oldestAtMs > HOUR_MS;
       return monotonicMs() < foldableUntilMs && !isStuck ? oldestDueMs : oldestAtMs;
     },
@@ -123,7 +122,7 @@ export function createPace({ monotonicMs, now }: Pick<Clock, 'monotonicMs' | 'no
       if (failing.size >= MAX_FAILING_SUBJECTS) {
         failing.clear();
         pauses += 1;
-        untilMs = nowMs + pauseMs(pauses);
+        receiverUntilMs = nowMs + pauseMs(pauses);
       }
       return isFirst;
     },

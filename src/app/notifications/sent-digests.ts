@@ -97,7 +97,10 @@ function announcementIn(digests: SentDigests, { computeId, sinceMs, nowMs }: Ask
   const { owner, slotMs, restartIds, toMs } = last;
   const isRestart = toMs !== undefined && restartIds.includes(computeId);
   return {
-    ...{ owner, slotMs, ownIds: restartIds, ...(isRestart && { atMs: toMs }) },
+    owner,
+    slotMs,
+    ownIds: restartIds,
+    ...(isRestart && { atMs: toMs }),
     restartIds: begun.filter((one) => one.slotMs === slotMs).flatMap((one) => one.restartIds),
   };
 }

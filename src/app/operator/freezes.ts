@@ -165,7 +165,7 @@ function anyConcerns(freezes: readonly Freeze[], compute: Compute): boolean {
 
 function inFlightOf(parts: OperatorParts, freezes: readonly Freeze[]): Promise<InFlightDocument[]> {
   const concerns = (_id: string, compute?: Compute) =>
-    freezes.some(({ select }) => compute === undefined || mayConcern(select)(compute));
+    freezes.length > 0 && (compute === undefined || anyConcerns(freezes, compute));
   return inFlight(parts, { concerns });
 }
 

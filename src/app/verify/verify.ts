@@ -16,7 +16,7 @@ import { agreed, judgeLimits, type Outcome } from './judge.ts';
 import { BoundsReached, createObserver } from './observer.ts';
 import { findTarget } from './target.ts';
 
-/** The bounds of a run of `ebb verify`. The reserve is for putting settings back. */
+/** The bounds of a run of `ebb verify`. The reserve is for restoring the settings. */
 export const BOUNDS = { minutes: 15, requests: 150, cuHours: 1, reserveMinutes: 2, reserveRequests: 15 } as const;
 
 export type Verdict = 'as_expected' | 'differs' | 'not_observable';
@@ -46,17 +46,15 @@ export interface VerifyDeps {
   database?: Database | undefined;
   keeper: SettingsKeeper;
   clock: Clock;
-  /** Once aborted, the settings are put back, and there is no report. */
+  /** Once aborted, the settings are restored, and there is no report. */
   signal: AbortSignal;
   account: string;
   projectId: string;
   onProgress?: (step: string) => void;
 }
 
-export type VerifyResult = Result<VerifyReport>;
-
-/** Measures the facts on a project that was made for it, and puts the settings of its compute back. */
-export async function verifyAccount(deps: VerifyDeps): Promise<VerifyResult> {
+/** Measures the facts on a project that was made for it, and restores the settings of its compute. */
+export async function verifyAccount(deps: VerifyDeps): Promise<Result<VerifyReport>> {
   const { api, keeper, clock, signal, account, projectId } = deps;
   const [atMs, startedMs] = [clock.now(), clock.monotonicMs()];
   if (await keeper.read())
@@ -121,13 +119,14 @@ async function gather(
   await asleep();
 }
 
+/** Why an experiment was not made, if it needs more than it was given. */
 const NEEDS: Partial<Record<FactName, string>> = {
   timeout_change: 'the compute was asleep: give --database-url, or run this within minutes after the project was made',
   last_active: 'it needs a client: give --database-url',
   restart_drops: 'it needs a client: give --database-url',
 };
 
-/** One clean run is enough for these, since no activity of others can produce the opposite result. */
+/** Facts for which one run is enough: no activity of others can produce the opposite result. All others need two runs that agree. */
 const ONE_RUN: readonly FactName[] = ['last_active', 'restart_drops'];
 
 /** Collects outcomes, and the times and requests of experiments. */
@@ -138,10 +137,11 @@ function createNotes({ api, clock }: Pick<VerifyDeps, 'api' | 'clock'>) {
 
   function outcomeOf(fact: FactName): Outcome {
     if (fact === 'limits') return judgeLimits(api.limits());
-    const all = outcomes.get(fact);
-    const outcome = agreed(all ?? [], ONE_RUN.includes(fact) ? 1 : 2);
-    if ('value' in outcome || (endedBy === undefined && all)) return outcome;
-    return { why: endedBy ?? NEEDS[fact] ?? 'it was not tried' };
+    const ofFact = outcomes.get(fact) ?? [];
+    const outcome = agreed(ofFact, ONE_RUN.includes(fact) ? 1 : 2);
+    if ('value' in outcome) return outcome;
+    if (endedBy !== undefined) return { why: endedBy };
+    return ofFact.length > 0 ? outcome : { why: NEEDS[fact] ?? 'it was not tried' };
   }
 
   return {
@@ -176,7 +176,7 @@ function createNotes({ api, clock }: Pick<VerifyDeps, 'api' | 'clock'>) {
 const PUT_BACK_TRIES = 12;
 const PUT_BACK_PAUSE_MS = 5_000;
 
-/** Restores the settings of the compute. True once two readings in a row show them. Can't be aborted, except by ending the process. */
+/** Restores the settings of the compute. Returns true once two readings in a row show them. Only the end of the process aborts it. */
 export async function putBack({
   api,
   clock,
