@@ -1,4 +1,4 @@
 import { channel } from 'node:diagnostics_channel';
 
-/** Long waits of this process, one line for people each: whoever writes for people listens. */
+/** Long waits of this process, each as one line for people. Code that writes for people listens. */
 export const WAITS = channel('ebb:waits');

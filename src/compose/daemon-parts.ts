@@ -141,7 +141,13 @@ export async function openParts(
   const outages = createOutages(telemetry, clock);
   const runInBackground = createRunInBackground(telemetry);
   const processParts: ProcessParts = {
-    ...{ clock, startedAtMs: clock.now(), newId, telemetry, outages, rhythm, runInBackground },
+    clock,
+    startedAtMs: clock.now(),
+    newId,
+    telemetry,
+    outages,
+    rhythm,
+    runInBackground,
     mode: settings.mode,
   };
   const opening = await open(settings, processParts, opened);
@@ -284,7 +290,7 @@ interface Group {
   leaderLease: LeaderLease;
   storeClock: StoreClock;
   storeWatch: StoreWatch;
-  /** Why this daemon may not write, as far as known. */
+  /** Why this daemon may not write, if known. */
   blocked(): WriteBlock | undefined;
   /** The generation of the current policy set; undefined while it must not be written by. */
   generation(): number | undefined;

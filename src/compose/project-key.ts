@@ -47,7 +47,8 @@ export async function createProjectKey(wanted: WantedKey): Promise<Result<MadeKe
     proxy: viaProxy(settings.proxy),
     metrics: NO_METRICS,
     patience: patienceOf(settings),
-    ...{ ...sources, budget },
+    ...sources,
+    budget,
   });
   try {
     const made = await keys.createProjectKey({ account: account.name, organizationId, projectId, name });

@@ -9,7 +9,7 @@ export interface RedisEngine {
   kind: 'redis';
   /** Begins every key of this group; its braces keep all keys in one slot of a Cluster. */
   prefix: string;
-  /** For short commands, which fail at once while Redis is away. */
+  /** For short commands, which fail at once while Redis is unavailable. */
   commands: RedisConnection;
   /** Opens a connection whose commands wait until Redis is back. The engine closes it, and its duplicates. */
   openWorkerConnection(): RedisConnection;
@@ -42,14 +42,14 @@ export async function transaction<T>(
   }
 }
 
-/** The engine is away, which its state reports, too; the driver's error is the cause. */
+/** The engine is unavailable, which its state reports, too; the driver's error is the cause. */
 export class EngineAwayError extends Error {
   override readonly name = 'EngineAwayError';
 }
 
 export interface EngineState {
   up: boolean;
-  /** One line for people, without secrets: the engine is away, and why; or it is back. */
+  /** One line for people, without secrets: the engine is unavailable, and why; or it is back. */
   message: string;
 }
 
@@ -58,9 +58,9 @@ interface EngineLife {
   name: string;
   /** Calls `listener` on each change of state, not for the current one. */
   onStateChange(listener: (state: EngineState) => void): void;
-  /** True for an error that only means that the engine is away. */
+  /** True for an error that only means that the engine is unavailable. */
   isAway(error: Error): boolean;
-  /** Wraps the port's methods: while the engine is away they reject with an {@link EngineAwayError}. */
+  /** Wraps the port's methods: while the engine is unavailable they reject with an {@link EngineAwayError}. */
   guard<Port extends object>(port: Port): Port;
   /** Ends every connection at once and releases locks. Close queue and store first. */
   close(): Promise<void>;

@@ -189,7 +189,7 @@ export interface Refusal {
   targets: readonly string[] | 'all' | 'own';
 }
 
-/** The queries and commands that a daemon and a store can both answer. Rejects while the store is away. Commands are audited. */
+/** The queries and commands that a daemon and a store can both answer. Rejects while the store is unavailable. Commands are audited. */
 export interface Operator {
   status(query?: StatusQuery): Promise<OperatorResult<StatusDocument>>;
   /** Sorted by project and compute. */

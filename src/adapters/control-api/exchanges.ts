@@ -20,12 +20,12 @@ export function withMetrics(
   { metrics, clock }: { metrics: Metrics; clock: Pick<Clock, 'monotonicMs'> },
 ): SendExchange {
   return async (call, key, signal) => {
-    const startedAtMs = clock.monotonicMs();
+    const startedMs = clock.monotonicMs();
     const exchange = await send(call, key, signal);
     const route = routeOf(call);
     const code = exchange.kind === 'answer' ? String(exchange.status) : exchange.code;
     metrics.increment('ebb_api_requests_total', { route, code });
-    metrics.observe('ebb_api_request_duration_seconds', { route }, (clock.monotonicMs() - startedAtMs) / 1000);
+    metrics.observe('ebb_api_request_duration_seconds', { route }, (clock.monotonicMs() - startedMs) / 1000);
     return exchange;
   };
 }

@@ -7,11 +7,11 @@ import { createPostgresBudgets } from './postgres-budget.ts';
 import { type BudgetStore, createRateBudget } from './rate-budget.ts';
 import { createRedisBudgets } from './redis-budget.ts';
 
-/** While the engine is away each daemon takes this fraction of the limit, so that this many stay within it. */
+/** While the engine is unavailable each daemon takes this fraction of the limit, so that this many stay within it. */
 const DAEMONS_WITHOUT_ENGINE = 4;
 
 /**
- * The budget that all daemons of a group share through their engine. While the engine is away, reads go on at a fourth of the
+ * The budget that all daemons of a group share through their engine. While the engine is unavailable, reads go on at a fourth of the
  * steady rate (nothing is written then, since the store gives no lease).
  */
 export async function createGroupBudget(options: {
@@ -25,7 +25,7 @@ export async function createGroupBudget(options: {
   return createRateBudget({ budgets: withFallback(shared, limits, clock), perMinute: limits.perMinute, clock });
 }
 
-/** Requests sent while the engine is away are in no shared log. The first minute after an outage therefore counts as unknown. */
+/** Requests sent while the engine is unavailable are in no shared log. The first minute after an outage therefore counts as unknown. */
 function withFallback(
   shared: BudgetStore,
   { perMinute, perRouteSecond, jitterMs }: RateLimits,

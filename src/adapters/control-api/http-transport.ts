@@ -173,16 +173,16 @@ export async function underDeadline<T>(
 ): Promise<T> {
   const { deadlineMs, parents, clock } = options;
   const controller = new AbortController();
-  const endsAtMs = clock.monotonicMs() + deadlineMs;
+  const endMs = clock.monotonicMs() + deadlineMs;
   const expire = () => controller.abort(new DeadlinePassed('the deadline has passed'));
   const ended = new AbortController();
   clock.wait(deadlineMs, ended.signal).then(expire, () => {});
-  expiries.set(controller.signal, () => clock.monotonicMs() >= endsAtMs && expire());
+  expiries.set(controller.signal, () => clock.monotonicMs() >= endMs && expire());
   const follow = () => controller.abort(parents.find((parent) => parent.aborted)?.reason);
   for (const parent of parents) parent.addEventListener('abort', follow, { once: true });
   if (parents.some((parent) => parent.aborted)) follow();
   try {
-    return await work(controller.signal, () => endsAtMs - clock.monotonicMs());
+    return await work(controller.signal, () => endMs - clock.monotonicMs());
   } finally {
     // A reason of its own: without one, each call would make an error with its stack.
     ended.abort(ENDED);

@@ -9,7 +9,7 @@ export interface Patience {
   onWait(error: ControlApiError, untilMs: number): void;
 }
 
-/** It is said after this many failures of a call, or after this time of failures, milliseconds: a short outage is no news. */
+/** `onWait` is called after this many failures of a call, or this long, in milliseconds: a short outage is not reported. */
 const FAILURES = 3;
 const QUIET_MS = 3_000;
 

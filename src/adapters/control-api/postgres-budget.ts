@@ -33,7 +33,7 @@ const Stored = z.object({
   waitingUntilMs: z.array(z.number()),
 }) satisfies z.ZodType<RateBudgetState>;
 
-/** Budgets on a Postgres, one row for each account, shared by all daemons of a group. Rejects while the server is away. */
+/** Budgets on a Postgres, one row for each account, shared by all daemons of a group. Rejects while the server is unavailable. */
 export async function createPostgresBudgets(options: {
   engine: PostgresEngine;
   limits: RateLimits;

@@ -152,7 +152,7 @@ return {text(now), active, text(again), text(quiet_ms), text(normal_in), unpack(
 
 const HASH = createHash('sha1').update(SCRIPT).digest('hex');
 
-/** Budgets in Redis, shared by all daemons of a group. Rejects while Redis is away. */
+/** Budgets in Redis, shared by all daemons of a group. Rejects while Redis is unavailable. */
 export function createRedisBudgets(options: {
   engine: RedisEngine;
   limits: RateLimits;

@@ -182,7 +182,7 @@ export async function* pagesOf<T>(options: {
   clock: ListClock;
 }): AsyncGenerator<ApiResult<T[]>> {
   const { fetchPage, endless, limits = LIST_LIMITS, clock } = options;
-  const startedAtMs = clock.monotonicMs();
+  const startedMs = clock.monotonicMs();
   const seen = new Set<string>();
   let cursor: string | undefined;
   let items = 0;
@@ -199,7 +199,7 @@ export async function* pagesOf<T>(options: {
     items += page.value.items.length;
     const why = seen.has(cursor)
       ? 'a cursor came twice'
-      : tooMuch({ pages: seen.size + 1, items, ms: clock.monotonicMs() - startedAtMs }, limits);
+      : tooMuch({ pages: seen.size + 1, items, ms: clock.monotonicMs() - startedMs }, limits);
     if (why !== undefined) {
       yield endless(why);
       return;

@@ -29,7 +29,7 @@ export function createRedisConnections(place: RedisPlace) {
   }
 
   return {
-    /** Commands fail at once while Redis is away. Until `keepReconnecting` it connects only once, since the address may be wrong. */
+    /** Commands fail at once while Redis is unavailable. Until `keepReconnecting` it connects only once, since the address may be wrong. */
     openCommands: (): RedisConnection =>
       track(
         connect(place, {
@@ -46,7 +46,7 @@ export function createRedisConnections(place: RedisPlace) {
     keepReconnecting: (): void => {
       keepsReconnecting = true;
     },
-    /** Waits while Redis is away. */
+    /** Waits while Redis is unavailable. */
     openWorker: (): RedisConnection =>
       track(
         connect(place, {
@@ -64,7 +64,7 @@ export function createRedisConnections(place: RedisPlace) {
 
 interface ConnectOptions {
   lazyConnect: boolean;
-  /** Commands wait while Redis is away. */
+  /** Commands wait while Redis is unavailable. */
   waits: boolean;
   retryDelay(times: number): number | null;
   redisOptions: RedisOptions;
@@ -187,7 +187,7 @@ function refusal(error: Error): string | undefined {
   return REFUSALS.find(([pattern]) => pattern.test(text))?.[1];
 }
 
-/** True for errors that only mean that Redis is away, or can't work. */
+/** True for errors that only mean that Redis is unavailable, or can't work. */
 export function isRedisAway(error: Error): boolean {
   return AWAY.test(textOf(error)) || refusal(error) !== undefined;
 }

@@ -14,7 +14,7 @@ export function watchPool({
   isSuspect = () => false,
 }: {
   pool: PgPool;
-  /** Called for every failure that means that the database is away, and after each probe: without an error if it succeeded. */
+  /** Called for every failure that means that the database is unavailable, and after each probe: without an error if it succeeded. */
   onChange(error: Error | undefined): void;
   /** Asked every second: true to probe although nothing has failed. */
   isSuspect?(): boolean;

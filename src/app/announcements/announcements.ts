@@ -51,7 +51,7 @@ import { createPolicyFileNotifications } from './of-policy-files.ts';
 /** Interval between rounds, in real milliseconds. */
 const ROUND_MS = 5_000;
 
-/** Interval between readings of what was told by daemons that don't lead, in milliseconds. */
+/** Interval at which daemons that don't lead read what was announced, in milliseconds. */
 const LEARN_EVERY_MS = 15_000;
 
 /** A record of what a digest has announced is kept for this long after its slot, in milliseconds: retries, limits and outages delay changes. */
@@ -295,7 +295,7 @@ function stagedNotifications(deps: AnnounceDeps): Notification[] {
     const counts = Object.entries(byPolicy).map(([policy, count]) => `${policy} restarts ${count}`);
     const what = counts.length > 0 ? ` (${counts.join(', ')}; such as ${examples.join(', ')})` : '';
     return {
-      // A restart may have lost the policies that were in effect meanwhile: that is news.
+      // Reported again if a restart has lost the policies that were in effect meanwhile.
       id: `staged:${hash}${unloaded.includes(team) ? ':not_loaded' : ''}`,
       kind: 'staged',
       atMs: deps.clock.now(),

@@ -1,19 +1,21 @@
 import { MINUTE_MS, SECOND_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 
-/** A digest that is late already waits until no restart was added to it for the first time, but at most for the second. Real milliseconds. */
+/** A digest that is already late waits until nothing was added to it for QUIET_MS, but at most for MAX_WAIT_MS. Real milliseconds. */
 const QUIET_MS = 20 * SECOND_MS;
 const MAX_WAIT_MS = MINUTE_MS;
 
 /** A round may be this late, in milliseconds. */
 const ON_TIME_MS = 10 * SECOND_MS;
 
-/** A restart that has not been announced: in how many milliseconds it comes, and how long before it people should be told. */
+/** A restart that has not been announced. */
 interface UntoldRestart {
   computeId: string;
+  /** In how many milliseconds it comes. */
   leftMs: number;
   /** `leftMs` in real milliseconds. */
   realLeftMs: number;
+  /** How long before it people should be told, in milliseconds. */
   leadMs: number;
 }
 
@@ -21,8 +23,8 @@ interface UntoldRestart {
 export type IsGathered = (key: string, restarts: readonly UntoldRestart[]) => boolean;
 
 /**
- * Restarts that are told late anyway are gathered: an approval, a boundary or a start of a daemon makes them known one by one, and people
- * should get one message of them. What is told in time does not wait, and nothing waits for more than half of the time that is left.
+ * Gathers restarts that are announced late anyway: an approval, a boundary or a start of a daemon makes them known one by one, and people
+ * should get one message. An announcement in time does not wait, and none waits for more than half of the time that is left.
  */
 export function createGathering({ monotonicMs }: Pick<Clock, 'monotonicMs'>): IsGathered {
   const gathered = new Map<string, Gathered>();

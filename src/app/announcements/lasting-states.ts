@@ -1,14 +1,14 @@
-/** States such as an outage: told once they have lasted, and once they are over, whichever daemon leads. */
+/** Notifications of states such as an outage: one once a state has lasted, and one once it is over, whichever daemon leads. */
 import type { Notification } from '../../domain/notifications/notification.ts';
 import { HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import { sharedDocument } from '../shared-documents.ts';
 
-/** A state that began or ended longer ago than this is not told any more, in milliseconds: the outbox may have forgotten that it was sent. */
+/** No notification is made this long after a beginning or an end, in milliseconds: the outbox may have forgotten that it was sent. */
 const NEWS_MS = HOUR_MS;
 
-/** What a daemon finds within this time of its first look may have begun before, in milliseconds. */
+/** A state found within this time after the first check, in milliseconds, may have begun before it. */
 const FIRST_LOOKS_MS = MINUTE_MS;
 
 /** A state that has lasted. Instants are milliseconds since the epoch. */
@@ -18,9 +18,9 @@ export interface LastingState {
   /** Set if it may have begun before `sinceMs`. */
   isSinceAtLeast?: true;
   foundAtMs: number;
-  /** What it is, as it was found. */
+  /** Its description when it was found. */
   text: string;
-  /** Since when it is not the case, absent if the daemon that tells it has not seen the end; and when that was found. */
+  /** When it ended, absent if the daemon that reports it has not seen the end; and when that was found. */
   overSinceMs?: number;
   endedAtMs?: number;
 }
@@ -36,22 +36,22 @@ interface LastingStateOptions {
   version: number;
   /** A state counts as begun, or as over, once it has been seen for this long, in milliseconds. */
   settledMs: number;
-  /** What is the case now, by name. */
+  /** The present states: their descriptions by name. */
   present(): ReadonlyMap<string, string>;
-  /** True if what a state has become is told again, though the same is the case. */
+  /** True if a change of the description is reported again. */
   isWorse?(now: string, before: string): boolean;
-  /** True if nothing more is told of a name. */
+  /** True if nothing more is reported of a name. */
   isGone?(name: string): boolean;
-  /** That a state has begun; or that it is over, if `endedAtMs` is given. */
+  /** Returns the notification that a state has begun; or that it is over, if `endedAtMs` is given. */
   notificationOf(state: LastingState, endedAtMs?: number): Notification;
 }
 
 export interface StateNotifications {
-  /** Notes what is the case. Called in each round, also by daemons that don't lead. */
+  /** Notes the present states. Called in each round, also by daemons that don't lead. */
   look(): void;
-  /** Stores what is found, so that another leader says the same, and returns what is to be told. */
+  /** Stores the states, so that another leader reports the same, and returns the notifications. */
   read(): Promise<Notification[]>;
-  /** Learns what is stored, and writes back what the store has lost. For daemons that don't lead. */
+  /** Reads the stored states, and restores those that the store has lost. For daemons that don't lead. */
   learn(): Promise<void>;
 }
 
@@ -116,11 +116,11 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
         if (!seen.has(name)) seen.set(name, { text: present().get(name), sinceMs: clock.now() });
       const stateBefore = new Map(before.map((state) => [state.name, state]));
       const after = [...seen.keys()].flatMap((name) => stateNow(name, stateBefore.get(name)) ?? []);
-      // A daemon that leads no more has nothing to tell.
+      // The replacement fails if another daemon leads now and has stored states.
       const isNews = JSON.stringify(after) !== JSON.stringify(stored.value ?? []);
       if (isNews && !(await stored.replace(after))) return [];
       known = after;
-      // The beginning has been told before the end, but a store that lost its data does not know.
+      // States that were reported before are among them: the outbox queues an id only once, unless the store has lost its data.
       const told = after.map((state) => notificationOf(state, state.endedAtMs));
       return told.filter(({ atMs }) => clock.now() - atMs < NEWS_MS);
     },

@@ -1,4 +1,4 @@
-/** Notifications of outages that last, and of their ends. An outage of the store itself can't be told: nothing can be queued. */
+/** Notifications of outages that last, and of their ends. There is none of the store itself: then nothing can be queued. */
 import { isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/store.ts';
@@ -12,7 +12,8 @@ interface OutageNotificationDeps extends OutageDeps {
 
 export function createOutageNotifications(deps: OutageNotificationDeps): StateNotifications {
   return createLastingStates(deps, {
-    ...{ collection: 'outages', version: 1 },
+    collection: 'outages',
+    version: 1,
     settledMs: 5 * MINUTE_MS,
     present: () => deps.outages.current(),
     notificationOf({ name, sinceMs, isSinceAtLeast, foundAtMs, overSinceMs, text: cause }, endedAtMs) {

@@ -13,7 +13,7 @@ import type { StoredOverrides } from '../../ports/store.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { CurrentRules } from '../rules.ts';
 
-/** Holds that were set longer ago, such as before an upgrade, are no news; in milliseconds. */
+/** Holds that were set longer ago, such as before an upgrade, are not reported; in milliseconds. */
 const NEWS_MS = HOUR_MS;
 
 /** A message names at most this many owners. */

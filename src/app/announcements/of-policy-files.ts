@@ -15,7 +15,8 @@ interface PolicyFileDeps extends SetsDeps {
 export function createPolicyFileNotifications(deps: PolicyFileDeps): StateNotifications {
   const { sets, rules } = deps;
   return createLastingStates(deps, {
-    ...{ collection: 'policies-refused', version: 2 },
+    collection: 'policies-refused',
+    version: 2,
     // While an editor saves files they can't be loaded either.
     settledMs: MINUTE_MS,
     present: () =>

@@ -1,18 +1,18 @@
 import pLimit from 'p-limit';
 import type { Clock } from '../../ports/clock.ts';
 
-/** Enough concurrent writes to keep the control API busy while the next ones are decided. */
+/** Concurrent writes: enough to keep the control API busy while the next ones are decided. */
 const CONCURRENT_WRITES = 64;
 
-/** The writes among them that are decided at once: enough to keep the store busy. More would share the processor, and all be sent late. */
+/** How many of them are decided concurrently: enough to keep the store busy. More would share the processor, and all be sent late. */
 const CONCURRENT_DECISIONS = 16;
 
-/** Work after a write yields to due writes for at most this long, in real milliseconds, since its lease runs on. */
+/** The work after a write yields to due writes for at most this long, in real milliseconds, since its lease may expire. */
 const MAX_YIELD_MS = 2_000;
 
 /** A write that is due and has not been answered yet. */
 export interface DueWrite {
-  /** Its request is sent: another write may be decided. A second call has no effect. */
+  /** Notes that its request is sent: another write may be decided. A second call has no effect. */
   sent(): void;
   /** Ends the write: nothing more will be sent. A second call has no effect. */
   end(): void;
@@ -30,8 +30,8 @@ export interface DueWrites {
  * is answered, so that it does not delay other computes. If the daemon dies meanwhile, the pending writes remain in the store.
  */
 export function createDueWrites(clock: Pick<Clock, 'wait'>): DueWrites {
-  const inTurn = pLimit(CONCURRENT_WRITES);
-  const deciding = pLimit(CONCURRENT_DECISIONS);
+  const writes = pLimit(CONCURRENT_WRITES);
+  const decisions = pLimit(CONCURRENT_DECISIONS);
   let dueCount = 0;
   let yielding: (() => void)[] = [];
 
@@ -70,8 +70,9 @@ export function createDueWrites(clock: Pick<Clock, 'wait'>): DueWrites {
               },
             });
           });
-        void inTurn(async () => {
-          await new Promise<void>((end) => void deciding(() => decide(end)));
+        // A write holds its place among decisions until it is sent, and its place among writes until it ends.
+        void writes(async () => {
+          await new Promise<void>((end) => void decisions(() => decide(end)));
           writeEnded();
         });
       });

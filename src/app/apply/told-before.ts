@@ -1,4 +1,4 @@
-/** What people who asked for notifications don't know of a restart: that it comes, or that it comes later than announced. */
+/** Finds out whether a restart was announced to the people who asked for notifications, and whether it comes later than announced. */
 import { type Compute, groupOf } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { leadOf } from '../../domain/notifications/coming-change.ts';
@@ -16,7 +16,7 @@ import type { Slots } from '../operations/restart-slots.ts';
 import { CONTROL_API, concernsAccount, controlApiFor, type OutageDeps } from '../telemetry/outages.ts';
 import type { AuditDeps } from './audit.ts';
 
-/** A restart is told again if it comes later than this after the instant that was announced, in milliseconds. */
+/** A restart is late if it comes later than this after the announced instant, in milliseconds. */
 const LATE_MS = 2 * MINUTE_MS;
 
 export interface ToldBeforeDeps extends AuditDeps, OutageDeps {
@@ -31,14 +31,14 @@ export interface ToldBeforeDeps extends AuditDeps, OutageDeps {
   startedAtMs?: number;
 }
 
-/** What was announced with a restart, and for when. */
-type Begun = Announced & { atMs: number };
+/** What was announced with the restart of a compute, and for when. */
+type AnnouncedRestart = Announced & { atMs: number };
 
 type Subject = Pick<EvaluatedCompute, 'compute' | 'record'>;
 
 /**
- * Returns the fields of a pending write that say so; none if people were told in time, or nobody wants to be told. `whyOf` returns what made the
- * restart due, where more than the cause is known.
+ * Returns the fields of a pending write that say that its restart is unannounced or late; none if people were told in time, or nobody wants
+ * to be told. `whyOf` returns what made the restart due, where more than the cause is known.
  */
 export async function untoldOf(
   deps: ToldBeforeDeps,
@@ -52,12 +52,12 @@ export async function untoldOf(
   if (cause === 'boundary' && leadOf(policy, notify.beforeMs) === undefined) return {};
   const changedAtMs = record.lastChanges?.[groupOf(action.fields)]?.answeredAtMs ?? 0;
   const nowMs = deps.clock.now();
-  // Long after a slot, only its boundary is still what was announced.
+  // An old announcement may be of another change, except at a boundary, however late it is applied.
   const oldestMs = cause === 'boundary' ? 0 : nowMs - HOUR_MS;
   const sinceMs = Math.max(record.lastDisruption?.atMs ?? 0, changedAtMs, oldestMs);
   const announced = await announcementOf(deps.store, { computeId: compute.computeId, sinceMs, nowMs });
   if (!announced) return unannounced(deps, deps.caller ? 'person' : cause, { why: whyOf(), sinceMs });
-  // A change that a person asks for is another one than the announced.
+  // A person has asked for another change than the announced one.
   if (cause === 'person') return {};
   return lateOf(deps, { compute, record }, { announced, policy: action.policy, nowMs });
 }
@@ -67,14 +67,14 @@ function unannounced(
   cause: RestartCause,
   { why, sinceMs }: { why: string | undefined; sinceMs: number },
 ): Pick<Intent, 'unannounced' | 'unannouncedWhy' | 'announcementsLostAtMs'> {
-  const of = why === undefined ? { unannounced: cause } : { unannounced: 'other' as const, unannouncedWhy: why };
-  // A daemon may have announced it that was gone when the store lost its data.
+  const fields = why === undefined ? { unannounced: cause } : { unannounced: 'other' as const, unannouncedWhy: why };
+  // The announcement may have been lost with the store's data, if the daemon that sent it was gone then.
   const lostAtMs = cause === 'person' ? undefined : storeWatch?.lostAtMs();
   const mayBeLost = lostAtMs !== undefined && lostAtMs >= Math.max(sinceMs, clock.now() - HOUR_MS);
-  return mayBeLost ? { ...of, announcementsLostAtMs: lostAtMs } : of;
+  return mayBeLost ? { ...fields, announcementsLostAtMs: lostAtMs } : fields;
 }
 
-/** Returns what is told of a restart that comes later than it was announced; nothing where limits on restarts explain that. */
+/** Returns what is reported of a restart that comes later than announced; nothing where limits on restarts explain that. */
 function lateOf(
   deps: ToldBeforeDeps,
   { compute, record }: Subject,
@@ -82,19 +82,22 @@ function lateOf(
 ): Pick<Intent, 'late'> {
   const { owner, ownIds, atMs } = announced;
   if (atMs === undefined || nowMs - atMs <= LATE_MS) return {};
-  // A failure is news even where a limit spreads the other changes.
+  // A failure is reported even where a limit spreads the other changes.
   const trouble = deps.caller ? undefined : troubleSince(deps, { compute, record }, atMs);
   if (trouble === undefined && isSpread(deps, { ...announced, atMs }, { compute, policy })) return {};
-  const why = deps.caller ? 'a person has applied it' : (trouble ?? startOrRate(deps, compute, atMs));
+  const why = deps.caller ? 'a person has applied it' : (trouble ?? otherDelay(deps, compute, atMs));
   const counts = { restarts: ownIds.length, ...leftOf(deps, { ...announced, atMs }) };
   return { late: { owner, announcedAtMs: atMs, ...counts, ...(why !== undefined && { why }) } };
 }
 
 /**
- * At most how many of the owner's computes are not restarted yet; empty where this daemon does not know all of them. A slot may have begun
- * before an earlier change, so only the announced instant counts.
+ * Returns how many of the owner's computes, at most, are not restarted yet; nothing where this daemon does not know all of them. Restarts
+ * before the announced instant don't count: they may belong to an earlier change.
  */
-function leftOf({ fleet }: Pick<ToldBeforeDeps, 'fleet'>, { ownIds, atMs }: Begun): Pick<LateChange, 'left'> {
+function leftOf(
+  { fleet }: Pick<ToldBeforeDeps, 'fleet'>,
+  { ownIds, atMs }: AnnouncedRestart,
+): Pick<LateChange, 'left'> {
   const known = ownIds.flatMap((computeId) => fleet.latestEvaluation(computeId)?.record ?? []);
   if (known.length < ownIds.length) return {};
   // While the size waits for a limit, the timeout is changed alone, which restarts nothing.
@@ -104,12 +107,12 @@ function leftOf({ fleet }: Pick<ToldBeforeDeps, 'fleet'>, { ownIds, atMs }: Begu
 }
 
 /**
- * Returns true if only limits on restarts have spread what was announced, which is no news. A command, or a daemon that asked for no slot
- * at that time, has not seen whether a limit was reached. There it is no news if others restarted in time.
+ * Returns true if only a limit on restarts delays this one, which is not reported. A command, or a daemon that asked for no slot at that
+ * time, has not seen whether the limit was reached. It takes restarts of others in time as a sign that it was.
  */
 function isSpread(
   { caller, fleet, slots }: ToldBeforeDeps,
-  { slotMs, restartIds, atMs }: Begun,
+  { slotMs, restartIds, atMs }: AnnouncedRestart,
   { compute, policy }: { compute: Compute; policy: string },
 ): boolean {
   const inTimeMs = atMs + LATE_MS;
@@ -123,26 +126,29 @@ function isSpread(
 }
 
 /**
- * Returns what is known to have failed or been away since an instant, milliseconds since the epoch. An outage goes on until this daemon
- * itself gets an answer, which may be the one to the write.
+ * Returns what has failed or been unavailable since an instant, milliseconds since the epoch. A present outage counts too: it ends only with
+ * an answer to this daemon, perhaps the one to this write.
  */
 function troubleSince(
   { outages }: ToldBeforeDeps,
   { compute: { account }, record: { failures = {} } }: Subject,
   sinceMs: number,
 ): string | undefined {
-  const [failed] = Object.values(failures).filter(({ lastAtMs }) => lastAtMs >= sinceMs);
+  const failed = Object.values(failures).find(({ lastAtMs }) => lastAtMs >= sinceMs);
   if (failed) return `it had failed: ${failed.message}`;
   for (const name of [CONTROL_API, controlApiFor(account)]) {
-    const away = outages.current().get(name);
-    if (away !== undefined) return `${name} was not available: ${away}`;
+    const cause = outages.current().get(name);
+    if (cause !== undefined) return `${name} was not available: ${cause}`;
   }
-  const [outage] = [...outages.ended()].filter(([name, { atMs }]) => atMs > sinceMs && concernsAccount(name, account));
-  return outage && `${outage[0]} was not available until ${isoInstant(outage[1].atMs)}: ${outage[1].message}`;
+  for (const [name, { atMs, message }] of outages.ended()) {
+    if (atMs <= sinceMs || !concernsAccount(name, account)) continue;
+    return `${name} was not available until ${isoInstant(atMs)}: ${message}`;
+  }
+  return undefined;
 }
 
-/** Returns what else may have kept a change from being made at that instant, milliseconds since the epoch. */
-function startOrRate(
+/** Returns what else may have delayed a change: a later start of the daemon, or a lower rate limit. */
+function otherDelay(
   { api, startedAtMs = 0 }: ToldBeforeDeps,
   compute: Compute,
   announcedAtMs: number,

@@ -13,10 +13,10 @@ import { type OutageDeps, type ReportListingDeps, reportApiError, reportListing 
 import { type CachedProject, type Fleet, FRESH_MS } from './fleet.ts';
 import { type ReadComputesDeps, type ReadOptions, readComputes } from './read-computes.ts';
 
-/** How long a list of projects is used, in real milliseconds: triggers may name many projects that are gone. */
+/** How long a list of projects is not read again, in real milliseconds: triggers may name many projects that are gone. */
 export const LIST_VALID_MS = 10_000;
 
-/** How long names of projects are used, in real milliseconds: as long as two intervals between lists. */
+/** How long names of projects are valid, in real milliseconds: two intervals between lists. */
 const NAMES_VALID_MS = 60_000;
 
 export interface ReadProjectDeps extends ReadComputesDeps, OutageDeps {}
@@ -135,17 +135,17 @@ export async function readProjectList(
     return listedAccount === account || (onlyAccount === undefined && !failures.has(listedAccount));
   });
   for (const project of projects) fleet.list(project);
-  // Before its answer, names are as old as before it was asked for.
+  // Set after the answer: until then, the names are those of the list before.
   if (onlyAccount === undefined && !options.signal?.aborted) fleet.listAskedAtMonotonicMs = askedAt.askedAtMonotonicMs;
   return { projects, failures, ...askedAt };
 }
 
-/** The lists that {@link findProject} reads now: whoever else needs one waits for it. */
+/** The lists that {@link findProject} is reading: other callers wait for them. */
 const runningLists = new WeakMap<Fleet, Promise<boolean>>();
 
 /**
  * Returns the listed project. Reads the list if the project is unknown, or if records have another name of it: another daemon of the group
- * may have found it, or its new name, first. The old name never counts while the list is being read.
+ * may have found it, or its new name, first. The old name is never returned while the list is being read.
  */
 export async function findProject(
   deps: FreshProjectDeps,
@@ -160,7 +160,7 @@ export async function findProject(
   const running = runningLists.get(fleet);
   if (running !== undefined) {
     const isRead = await running.catch(() => false);
-    // If whoever asked for it was stopped, this one reads another list.
+    // If the caller that reads the list was stopped, this one reads it.
     return isRead || options.signal?.aborted ? fleet.listed(projectId) : findProject(deps, projectId, options);
   }
   const reading = readAndReportList(deps, callOptions).finally(() => runningLists.delete(fleet));

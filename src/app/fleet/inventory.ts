@@ -169,8 +169,8 @@ function backgroundProjects(
   const wasUsed = ({ projectId, computeLastActiveAtMs }: Project) =>
     Number(fleet.cachedProject(projectId)?.project.computeLastActiveAtMs !== computeLastActiveAtMs);
   const isOld = (project: Project) => {
-    const readAtMs = fleet.cachedProject(project.projectId)?.readAtMonotonicMs ?? 0;
-    return readAtMs <= nowMonotonicMs - (wasUsed(project) ? halfRoundMs : servesMs);
+    const readAtMonotonicMs = fleet.cachedProject(project.projectId)?.readAtMonotonicMs ?? 0;
+    return readAtMonotonicMs <= nowMonotonicMs - (wasUsed(project) ? halfRoundMs : servesMs);
   };
   return projects
     .filter(isOld)

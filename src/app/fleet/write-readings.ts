@@ -123,8 +123,8 @@ export function createReadingsWriter(deps: WriterDeps): ReadingsWriter {
 }
 
 /**
- * False for a reading that was compared or invalidated, for one from the store, and for a project that is not listed. A reading to which a
- * list has given a later `updated_at` is news: after a restart, only a reading with the `updated_at` of the list is taken.
+ * False for a reading that was compared or invalidated, for one from the store, and for a project that is not listed. True for a reading to
+ * which a list has given a later `updated_at`: after a restart, only a reading with the `updated_at` of the list is taken.
  */
 function isNews(
   { fleet }: WriterDeps,

@@ -2,13 +2,13 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-/** A daemon whose clock differs by more from that of the store writes nothing: it would act on boundaries at a wrong time. Milliseconds. */
+/** A daemon whose clock differs from the store's by more milliseconds writes nothing: it would act on boundaries at a wrong time. */
 export const MAX_CLOCK_OFFSET_MS = 2_000;
 
 /** The largest difference between the clocks of two daemons that may both write, in milliseconds. */
 export const MAX_CLOCK_SKEW_MS = 2 * MAX_CLOCK_OFFSET_MS;
 
-/** A clock that has moved by more than this against monotonic time, in milliseconds, was set or suspended: it is compared again at once. */
+/** A jump of the clock against monotonic time, in milliseconds, after which it is compared again: it was set, or the machine was suspended. */
 const JUMP_MS = 1_000;
 
 /** The offset between this machine's clock and the store's, in real milliseconds. */

@@ -58,7 +58,7 @@ export function createFollowOperations(deps: FollowJobDeps): JobHandler {
     signal.throwIfAborted();
     if (nextCheckMs !== undefined) return { kind: 'again', atMs: nextCheckMs };
     const project = deps.fleet.listed(projectId);
-    // Whoever followed what is not open any more has read the project, or its reconcile does.
+    // If nothing was open, another daemon has followed the operations and read the project, or the reconcile reads it.
     if (project && isFollowed) await readForGroup(deps, project, { signal, priority });
     await requestReconcile(deps, projectId);
     return { kind: 'done' };

@@ -66,7 +66,7 @@ export async function computeIdOf(
   return isId(computeId) ? { ok: true, value: computeId } : fail('invalid', unknownCompute(computeId));
 }
 
-/** Audits requests that a token does not allow. While the store is away only the log has them. */
+/** Audits requests that a token does not allow. While the store is unavailable only the log has them. */
 export function createRefusals(
   parts: OperatorParts & { daemon: DaemonView },
 ): (refusal: Refusal, caller: Caller) => Promise<void> {

@@ -38,7 +38,7 @@ export interface ReportDeps extends SetsDeps {
   store: Pick<DocumentStore, 'putDocument' | 'deleteDocuments'>;
   mode: DaemonDocument['mode'];
   leaderLease: Pick<LeaderLease, 'isHeld' | 'isAlone'>;
-  /** Why this daemon may not write, as far as known. */
+  /** Why this daemon may not write, if known. */
   blocked(): WriteBlock | undefined;
   readiness(): Promise<Readiness>;
   rhythm: { resyncMs: number };

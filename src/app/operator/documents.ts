@@ -186,7 +186,7 @@ export function countWaiting({ fleet }: FleetDeps): StatusDocument['waiting'] {
   return [...counts].map(([reason, computes]) => ({ reason, computes })).toSorted((a, b) => b.computes - a.computes);
 }
 
-/** How far ahead herds are told, in milliseconds: about as long as a live read of thousands of projects takes. */
+/** How far ahead herds are reported, in milliseconds: about as long as a live read of thousands of projects takes. */
 const HERDS_AHEAD_MS = 30 * MINUTE_MS;
 
 export function herdDocuments(deps: HerdDeps, nowMs: number): HerdDocument[] {

@@ -130,7 +130,7 @@ function ownerLabels({ current: { policies, costs } }: CurrentRules, all: readon
   };
 }
 
-/** Counts holds and freezes, as last read while the store is away. */
+/** Counts holds and freezes, as last read while the store is unavailable. */
 async function countOverrides(deps: GaugeDeps): Promise<ReturnType<typeof frozenTest>> {
   const { store, clock, overrides, telemetry } = deps;
   const nowMs = clock.now();
@@ -141,7 +141,7 @@ async function countOverrides(deps: GaugeDeps): Promise<ReturnType<typeof frozen
   return frozenTest(freezes, nowMs);
 }
 
-/** While the queue is away only its own series are absent. */
+/** While the queue is unavailable only its own series are absent. */
 async function countJobs({ queue, telemetry: { metrics } }: GaugeDeps): Promise<void> {
   metrics.clear('ebb_queue_jobs');
   const counts = await queue.counts().catch(() => undefined);

@@ -96,7 +96,7 @@ async function floorsOf(
   if (floored.length === 0) return [];
   const parts = { store, fleet, policies: policies(), costs: costs() };
   const known = await floorCosts(parts, floored, nowMs).catch((error) => {
-    // Stored operations are not remembered while the store is away.
+    // Stored operations are not remembered while the store is unavailable.
     if (error instanceof EngineAwayError) return new Map<string, Amount>();
     throw error;
   });

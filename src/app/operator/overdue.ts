@@ -31,7 +31,7 @@ export function overdueSince(evaluated: EvaluatedCompute, { status, nowMs, ...ru
   return overdue.length === 0 ? undefined : Math.min(...overdue);
 }
 
-/** Since when the changes of a plan are wanted, as far as known: at the latest since they were decided. */
+/** Since when the changes of a plan are wanted: since they were decided, unless an earlier instant is known. */
 function dueSince(
   { compute, record, decision, plan }: EvaluatedCompute,
   rules: Pick<Situation, 'policies' | 'holds'>,

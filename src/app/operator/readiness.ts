@@ -81,7 +81,7 @@ function projectsCheck({ fleet }: ReadinessDeps): Check {
   return { name: 'projects', ok: true, message: `${read} of ${listed} read` };
 }
 
-/** While the control API is away, people need to know how old is what they see of computes. */
+/** While the control API is unavailable, people need to know how old is what they see of computes. */
 function apiCheck({ outages, fleet }: ReadinessDeps): Check {
   const outage = outages.current().get(CONTROL_API);
   if (outage === undefined) return { name: CONTROL_API, ok: true, message: 'answers' };

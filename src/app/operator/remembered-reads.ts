@@ -10,7 +10,7 @@ import { OPERATIONS_KEY } from '../readings/reading.ts';
 const MAX_KEPT = 100;
 
 /**
- * Returns a store for display only. While the store is away, it answers with the holds and freezes that the daemon knows, and with the last
+ * Returns a store for display only. While the store is unavailable, it answers with the holds and freezes that the daemon knows, and with the last
  * answers to the same questions. Everything else rejects then.
  */
 export function rememberReads({

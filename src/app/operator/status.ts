@@ -203,7 +203,8 @@ async function narrowed(
   );
   const teams = new Set([NO_TEAM, owner, ...concerned.map(({ team }) => team)]);
   return {
-    ...{ ...daemon, fleet: { ...daemon.fleet, evaluatedComputes: () => computes } },
+    ...daemon,
+    fleet: { ...daemon.fleet, evaluatedComputes: () => computes },
     staged: () => daemon.staged().filter(({ team }) => teams.has(team)),
     policyProblems: () => daemon.policyProblems((team) => teams.has(team)),
     concerned: new Set(concerned.map(({ name }) => name)),

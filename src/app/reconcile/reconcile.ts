@@ -179,7 +179,7 @@ export async function reconcile(deps: ReconcileDeps, projectId: string, options:
 
 /**
  * Returns true if many projects share the boundary and each compute of this one has been changed since, by another job or daemon.
- * Whoever changed it reads it again; a reading here would take a request from another project's change.
+ * The process that changed it reads it again: a reading here would take a request from another project's change.
  */
 function isChangedSince(
   { requestedReading: { records } }: MissingReading,

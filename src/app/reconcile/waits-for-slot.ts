@@ -21,7 +21,7 @@ interface WaitDeps extends Omit<EvaluateDeps, 'overrides' | 'slots'>, Pick<LockD
 
 /**
  * Creates a function that returns true if a project only waits for slots, see {@link waitsForSlot}, and lets it try again later: once, however
- * many triggers it has. Otherwise each would go on by itself, and there are more each minute.
+ * many triggers it has. Otherwise each trigger would repeat itself, and there are more each minute.
  */
 export function createSlotWaits(deps: WaitDeps): (projectId: string) => Promise<boolean> {
   const nextTriesMs = new Map<string, number>();

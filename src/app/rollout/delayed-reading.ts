@@ -3,7 +3,7 @@ import type { ChangedFiles, RulesReading } from '../../ports/rules.ts';
 /** How long files that were changed in place must stay unchanged before their rules apply, in real milliseconds. */
 export const DELAY_MS = 10_000;
 
-/** The last reading, which waits while its files may still be being written, or the store is away. */
+/** The last reading, which waits while its files may still be being written, or the store is unavailable. */
 export interface DelayedReading {
   reading: RulesReading & { ok: true };
   /** Descriptions of protections that these rules remove. */

@@ -277,7 +277,7 @@ function partsOf({ rules: { current }, clock }: ActivateDeps, { rules, broken }:
 async function takeRules(deps: ActivateDeps, reading: GoodReading, signal: AbortSignal): Promise<void> {
   const { sets, telemetry } = deps;
   const { rules, warnings } = reading;
-  // If the store is away, the next round takes it: the files would not be read again before their next change.
+  // If the store is unavailable, the next round takes it: the files would not be read again before their next change.
   sets.delayed = { reading, vanished: [] };
   await rescope(deps, rules.teams);
   sets.delayed = undefined;

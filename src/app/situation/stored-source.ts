@@ -119,7 +119,7 @@ export async function herdsFromDaemon(operator: Operator): Promise<readonly Herd
   return herdsOf(await operator.status());
 }
 
-/** Daemons of an older version tell no herds. */
+/** Daemons of an older version report no herds. */
 function herdsOf(status: OperatorResult<StatusDocument>): readonly HerdDocument[] {
   return (status.ok && status.value.herds) || [];
 }

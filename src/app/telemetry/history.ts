@@ -9,7 +9,7 @@ import type { CurrentRules } from '../rules.ts';
 
 /** Events are written in batches, at this interval in real milliseconds. */
 const FLUSH_EVERY_MS = 500;
-/** The newest events that are kept in memory while the store is away. */
+/** The newest events that are kept in memory while the store is unavailable. */
 const MAX_WAITING = 2_000;
 const MAX_AT_ONCE = 200;
 
@@ -20,7 +20,7 @@ export interface EventMemory {
   close(): Promise<void>;
 }
 
-/** Records the history of decisions from events of computes. A store that is away or full costs history entries, never a change. */
+/** Records the history of decisions from events of computes. A store that is unavailable or full costs history entries, never a change. */
 export function recordHistory(options: {
   store: Pick<Store, 'appendHistory'>;
   log: Log;

@@ -1,4 +1,4 @@
-/** What failed requests say about the control API: that it is away, for all or for one account, or that single projects are at fault. */
+/** What failed requests say about the control API: that it is unavailable, for all or for one account, or that single projects are at fault. */
 
 export interface ProjectRef {
   projectId: string;
@@ -7,7 +7,7 @@ export interface ProjectRef {
 }
 
 interface Evidence {
-  /** Notes a failure. Returns for whom the control API seems to be away; undefined if the project alone may be at fault. */
+  /** Notes a failure. Returns for whom the control API seems to be unavailable; undefined if the project alone may be at fault. */
   fails(project: ProjectRef): 'all' | 'account' | undefined;
   /** True if the project has failed and was not answered since. */
   isFailing(project: ProjectRef): boolean;

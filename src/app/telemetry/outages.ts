@@ -176,7 +176,7 @@ export interface OutageDeps {
   outages: Outages;
 }
 
-/** Reports an error of the control API: the service is away, or it refuses one project. */
+/** Reports an error of the control API: the service is unavailable, or it refuses one project. */
 export function reportApiError(
   { outages }: OutageDeps,
   project: ProjectRef | undefined,

@@ -218,7 +218,9 @@ function ownersIn(
       const days = withoutDays(withQuietDays(own, all), unknownDays);
       const expected = unknown.expected.get(line.name) ?? noUse();
       const projected = projectMonth(knownDays(days, 'cuSeconds'), {
-        ...{ month, spent: line.cuSeconds, unknown: expected.cuSeconds },
+        month,
+        spent: line.cuSeconds,
+        unknown: expected.cuSeconds,
       });
       const shown = shownProjection(projected);
       const compared = knownDays(withoutDays(own, unknownDays), 'cuSeconds');

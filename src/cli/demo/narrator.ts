@@ -26,7 +26,7 @@ export function createNarrator(now: () => number) {
   const lines: { atMs: number; project: string; text: string }[] = [];
   /** When the current write of a compute was sent. */
   const writing = new Map<string, number>();
-  /** Computes that ebb restarts: their sleep and waking is no news. */
+  /** Computes that ebb restarts: that they sleep and wake is not shown. */
   const restarting = new Set<string>();
 
   return {
@@ -72,7 +72,7 @@ function clockTime(instantMs: number): string {
   return DateTime.fromMillis(instantMs, { zone: DAY_ZONE }).setLocale('en').toFormat('ccc HH:mm:ss');
 }
 
-/** A line about an event of the daemon; undefined for events that are no news. */
+/** A line about an event of the daemon; undefined for events that are not shown. */
 function describeDaemonEvent(event: DaemonEvent): string | undefined {
   switch (event.kind) {
     case 'write_ended':
@@ -91,7 +91,7 @@ function describeDaemonEvent(event: DaemonEvent): string | undefined {
   }
 }
 
-/** A line about an event of the platform, whoever caused it; undefined for events that are no news, and for effects of a restart by ebb. */
+/** A line about an event of the platform, whoever caused it; undefined for events that are not shown, and for effects of a restart by ebb. */
 function describePlatformEvent(event: WorldEvent, restarting: ReadonlySet<string>): string | undefined {
   if (event.type === 'dropped') return pc.magenta(`${event.connections} connections dropped; the clients reconnect`);
   if (event.type !== 'state' || event.state === 'init' || restarting.has(event.computeId)) return undefined;

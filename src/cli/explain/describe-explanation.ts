@@ -175,13 +175,13 @@ interface KeptBy {
 
 /** What keeps the compute as it is now, even if nothing is to change. */
 function keptBy({ decision }: EvaluatedCompute, freezes: readonly Freeze[] = []): KeptBy[] {
-  const byPeople = freezes.map(({ owner, reason, expiresAtMs: untilMs, allowRaise: allowsRaise }) => ({
-    ...{ kind: 'freeze' as const, owner, reason, untilMs, allowsRaise },
-  }));
+  const byPeople = freezes.map(({ owner, reason, expiresAtMs: untilMs, allowRaise: allowsRaise }) => {
+    return { kind: 'freeze' as const, owner, reason, untilMs, allowsRaise };
+  });
   const byPolicies = withoutNotLoaded(decision.freezes).map(
-    ({ policy: { name: policy }, untilMs, allowRaise: allowsRaise }) => ({
-      ...{ kind: 'freeze' as const, policy, untilMs, allowsRaise },
-    }),
+    ({ policy: { name: policy }, untilMs, allowRaise: allowsRaise }) => {
+      return { kind: 'freeze' as const, policy, untilMs, allowsRaise };
+    },
   );
   const byHolds = decision.holds.flatMap(({ freeze, owner, reason, expiresAtMs: untilMs }) =>
     freeze ? [{ kind: 'hold' as const, owner, reason, untilMs, allowsRaise: false }] : [],

@@ -76,7 +76,11 @@ function explanationOf(planned: EvaluatedCompute, { plan, situation }: PlanResul
   const freezes = freezesAt(situation.freezes ?? [], compute, plan.atMs);
   const at = (instantMs: number) => decide({ policies, compute, ...decidingFacts(record), holds, instantMs });
   return {
-    ...{ atMs: plan.atMs, planned, verified, guards, freezes },
+    atMs: plan.atMs,
+    planned,
+    verified,
+    guards,
+    freezes,
     ...(nextBoundaryMs !== undefined && { next: at(nextBoundaryMs) }),
     ...(nextChangeMs !== undefined && { change: at(nextChangeMs) }),
   };

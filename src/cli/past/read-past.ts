@@ -128,7 +128,9 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<PastSou
       (await readFleet({ api, readBranches: branches, onProgress: progress.fleet, signal, projectIds }));
     const log = createOperationLog();
     const { toMs, journal, notes } = await resumeReading(log, {
-      ...{ settings, days, isWhole: !mostPages && !projectIds },
+      settings,
+      days,
+      isWhole: !mostPages && !projectIds,
       readsAgain: options.flags.live === true || fleet.projects.length < FEWEST_PROJECTS_KEPT,
     });
     const fromMs = toMs - days * DAY_MS;

@@ -42,7 +42,7 @@ export function recommendText(findings: readonly Finding[], looked?: Looked): st
   ].join('\n');
 }
 
-/** Without their operations little can be found of computes, and that nothing was found is no news about them. */
+/** Without their operations little can be found of computes: that nothing was found says nothing about them. */
 function nothingFound(looked: Looked | undefined): string {
   if (!looked?.unread) return 'Nothing to recommend, as far as operations and settings tell.';
   const { computes, unread } = looked;

@@ -34,7 +34,7 @@ export interface WeekOfOwner {
   wouldHaveSaved?: Range;
 }
 
-/** The week (from Monday 00:00 UTC) whose digest is due; undefined if that of the last one is no news any more. */
+/** The week (from Monday 00:00 UTC) whose digest is due; undefined if it is too late for that of the last one. */
 export function digestWeek(nowMs: number): Span | undefined {
   const monday = DateTime.fromMillis(nowMs - SENT_AFTER_MS, { zone: 'utc' }).startOf('week');
   const toMs = monday.toMillis();

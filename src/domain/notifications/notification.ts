@@ -109,8 +109,11 @@ export function messageOf(notification: Notification, statusUrl?: string): Messa
 
 function changesJson({ fromMs, toMs, list, notListed, ...counts }: NonNullable<Notification['changes']>) {
   return {
-    ...{ ...counts, from: isoInstant(fromMs), to: isoInstant(toMs) },
-    ...{ list: list.map(listedJson), not_listed: notListed },
+    ...counts,
+    from: isoInstant(fromMs),
+    to: isoInstant(toMs),
+    list: list.map(listedJson),
+    not_listed: notListed,
   };
 }
 

@@ -73,7 +73,10 @@ function lateChanges(change: RecordChange): RecordNotification[] {
   const when = many ? `come late: from ${firstAt} on, ${first} first` : `comes late: ${first} at ${firstAt}`;
   return [
     {
-      ...{ id: `change_coming:late:${owner}:${announcedAtMs}`, kind: 'change_coming', atMs: change.nowMs, owner },
+      id: `change_coming:late:${owner}:${announcedAtMs}`,
+      kind: 'change_coming',
+      atMs: change.nowMs,
+      owner,
       ...(policy !== undefined && { policy }),
       text: `${of} of ${owner} that were announced for ${announced} ${when}${reason}`,
       command: `ebb audit --owner ${inQuotes(owner)} --since ${announced}`,
