@@ -9,6 +9,7 @@ import type {
   Weekday,
   WeeklyWindow,
 } from '../domain/time/time-spec.ts';
+import { DAY_MINUTES } from '../domain/time/units.ts';
 import { instantOfLocal } from '../domain/time/windows/local-time.ts';
 import { zoneError } from './schema/scalars.ts';
 
@@ -19,7 +20,6 @@ type WrittenWeekly = WithoutZone<WeeklyWindow>;
 export type WrittenTime = WrittenWeekly | WithoutZone<CronWindow> | WithoutZone<CronSwitch> | WrittenInterval | Always;
 
 const DAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
-const DAY_MINUTES = 1440;
 const EVERY_DAY = {
   kind: 'weekly',
   days: [1, 2, 3, 4, 5, 6, 7],

@@ -1,7 +1,7 @@
 import { DateTime, IANAZone } from 'luxon';
 import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
-import type { Span } from '../../domain/time/span.ts';
+import { overlaps, type Span } from '../../domain/time/span.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
 import { UserError } from '../fail.ts';
 
@@ -77,7 +77,7 @@ export function daysOf({ fromMs, toMs }: Span, { zone, hoursPerCell }: { zone: s
     days.push({
       label: day.toFormat('ccc d LLL', { locale: 'en' }),
       // When clocks go forward, an hour and its cell may be missing.
-      cells: cells.filter((cell) => cell.fromMs < cell.toMs && cell.toMs > fromMs && cell.fromMs < toMs),
+      cells: cells.filter((cell) => cell.fromMs < cell.toMs && overlaps(cell, { fromMs, toMs })),
       wholeCells: starts.length,
     });
     day = next;

@@ -7,7 +7,7 @@ import { complianceOf } from '../../domain/evaluate/trials.ts';
 import { frozenPeriods } from '../../domain/policy/frozen-periods.ts';
 import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import { localDayAt } from '../../domain/time/windows/local-time.ts';
-import { armInPeriod, periodStartMs, type TrialDesign } from '../../domain/trial/assignment.ts';
+import { armInPeriod, endDayOf, periodStartMs, type TrialDesign } from '../../domain/trial/assignment.ts';
 import { expectedPower } from '../../domain/trial/power.ts';
 import {
   type MaybeEstimate,
@@ -37,7 +37,7 @@ export function savingsReport(read: TrialRead, flags: { from?: string; to?: stri
   const compliance = complianceOf(design, read.kept, read.nowMs);
   const lastDay = usedUntilMs === undefined ? design.fromDay : localDayAt(design.zone, usedUntilMs);
   const fromDay = input.fromDay ?? design.fromDay;
-  const toDay = Math.min(input.untilDay ?? lastDay, lastDay, design.fromDay + design.periods * design.rotateDays);
+  const toDay = Math.min(input.untilDay ?? lastDay, lastDay, endDayOf(design));
   return {
     from: isoDay(fromDay),
     to: isoDay(Math.max(fromDay, toDay)),

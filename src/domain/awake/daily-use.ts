@@ -1,4 +1,5 @@
 import { sum } from '../sum.ts';
+import { overlaps } from '../time/span.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { KnownDays } from '../usage/projection.ts';
 import type { UsageBucket } from '../usage/usage.ts';
@@ -38,8 +39,8 @@ export function dailyUse(
   const fromMs = Math.max(...parts.map(({ history }) => history.fromMs));
   const toMs = Math.min(...parts.map(({ history }) => history.toMs));
   for (let dayMs = Math.ceil(fromMs / DAY_MS) * DAY_MS; dayMs + DAY_MS <= toMs; dayMs += DAY_MS) {
-    if (parts.some(({ history }) => history.unknown.some((gap) => gap.fromMs < dayMs + DAY_MS && gap.toMs > dayMs)))
-      continue;
+    const day = { fromMs: dayMs, toMs: dayMs + DAY_MS };
+    if (parts.some(({ history }) => history.unknown.some((gap) => overlaps(gap, day)))) continue;
     const used = parts.map(
       (one) => (one.low + place * (one.high - one.low)) * awakeHours(one.history, dayMs, dayMs + DAY_MS),
     );

@@ -109,6 +109,11 @@ export function timeoutLength(seconds: number): number {
   return seconds === NEVER_SUSPENDS ? Number.POSITIVE_INFINITY : seconds;
 }
 
+/** The inverse of {@link timeoutLength}. */
+export function timeoutOfLength(length: number): number {
+  return Number.isFinite(length) ? length : NEVER_SUSPENDS;
+}
+
 /** The settings of a compute alone, without its identity and state. */
 export function settingsOf({ minCu, maxCu, suspendTimeoutSeconds }: ComputeSettings): ComputeSettings {
   return { minCu, maxCu, suspendTimeoutSeconds };

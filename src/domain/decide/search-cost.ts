@@ -4,13 +4,12 @@ import type { Policy } from '../policy/policy.ts';
 import { leadsOf as leadsOfWindow, type ScheduleWindow } from '../policy/schedule-window.ts';
 import { sum } from '../sum.ts';
 import type { TimeSpec } from '../time/time-spec.ts';
-import { MINUTE_MS } from '../time/units.ts';
+import { DAY_MINUTES, MINUTE_MS } from '../time/units.ts';
 import { firingsOfDay, haveCommonFiring } from '../time/windows/cron-times.ts';
 import { maxSkippedDays } from '../time/windows/date-filter.ts';
 import { maxSearches, maxSteps } from '../time/windows/stretch.ts';
 import { lengthMinutes } from '../time/windows/weekly.ts';
 
-const DAY_MINUTES = 1440;
 /** An upper bound for how far local clocks are set forward or back. */
 const MAX_CLOCK_CHANGE_MINUTES = 180;
 

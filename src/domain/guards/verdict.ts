@@ -147,9 +147,15 @@ function unknown(message: string): Verdict {
 }
 
 /** Formats a value with four digits, enough to compare. */
-export function formatted(value: number): string {
+function formatted(value: number): string {
   if (Number.isFinite(value)) return String(Number(value.toPrecision(4)));
   return value > 0 ? '+Inf' : '-Inf';
+}
+
+/** A value for JSON, which has no infinite numbers: they become texts. */
+export function valueJson(value: number | undefined): number | string | null {
+  if (value === undefined) return null;
+  return Number.isFinite(value) ? value : formatted(value);
 }
 
 function matchText({ match }: GuardTerms, compute: Compute): string {

@@ -12,13 +12,13 @@ export const LONGEST_WATCH_MS = DAY_MS;
 /** The longest gap between samples of the same stretch: three rounds. */
 const MAX_GAP_MS = 90_000;
 
-/** At most this many computes of one guard are found hurt within this time; more that are bad in the same minutes share a cause. */
-const AT_ONCE = 2;
-const AT_ONCE_WITHIN_MS = 10 * MINUTE_MS;
+/** At most this many computes of a guard, or {@link COMMON_SHARE} of them, are found hurt within this time: more suggest a shared cause. */
+const MOST_HARMS = 2;
+const MOST_HARMS_WITHIN_MS = 10 * MINUTE_MS;
 /** The share of a guard's computes that must be bad to suggest a shared cause. */
 const COMMON_SHARE = 0.02;
-/** The share of `for` after which the badness of another compute counts: it may be a spike. */
-const TELLS_AFTER = 0.5;
+/** Another compute must have been bad for this share of `for` to suggest a shared cause: before that it may be a spike. */
+const COUNTS_AFTER_SHARE = 0.5;
 
 /** The minimum time between two reports of a shared cause. */
 const COMMON_QUIET_MS = HOUR_MS;
@@ -58,13 +58,15 @@ interface WatchedCompute {
   lastMs: number;
   /** A bad stretch, until a healthy sample. */
   bad?: BadStretch;
-  watch?: {
-    loweredAtMs: number;
-    /** How long the compute was awake with samples (`sampledMs`), and without (`blindMs`). */
-    sampledMs: number;
-    blindMs: number;
-    isOver?: true;
-  };
+  watch?: Watch;
+}
+
+interface Watch {
+  loweredAtMs: number;
+  /** How long the compute was awake with samples (`sampledMs`), and without (`blindMs`). */
+  sampledMs: number;
+  blindMs: number;
+  isOver?: true;
 }
 
 /** A compute that has been bad after its lowering for as long as the guard demands. */
@@ -123,24 +125,25 @@ export function watchRound(terms: WatchTerms, before: WatchMemory, round: WatchR
   const watched = new Map(round.computes.map((compute) => [compute.computeId, advance(terms, before, compute, atMs)]));
   const suspects = round.computes.flatMap(({ computeId }) => suspectOf(terms, computeId, watched.get(computeId), atMs));
   const harms = before.harms.filter(({ foundAtMs }) => atMs - foundAtMs < LONGEST_WATCH_MS);
-  const others = suspects.length > 0 ? badNow(round, watched, harms) : NOBODY;
+  const recentHarms = harms.filter(({ foundAtMs }) => atMs - foundAtMs < MOST_HARMS_WITHIN_MS);
+  const others = suspects.length > 0 ? badNow(round, watched, { harms, recentHarms }) : NOBODY;
   const judged = suspects.map((suspect) => ({ suspect, cause: causeOf(terms, suspect, others, round) }));
   const common = judged.filter(({ cause }) => cause === 'common').map(({ suspect }) => suspect);
-  // The others wait: a later round finds them, if they are still bad.
-  const recent = harms.filter(({ foundAtMs }) => atMs - foundAtMs < AT_ONCE_WITHIN_MS).length;
+  // Those beyond the limit are found by a later round, if they are still bad.
   const hurt = judged
     .flatMap(({ suspect, cause }) => (cause === 'lowering' ? [suspect] : []))
     .toSorted((a, b) => a.badSinceMs - b.badSinceMs)
-    .slice(0, Math.max(0, mostAtOnce(round) - recent));
+    .slice(0, Math.max(0, mostHarms(round) - recentHarms.length));
   const events: WatchEvent[] = [
     ...hurt.map((suspect): WatchEvent => ({ ...suspect, outcome: 'harm' })),
     ...common.map((suspect): WatchEvent => ({ ...suspect, outcome: 'common_cause' })),
   ];
-  for (const { computeId } of common) excuse(watched.get(computeId));
+  for (const { computeId } of common) setCommon(watched.get(computeId));
   for (const { computeId } of hurt) endWatch(watched.get(computeId));
   for (const [computeId, compute] of watched) {
-    const outcome = endOf(terms, compute);
-    if (outcome === undefined || compute?.watch === undefined) continue;
+    if (!compute?.watch || compute.watch.isOver) continue;
+    const outcome = outcomeOf(terms, compute.watch, compute);
+    if (outcome === undefined) continue;
     events.push({ computeId, loweredAtMs: compute.watch.loweredAtMs, outcome });
     endWatch(compute);
   }
@@ -183,7 +186,7 @@ function advance(
 function watchAfter(
   before: WatchedCompute | undefined,
   { state, atMs, loweredAtMs }: { state: JudgedCompute['state']; atMs: number; loweredAtMs: number },
-): NonNullable<WatchedCompute['watch']> {
+): Watch {
   if (before?.watch?.loweredAtMs !== loweredAtMs) return { loweredAtMs, sampledMs: 0, blindMs: 0 };
   const { watch } = before;
   if (state === undefined || watch.isOver) return { ...watch };
@@ -207,12 +210,7 @@ function badAfter(
   if (state === 'unknown') return known;
   if (known && !isBroken) return { ...known, lastMs: atMs };
   if (isSettling) return undefined;
-  return { ...known, ...(known && { firstMs: firstOf(known) }), sinceMs: atMs, lastMs: atMs };
-}
-
-/** The first bad sample of a stretch, even if samples were missing since then. */
-function firstOf({ sinceMs, firstMs = sinceMs }: Pick<BadStretch, 'sinceMs' | 'firstMs'>): number {
-  return firstMs;
+  return { ...known, ...(known && { firstMs: known.firstMs ?? known.sinceMs }), sinceMs: atMs, lastMs: atMs };
 }
 
 function suspectOf(
@@ -230,8 +228,8 @@ function suspectOf(
     : [{ computeId, loweredAtMs, badSinceMs: bad.sinceMs, ...(bad.firstMs !== undefined && { firstMs: bad.firstMs }) }];
 }
 
-function mostAtOnce({ computes }: WatchRound): number {
-  return Math.max(AT_ONCE, Math.floor(computes.length * COMMON_SHARE));
+function mostHarms({ computes }: WatchRound): number {
+  return Math.max(MOST_HARMS, Math.floor(computes.length * COMMON_SHARE));
 }
 
 /** The instants at which the computes that are bad now became bad. */
@@ -246,20 +244,24 @@ interface BadNow {
 
 const NOBODY: BadNow = { unlowered: [], unloweredCount: 0, lowered: [] };
 
-function badNow({ atMs, computes }: WatchRound, watched: WatchedById, harms: readonly Harm[]): BadNow {
+function badNow(
+  { atMs, computes }: WatchRound,
+  watched: WatchedById,
+  { harms, recentHarms }: { harms: readonly Harm[]; recentHarms: readonly Harm[] },
+): BadNow {
   const hurt = new Set(harms.map(({ computeId }) => computeId));
   const unlowered = computes.filter(
     ({ computeId, state }) =>
       (state === 'healthy' || state === 'bad') && isUnwatched(watched.get(computeId)) && !hurt.has(computeId),
   );
-  const badOf = (one: WatchedCompute | undefined) => (one?.bad?.lastMs === atMs ? [firstOf(one.bad)] : []);
-  const recent = harms.filter(({ foundAtMs }) => atMs - foundAtMs < AT_ONCE_WITHIN_MS);
+  const badOf = (one: WatchedCompute | undefined) =>
+    one?.bad?.lastMs === atMs ? [one.bad.firstMs ?? one.bad.sinceMs] : [];
   return {
     unlowered: unlowered.flatMap(({ computeId }) => badOf(watched.get(computeId))),
     unloweredCount: unlowered.length,
     lowered: [
       ...[...watched.values()].filter((one) => !isUnwatched(one)).flatMap(badOf),
-      ...recent.map(({ badSinceMs: sinceMs, ...harm }) => firstOf({ ...harm, sinceMs })),
+      ...recentHarms.map(({ badSinceMs, firstMs }) => firstMs ?? badSinceMs),
     ],
   };
 }
@@ -270,22 +272,22 @@ function badNow({ atMs, computes }: WatchRound, watched: WatchedById, harms: rea
  */
 function causeOf(
   { forMs, settleMs }: WatchTerms,
-  { loweredAtMs, badSinceMs: sinceMs, ...suspect }: Suspect,
+  { loweredAtMs, badSinceMs, firstMs: beganMs = badSinceMs }: Suspect,
   { unlowered, unloweredCount, lowered }: BadNow,
   round: WatchRound,
 ): 'lowering' | 'common' | 'not_known' {
-  const beganMs = firstOf({ ...suspect, sinceMs });
   if (beganMs <= loweredAtMs) return 'common';
-  const most = mostAtOnce(round);
   // A compute that was not lowered does not settle: its stretch may begin earlier.
-  const companions = unlowered.filter((ms) => ms >= beganMs - settleMs - forMs && ms <= beganMs + forMs);
-  const same = lowered.filter((ms) => Math.abs(ms - beganMs) <= forMs);
+  const nearUnlowered = unlowered.filter((ms) => ms >= beganMs - settleMs - forMs && ms <= beganMs + forMs);
+  const nearLowered = lowered.filter((ms) => Math.abs(ms - beganMs) <= forMs);
   const isCommon = (leastMs: number) => {
     const isOldEnough = (ms: number) => round.atMs - ms >= leastMs;
-    const count = companions.filter(isOldEnough).length;
-    return (count > 0 && count >= unloweredCount * COMMON_SHARE) || same.filter(isOldEnough).length > most;
+    const count = nearUnlowered.filter(isOldEnough).length;
+    return (
+      (count > 0 && count >= unloweredCount * COMMON_SHARE) || nearLowered.filter(isOldEnough).length > mostHarms(round)
+    );
   };
-  if (isCommon(forMs * TELLS_AFTER)) return 'common';
+  if (isCommon(forMs * COUNTS_AFTER_SHARE)) return 'common';
   return isCommon(0) ? 'not_known' : 'lowering';
 }
 
@@ -294,16 +296,18 @@ function isUnwatched(compute: WatchedCompute | undefined): boolean {
 }
 
 /** The outcome of a watch that ends without harm; undefined while it continues. */
-function endOf({ watchMs }: WatchTerms, watched: WatchedCompute | undefined): 'healthy' | 'no_samples' | undefined {
-  const { watch, bad } = watched ?? {};
-  if (!watch || watch.isOver) return undefined;
+function outcomeOf(
+  { watchMs }: WatchTerms,
+  watch: Watch,
+  { bad, lastMs }: WatchedCompute,
+): 'healthy' | 'no_samples' | undefined {
   if (watch.sampledMs >= watchMs && !bad) return 'healthy';
   // What is bad now may still turn out to be a harm.
-  const isBadNow = bad !== undefined && bad.lastMs === watched?.lastMs;
+  const isBadNow = bad !== undefined && bad.lastMs === lastMs;
   return watch.blindMs >= watchMs && !(isBadNow && watch.sampledMs >= watchMs) ? 'no_samples' : undefined;
 }
 
-function excuse(compute: WatchedCompute | undefined): void {
+function setCommon(compute: WatchedCompute | undefined): void {
   if (compute?.bad) compute.bad.isCommon = true;
 }
 

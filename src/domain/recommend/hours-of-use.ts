@@ -2,7 +2,7 @@
 import { formatSuspendTimeout } from '../compute/compute-units.ts';
 import { sum } from '../sum.ts';
 import type { Span } from '../time/span.ts';
-import { DAY_MS } from '../time/units.ts';
+import { DAY_MINUTES, DAY_MS } from '../time/units.ts';
 import { instantOfMinute, localDayAt, weekdayOf } from '../time/windows/local-time.ts';
 import type { PolicyDraft } from './finding.ts';
 import { bestInLaterWeeks, type DaySpan, gainsOf, type Option, validationPeriods } from './later-weeks.ts';
@@ -162,6 +162,6 @@ function daysText(days: readonly number[]): string {
 }
 
 export function clockText(windowMinute: number): string {
-  const minute = windowMinute > 1440 ? windowMinute - 1440 : windowMinute;
+  const minute = windowMinute > DAY_MINUTES ? windowMinute - DAY_MINUTES : windowMinute;
   return [Math.floor(minute / 60), minute % 60].map((value) => String(value).padStart(2, '0')).join(':');
 }

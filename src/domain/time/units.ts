@@ -7,6 +7,8 @@ export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 export const WEEK_MS = 7 * DAY_MS;
 
+export const DAY_MINUTES = 24 * 60;
+
 /** Formats an instant for people and JSON: UTC, whole seconds, e.g. `2026-03-02T07:00:00Z`. */
 export function isoInstant(ms: number): string {
   // biome-ignore lint/style/noRestrictedGlobals: it reads no clock. Luxon takes ten times as long, and an export has 200,000 instants.

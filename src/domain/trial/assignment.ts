@@ -20,6 +20,11 @@ export interface TrialDesign {
   zone: string;
 }
 
+/** The day after the last one of the trial. */
+export function endDayOf({ fromDay, periods, rotateDays }: TrialDesign): number {
+  return fromDay + periods * rotateDays;
+}
+
 /** `control`: the policies are withdrawn; `treated`: they have their effect. */
 export type Arm = 'control' | 'treated';
 

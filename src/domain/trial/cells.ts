@@ -2,7 +2,7 @@
 
 import { instantOfMinute, localDayAt } from '../time/windows/local-time.ts';
 import type { UsageBucket } from '../usage/usage.ts';
-import { armInPeriod, periodOfDay, type TrialDesign } from './assignment.ts';
+import { armInPeriod, endDayOf, periodOfDay, type TrialDesign } from './assignment.ts';
 
 export interface Cells {
   /** The number of slots: one in this many units is in the control group at a time. */
@@ -26,7 +26,7 @@ export interface DayLimits {
 
 /** The days of the trial within the limits. */
 export function daysOfTrial(design: TrialDesign, limits: DayLimits): { fromDay: number; untilDay: number } {
-  const endDay = design.fromDay + design.periods * design.rotateDays;
+  const endDay = endDayOf(design);
   return {
     fromDay: Math.max(limits.fromDay ?? design.fromDay, design.fromDay),
     untilDay: Math.min(limits.untilDay ?? endDay, endDay),

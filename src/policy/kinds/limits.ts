@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { NEVER_SUSPENDS, timeoutLength } from '../../domain/compute/compute.ts';
+import { timeoutLength, timeoutOfLength } from '../../domain/compute/compute.ts';
 import { impossibleSize, isAllowedSize } from '../../domain/compute/compute-units.ts';
 import type { Ranges } from '../../domain/policy/directive.ts';
 import * as domain from '../../domain/policy/kinds/limits.ts';
@@ -93,10 +93,9 @@ function toLimits(policy: LimitsPolicy, context: FileContext): domain.LimitsPoli
 
 export function writtenBounds({ size, suspend_timeout: timeout }: Ranges, at: Path): WrittenSetting[] {
   const settings: WrittenSetting[] = [];
-  const toSeconds = (length: number) => (Number.isFinite(length) ? length : NEVER_SUSPENDS);
   if (size) settings.push({ field: 'size', at: [...at, 'size'], maxCu: size.low });
   if (timeout) {
-    const [minSeconds, maxSeconds] = [toSeconds(timeout.low), toSeconds(timeout.high)];
+    const [minSeconds, maxSeconds] = [timeoutOfLength(timeout.low), timeoutOfLength(timeout.high)];
     settings.push({ field: 'suspend_after', at: [...at, 'suspend_after'], minSeconds, maxSeconds });
   }
   return settings;

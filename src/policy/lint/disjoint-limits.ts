@@ -1,4 +1,4 @@
-import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
+import { timeoutOfLength } from '../../domain/compute/compute.ts';
 import { formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import type { Range } from '../../domain/estimate.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
@@ -46,10 +46,7 @@ function boundsOf(policy: LimitsPolicy, field: Field): Range {
 
 function show(policy: LimitsPolicy, field: Field): string {
   const { low, high } = boundsOf(policy, field);
-  const text = (value: number) => {
-    if (field === 'size') return `${value}`;
-    return formatSuspendTimeout(Number.isFinite(value) ? value : NEVER_SUSPENDS);
-  };
+  const text = (value: number) => (field === 'size' ? `${value}` : formatSuspendTimeout(timeoutOfLength(value)));
   if (low === 0) return `up to ${text(high)}`;
   return Number.isFinite(high) ? `${text(low)}-${text(high)}` : `from ${text(low)}`;
 }

@@ -1,13 +1,14 @@
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { TrialPolicy } from '../../domain/policy/kinds/trial.ts';
+import { endDayOf } from '../../domain/trial/assignment.ts';
 import { type LintRule, nameOf, type Remark } from './rule.ts';
 
-/** Units in two trials at a time: only the first trial counts them, and neither measures what it claims. */
+/** Two trials that share units while both run: only the first counts them, and neither measures what it claims. */
 export const twoTrials: LintRule = function* (context) {
   const { overlap } = context;
   const trials = policiesOfKind(context.policies, 'trial');
   for (const [index, policy] of trials.entries()) {
-    const other = trials.slice(0, index).find((one) => sameTime(one, policy) && overlap.mayMeet(policy, one));
+    const other = trials.slice(0, index).find((one) => runTogether(one, policy) && overlap.mayMeet(policy, one));
     if (!other) continue;
     const shared = overlap.shared(policy, other);
     const which = shared ? `computes such as ${shared.computeId} are` : 'units may be';
@@ -17,7 +18,6 @@ export const twoTrials: LintRule = function* (context) {
   }
 };
 
-function sameTime({ design: a }: TrialPolicy, { design: b }: TrialPolicy): boolean {
-  const endOf = ({ fromDay, periods, rotateDays }: TrialPolicy['design']) => fromDay + periods * rotateDays;
-  return a.fromDay < endOf(b) && b.fromDay < endOf(a);
+function runTogether({ design: a }: TrialPolicy, { design: b }: TrialPolicy): boolean {
+  return a.fromDay < endDayOf(b) && b.fromDay < endDayOf(a);
 }

@@ -1,17 +1,17 @@
 import { CronExpressionParser } from 'cron-parser';
 import { z } from 'zod';
-import { DAY_MS, MINUTE_MS } from '../../domain/time/units.ts';
+import { DAY_MINUTES, DAY_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import { firingsOfDay, nearestLocalTime } from '../../domain/time/windows/cron-times.ts';
 import { readTime, type WrittenTime } from '../time-text.ts';
 import { CRON_PATTERN, TIME_PATTERN } from './patterns.ts';
 import { duration, expected, mapping, Zone } from './scalars.ts';
 
-const WHAT = 'a time such as "Mon-Fri 08:00-18:30", or a list of times';
+const TIME = 'a time such as "Mon-Fri 08:00-18:30", or a list of times';
 const CRON = 'a cron expression such as "0 4 * * 0"';
 
 /** One entry of `at:` as text. */
 const TimeText = z
-  .string(expected(WHAT))
+  .string(expected(TIME))
   .meta({ pattern: TIME_PATTERN })
   .transform((text, context): WrittenTime => {
     const errors: string[] = [];
@@ -59,10 +59,10 @@ const CronTime = mapping({
   return refuse('expected {cron, for}, or {start, end}');
 });
 
-const Time = z.union([TimeText, CronTime], expected(WHAT));
+const Time = z.union([TimeText, CronTime], expected(TIME));
 
 export const At = z
-  .union([Time, z.array(Time, expected(WHAT)).min(1, 'expected at least one time').max(100)], expected(WHAT))
+  .union([Time, z.array(Time, expected(TIME)).min(1, 'expected at least one time').max(100)], expected(TIME))
   .meta({ title: 'a time, or a list of times' })
   .describe(
     'When: "Mon-Fri 08:00-18:30 [Zone]", "22:00-06:00", "Fri 20:00 - Mon 06:00", "2026-12-24/2026-12-27", "always", {cron: "0 4 * * 0", for: 2h}, {start: cron, end: cron}, or a list of these.',
@@ -95,7 +95,7 @@ function readCron(text: string, errors: string[]): string {
 /** True if openings of this length follow each other without a gap. */
 function neverCloses(cron: string, forMs: number): boolean {
   const { firstMinute, lastMinute, longestPauseMinutes } = firingsOfDay(cron);
-  const overnightMinutes = firstMinute + 1440 - lastMinute;
+  const overnightMinutes = firstMinute + DAY_MINUTES - lastMinute;
   if (Math.max(longestPauseMinutes, overnightMinutes) * MINUTE_MS > forMs) return false;
   return Array.from({ length: DAYS_TRIED }, (_, index) => TRIED_FROM_DAY + index).every((day) => {
     const firstMs = nearestLocalTime({ cron }, day * DAY_MS, 'next');

@@ -2,11 +2,11 @@ import {
   type ComputeSettings,
   FIELD_GROUPS,
   type FieldGroup,
-  NEVER_SUSPENDS,
   type Size,
   sameSize,
   settingOf,
   timeoutLength,
+  timeoutOfLength,
   wantedValue,
 } from '../../compute/compute.ts';
 import type { ReasonCode } from '../../compute/reasons.ts';
@@ -96,8 +96,7 @@ export function isBeyond({ ranges }: Bounds, group: FieldGroup, settings: Comput
 function clamp(value: Size | number, range: Range): Size | number {
   if (typeof value !== 'number')
     return { minCu: clampNumber(value.minCu, range), maxCu: clampNumber(value.maxCu, range) };
-  const length = clampNumber(timeoutLength(value), range);
-  return Number.isFinite(length) ? length : NEVER_SUSPENDS;
+  return timeoutOfLength(clampNumber(timeoutLength(value), range));
 }
 
 function upperEnd(value: Size | number): number {

@@ -1,7 +1,7 @@
 import type { TimeSpec, WeeklyWindow } from '../time-spec.ts';
+import { DAY_MINUTES } from '../units.ts';
 import { lengthMinutes } from './weekly.ts';
 
-const DAY_MINUTES = 1440;
 const WEEK_MINUTES = 7 * DAY_MINUTES;
 
 /** Cached results for windows whose minutes had to be checked. Windows don't change. */

@@ -1,7 +1,7 @@
 import { CronExpressionParser, type CronFieldCollection } from 'cron-parser';
 import { lowerBound } from '../../sorted.ts';
 import type { DateFilter } from '../time-spec.ts';
-import { DAY_MS, MINUTE_MS } from '../units.ts';
+import { DAY_MINUTES, DAY_MS, MINUTE_MS } from '../units.ts';
 import { allowedDays, BLOCK_DAYS, nearestAllowedDay } from './date-filter.ts';
 import { weekdayOf } from './local-time.ts';
 
@@ -136,7 +136,10 @@ function timesOf(cron: string): CronTimes {
     firstMinute: minutesOfDay[0] ?? 0,
     lastMinute: minutesOfDay.at(-1) ?? 0,
     longestPauseMinutes: Math.max(...pauses),
-    shortestPauseMinutes: Math.min(...pauses.slice(1), (minutesOfDay[0] ?? 0) + 1440 - (minutesOfDay.at(-1) ?? 0)),
+    shortestPauseMinutes: Math.min(
+      ...pauses.slice(1),
+      (minutesOfDay[0] ?? 0) + DAY_MINUTES - (minutesOfDay.at(-1) ?? 0),
+    ),
     count: minutesOfDay.length,
     hasFixedHour: !/[*/]/.test(cron.split(' ')[1] ?? '*'),
   };

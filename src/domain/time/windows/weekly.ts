@@ -1,10 +1,10 @@
 import { sum } from '../../sum.ts';
 import type { WeeklyWindow } from '../time-spec.ts';
+import { DAY_MINUTES } from '../units.ts';
 import { allowsDay, MAX_DAYS_SEARCHED, nearestAllowedDay } from './date-filter.ts';
 import { instantOfMinute, localDayAt, weekdayOf } from './local-time.ts';
 import type { Opening, WindowKind } from './opening.ts';
 
-const DAY_MINUTES = 1440;
 /** After this many matching days without an opening there is none: a clock change affects at most one day. */
 const DAYS_TO_SEARCH = 5;
 /** With `only`, allowed days may be on other weekdays for years; a calendar has at most this many days. */
