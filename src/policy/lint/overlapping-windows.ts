@@ -6,8 +6,8 @@ import { earliest } from './openings.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
 import { FIELDS, type Field, proposedValue } from './schedules.ts';
 
-/** Reported pairs of one policy: one change usually fixes all. */
-const MAX_OF_ONE_POLICY = 3;
+/** No more pairs of a policy are reported: one change usually fixes all. */
+const MAX_REMARKS_PER_POLICY = 3;
 
 /** Two windows of one schedule, both recurring or both absolute, that are open together and want different values of a field. */
 export const overlappingWindows: LintRule = function* (context) {
@@ -16,7 +16,7 @@ export const overlappingWindows: LintRule = function* (context) {
     for (const remark of overlapsOf(policy, context)) {
       yield remark;
       found += 1;
-      if (found >= MAX_OF_ONE_POLICY) break;
+      if (found >= MAX_REMARKS_PER_POLICY) break;
     }
   }
 };
@@ -41,27 +41,29 @@ function remarkOn(
   field: Field,
   context: LintContext,
 ): Remark | undefined {
-  const [wanted, instead] = [proposedValue(window, field), proposedValue(other, field)];
-  if (wanted === undefined || instead === undefined || wanted === instead) return undefined;
-  const atMs = firstTogether(window.at, other.at, context);
+  const [value, otherValue] = [proposedValue(window, field), proposedValue(other, field)];
+  if (value === undefined || otherValue === undefined || value === otherValue) return undefined;
+  const atMs = firstOverlap(window.at, other.at, context);
   if (atMs === undefined) return undefined;
   const when = atMs === context.nowMs ? 'now' : `first at ${isoInstant(atMs)}`;
   const message = [
-    `${field} ${wanted}, and window ${earlier + 1} of the same policy wants ${instead}: both are open ${when}`,
+    `${field} ${value}, and window ${earlier + 1} of the same policy wants ${otherValue}: both are open ${when}`,
     ', and the later one, this one, wins; let them not overlap',
   ].join('');
   return { code: 'overlapping-windows', policy, at: ['windows', later, field], message };
 }
 
-/** The first instant at which times of both are open together; recurring and absolute times are compared separately. */
-function firstTogether(a: readonly TimeSpec[], b: readonly TimeSpec[], context: LintContext): number | undefined {
+/** The first instant at which both are open. Recurring and absolute times are compared separately, as absolute ones take precedence. */
+function firstOverlap(a: readonly TimeSpec[], b: readonly TimeSpec[], context: LintContext): number | undefined {
   if (context.weekSpans.areDisjoint(a, b)) return undefined;
   const isAbsolute = ({ kind }: TimeSpec) => kind === 'interval';
   const isRecurring = (spec: TimeSpec) => !isAbsolute(spec);
-  return earliest([isAbsolute, isRecurring].map((is) => firstOfBoth(a.filter(is), b.filter(is), context)));
+  return earliest(
+    [isAbsolute, isRecurring].map((isKind) => firstOverlapOfKind(a.filter(isKind), b.filter(isKind), context)),
+  );
 }
 
-function firstOfBoth(a: readonly TimeSpec[], b: readonly TimeSpec[], { openings, nowMs, endMs }: LintContext) {
+function firstOverlapOfKind(a: readonly TimeSpec[], b: readonly TimeSpec[], { openings, nowMs, endMs }: LintContext) {
   if (a.length === 0 || b.length === 0) return undefined;
   const [one, other] = [openings.of(a), openings.of(b)];
   let atMs: number | undefined = nowMs;

@@ -1,4 +1,9 @@
-import { DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS, timeoutLength } from '../../domain/compute/compute.ts';
+import {
+  DEFAULT_SUSPEND_TIMEOUT_SECONDS,
+  NEVER_SUSPENDS,
+  timeoutLength,
+  timeoutOfLength,
+} from '../../domain/compute/compute.ts';
 import { formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
@@ -11,13 +16,12 @@ import { mayBeAccount } from './selector-overlap.ts';
 interface Allowed {
   maxCu: number;
   timeouts: readonly number[];
-  shownTimeouts: string;
 }
 
 /** The sizes and timeouts that a plan accepts. The scale plan accepts all that policies can ask for. */
 const ALLOWED: Readonly<Record<AccountPlan, Allowed | undefined>> = {
-  free: { maxCu: 2, timeouts: [DEFAULT_SUSPEND_TIMEOUT_SECONDS], shownTimeouts: '5m' },
-  launch: { maxCu: 16, timeouts: [DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS], shownTimeouts: '5m or never' },
+  free: { maxCu: 2, timeouts: [DEFAULT_SUSPEND_TIMEOUT_SECONDS] },
+  launch: { maxCu: 16, timeouts: [DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS] },
   scale: undefined,
 };
 
@@ -38,11 +42,11 @@ export const planRefuses: LintRule = function* (context) {
 /** The accounts with a known plan in which a policy may select something. */
 function* accountsOf(policy: Policy, { plans, overlap }: LintContext) {
   const selected = overlap.computesOf(policy);
-  const { accounts } = policy.select;
+  const isCertain = selected !== undefined || policy.select.accounts !== undefined || plans.size === 1;
   for (const [account, plan] of plans) {
-    const isMeant = mayBeAccount(policy.select, account);
-    const isSelected = selected ? selected.some((compute) => compute.account === account) : isMeant;
-    const isCertain = selected !== undefined || accounts !== undefined || plans.size === 1;
+    const isSelected = selected
+      ? selected.some((compute) => compute.account === account)
+      : mayBeAccount(policy.select, account);
     if (isSelected) yield { account, plan, isCertain };
   }
 }
@@ -60,15 +64,16 @@ function refusedSize(cu: number, allowed: Allowed): string | undefined {
   return cu > allowed.maxCu ? `refuses ${cu} CU; ${allowed.maxCu} CU is its largest size` : undefined;
 }
 
-/** A bound is sent to the API if it excludes a timeout that the plan accepts. */
+/** A bound that excludes a timeout of the plan is sent to the API instead of it. */
 function refusedTimeout(
   { minSeconds, maxSeconds }: Extract<WrittenSetting, { field: 'suspend_after' }>,
   allowed: Allowed,
 ): string | undefined {
+  const [shortest, longest] = [timeoutLength(minSeconds), timeoutLength(maxSeconds)];
   const sent = allowed.timeouts
-    .map((seconds) => (timeoutLength(seconds) < timeoutLength(minSeconds) ? minSeconds : seconds))
-    .map((seconds) => (timeoutLength(seconds) > timeoutLength(maxSeconds) ? maxSeconds : seconds))
+    .map((seconds) => timeoutOfLength(Math.min(Math.max(timeoutLength(seconds), shortest), longest)))
     .find((seconds) => !allowed.timeouts.includes(seconds));
   if (sent === undefined) return undefined;
-  return `refuses suspend_after ${formatSuspendTimeout(sent)}; it takes ${allowed.shownTimeouts}`;
+  const accepted = allowed.timeouts.map(formatSuspendTimeout).join(' or ');
+  return `refuses suspend_after ${formatSuspendTimeout(sent)}; it takes ${accepted}`;
 }

@@ -1,16 +1,15 @@
 import type { CronWindow, TimeSpec, WeeklyWindow } from '../../domain/time/time-spec.ts';
-import { DAY_MS, WEEK_MS } from '../../domain/time/units.ts';
+import { DAY_MINUTES, DAY_MS, MINUTE_MS, WEEK_MS } from '../../domain/time/units.ts';
 import { firingsOfDay, nearestLocalTime } from '../../domain/time/windows/cron-times.ts';
 import { offsetMsAt } from '../../domain/time/windows/local-time.ts';
 import type { Period } from './openings.ts';
 
-const DAY_MINUTES = 1440;
 const WEEK_MINUTES = 7 * DAY_MINUTES;
 const DAYS = [1, 2, 3, 4, 5, 6, 7] as const;
 /** 1970-01-05, in days since 1970-01-01. */
-const A_MONDAY = 4;
+const FIRST_MONDAY = 4;
 
-/** A cheap check whether two lists of times are ever open at the same instant. It evaluates no openings. */
+/** Checks cheaply, without evaluating openings, that two lists of times are never open at the same instant. */
 export interface WeekSpans {
   /**
    * True if no opening of `a` can overlap an opening of `b`. Weekly windows are compared within one week, with all offsets of
@@ -21,8 +20,8 @@ export interface WeekSpans {
 
 export function createWeekSpans(period: Period): WeekSpans {
   const zones = new Map<string, Offsets>();
-  const local = new WeakMap<Repeating, Span[]>();
-  const utc = new WeakMap<Repeating, Span[]>();
+  const local = new WeakMap<Repeating, MinuteSpan[]>();
+  const utc = new WeakMap<Repeating, MinuteSpan[]>();
   const offsets = ({ zone }: Repeating) => cached(zones, zone, () => offsetsOf(zone, period));
   const inZone = (spec: Repeating) =>
     cached(local, spec, () => spansOf(spec, { least: 0, most: 0 }, offsets(spec).most - offsets(spec).least));
@@ -34,7 +33,8 @@ export function createWeekSpans(period: Period): WeekSpans {
     if (a.kind === 'interval' && b.kind === 'interval') return a.endMs <= b.startMs || b.endMs <= a.startMs;
     if (!isRepeating(a) || !isRepeating(b)) return false;
     // In one zone, local times keep their order through clock changes.
-    return a.zone === b.zone ? !spansMeet(inZone(a), inZone(b)) : !spansMeet(inUtc(a), inUtc(b));
+    const spans = a.zone === b.zone ? inZone : inUtc;
+    return !spansMeet(spans(a), spans(b));
   };
   return { areDisjoint: (a, b) => a.every((one) => b.every((other) => isPairDisjoint(one, other))) };
 }
@@ -46,7 +46,7 @@ function isRepeating(spec: TimeSpec): spec is Repeating {
 }
 
 /** Minutes of a week, [from, to), within 0..10080. */
-interface Span {
+interface MinuteSpan {
   from: number;
   to: number;
 }
@@ -58,14 +58,14 @@ interface Offsets {
 }
 
 /**
- * Spans that include the openings for all offsets. The length of a cron window is elapsed time, so it may end up to `shift`
- * minutes later by local time.
+ * Spans that include the openings for all offsets. The length of a cron window is elapsed time, so by local time it may
+ * end up to `delay` minutes later.
  */
-function spansOf(spec: Repeating, { least, most }: Offsets, shift: number): Span[] {
-  return openingsInWeek(spec, shift).flatMap(({ from, to }) => inWeek(from - most, to - least));
+function spansOf(spec: Repeating, { least, most }: Offsets, delay: number): MinuteSpan[] {
+  return openingsInWeek(spec, delay).flatMap(({ from, to }) => wrapped(from - most, to - least));
 }
 
-function openingsInWeek(spec: Repeating, shift: number): Span[] {
+function openingsInWeek(spec: Repeating, delay: number): MinuteSpan[] {
   if (spec.kind === 'weekly') {
     return spec.days.map((day) => {
       const midnight = (day - 1) * DAY_MINUTES;
@@ -75,7 +75,7 @@ function openingsInWeek(spec: Repeating, shift: number): Span[] {
   const { firstMinute, lastMinute } = firingsOfDay(spec.cron);
   return weekdaysOf(spec.cron).map((day) => {
     const midnight = (day - 1) * DAY_MINUTES;
-    return { from: midnight + firstMinute, to: midnight + lastMinute + spec.forMs / 60_000 + shift };
+    return { from: midnight + firstMinute, to: midnight + lastMinute + spec.forMs / MINUTE_MS + delay };
   });
 }
 
@@ -85,13 +85,14 @@ function weekdaysOf(cron: string): readonly number[] {
   if (dayOfMonth !== '*' || /[L#?]/.test(dayOfWeek)) return DAYS;
   const weekly = `${minute} ${hour} * * ${dayOfWeek}`;
   return DAYS.filter((day) => {
-    const midnightMs = (A_MONDAY + day - 1) * DAY_MS;
+    const midnightMs = (FIRST_MONDAY + day - 1) * DAY_MS;
     const firesMs = nearestLocalTime({ cron: weekly }, midnightMs, 'next');
     return firesMs !== undefined && firesMs < midnightMs + DAY_MS;
   });
 }
 
-function inWeek(from: number, to: number): Span[] {
+/** Minutes beyond either end of the week continue at its other end. */
+function wrapped(from: number, to: number): MinuteSpan[] {
   if (to - from >= WEEK_MINUTES) return [{ from: 0, to: WEEK_MINUTES }];
   const start = ((from % WEEK_MINUTES) + WEEK_MINUTES) % WEEK_MINUTES;
   const end = start + (to - from);
@@ -102,7 +103,7 @@ function inWeek(from: number, to: number): Span[] {
   ];
 }
 
-function spansMeet(a: readonly Span[], b: readonly Span[]): boolean {
+function spansMeet(a: readonly MinuteSpan[], b: readonly MinuteSpan[]): boolean {
   return a.some((one) => b.some((other) => one.from < other.to && other.from < one.to));
 }
 
@@ -111,7 +112,7 @@ function offsetsOf(zone: string, { nowMs, endMs }: Period): Offsets {
   let least = Number.POSITIVE_INFINITY;
   let most = Number.NEGATIVE_INFINITY;
   for (let atMs = nowMs - 2 * WEEK_MS; atMs <= endMs + 2 * WEEK_MS; atMs += WEEK_MS) {
-    const minutes = offsetMsAt(zone, atMs) / 60_000;
+    const minutes = offsetMsAt(zone, atMs) / MINUTE_MS;
     least = Math.min(least, minutes);
     most = Math.max(most, minutes);
   }

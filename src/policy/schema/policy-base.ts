@@ -83,9 +83,6 @@ export const ManualChanges = z.union(
 );
 export type ManualChanges = z.infer<typeof ManualChanges>;
 
-/** The default of `min_age`. */
-const DEFAULT_MIN_AGE = '30m';
-
 const { globs: GLOBS, characters: CHARACTERS } = SELECTOR_LIMITS.file;
 
 const Glob = z
@@ -122,7 +119,7 @@ export const Selector = mapping(
       .optional(),
     min_age: duration({ minMs: 0, maxMs: 365 * DAY_MS, text: '0s to 365d' })
       .describe('Computes younger than this are not selected.')
-      .prefault(DEFAULT_MIN_AGE),
+      .prefault('30m'),
     branch_roles: z
       .array(z.enum(['default', 'protected', 'child']), expected('a list of default, protected, child'))
       .min(1, 'expected at least one role')
@@ -148,7 +145,8 @@ export const Selector = mapping(
 
 const NAME = 'a name of letters, digits, ".", "_" and "-", at most 64 characters';
 
-const NAME_PATTERN = /^[A-Za-z0-9][\w.-]{0,63}$/;
+const NAME_CHARACTERS = '[A-Za-z0-9][\\w.-]{0,63}';
+const NAME_PATTERN = new RegExp(`^${NAME_CHARACTERS}$`);
 const SELECT = 'a selector such as {projects: ["web-*"]}, or the name of a group';
 
 export const PolicyName = z
@@ -159,10 +157,10 @@ export type PolicyName = z.infer<typeof PolicyName>;
 
 const FULL_NAME = `${NAME}, or of a team such as team-web/hours`;
 
-/** The name of a policy, before it the name of its team if it belongs to another one. */
+/** The name of a policy; if it belongs to another team, after the name of that. */
 export const FullName = z
   .string(expected(FULL_NAME))
-  .regex(/^(?:[A-Za-z0-9][\w.-]{0,63}\/)?[A-Za-z0-9][\w.-]{0,63}$/, `expected ${FULL_NAME}`);
+  .regex(new RegExp(`^(?:${NAME_CHARACTERS}/)?${NAME_CHARACTERS}$`), `expected ${FULL_NAME}`);
 
 /** Names of receivers, which the settings define. */
 export const ReceiverList = z

@@ -5,7 +5,7 @@ import { Selector } from './policy-base.ts';
 import { expected, mapping, Zone } from './scalars.ts';
 import { Source } from './source.ts';
 
-const WHAT = 'a calendar: {country: DE, state: BE}, {dates: [2026-12-24]} or {ical: ./days.ics}';
+const CALENDAR = 'a calendar: {country: DE, state: BE}, {dates: [2026-12-24]} or {ical: ./days.ics}';
 const DATES = 'a list of dates such as 2026-12-24 and ranges such as 2026-12-28/2026-12-31';
 
 /** A calendar of whole dates: public holidays, a list, or a file. */
@@ -29,10 +29,10 @@ export const Calendar = mapping(
       .describe('An iCalendar file of whole-day events, next to this file.')
       .optional(),
   },
-  WHAT,
+  CALENDAR,
 ).superRefine((calendar, context) => {
   const given = [calendar.country, calendar.dates, calendar.ical].filter((form) => form !== undefined);
-  if (given.length !== 1) context.addIssue({ code: 'custom', message: `expected ${WHAT}` });
+  if (given.length !== 1) context.addIssue({ code: 'custom', message: `expected ${CALENDAR}` });
   else if (calendar.country === undefined && (calendar.state !== undefined || calendar.region !== undefined)) {
     context.addIssue({ code: 'custom', message: 'state and region go with country' });
   }
