@@ -56,11 +56,11 @@ function idsInBaseline(cwd: string): string[] {
 }
 
 async function printScript(shell: Shell, entries: readonly CommandEntry[]): Promise<void> {
-  const [{ wordsOf }, { SCRIPTS }] = await Promise.all([
+  const [{ commandTree }, { SCRIPTS }] = await Promise.all([
     import('./completion/words.ts'),
     import('./completion/scripts.ts'),
   ]);
   const program = rootCommand();
   for (const { load } of entries) program.addCommand(await load());
-  writeOut(SCRIPTS[shell](wordsOf(program)));
+  writeOut(SCRIPTS[shell](commandTree(program)));
 }

@@ -9,7 +9,7 @@ import type {
   Weekday,
   WeeklyWindow,
 } from '../domain/time/time-spec.ts';
-import { DAY_MINUTES } from '../domain/time/units.ts';
+import { DAY_MINUTES, MINUTE_MS } from '../domain/time/units.ts';
 import { instantOfLocal } from '../domain/time/windows/local-time.ts';
 import { zoneError } from './schema/scalars.ts';
 
@@ -239,7 +239,7 @@ function readEnd(text: string, errors: string[]): End | undefined {
   if (offset === undefined) return { ms: local.toMillis(), hasOffset: false };
   const offsetMinutes = minutesOfOffset(offset);
   if (offsetMinutes === undefined) errors.push(`"${offset}" is not an offset; expected "Z" or -12:00 to +14:00`);
-  return { ms: local.toMillis() - (offsetMinutes ?? 0) * 60_000, hasOffset: true };
+  return { ms: local.toMillis() - (offsetMinutes ?? 0) * MINUTE_MS, hasOffset: true };
 }
 
 function minutesOfOffset(offset: string): number | undefined {

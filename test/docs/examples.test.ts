@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { quoted } from '../../src/cli/completion/words.ts';
+import { inQuotes } from '../../src/domain/notifications/coming-change.ts';
 import { parsePolicyFiles } from '../../src/policy/parse.ts';
 import { FLEET, POLICIES } from '../cli/fleet-files.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
@@ -27,7 +27,7 @@ beforeEach(async () => {
     'policies/office-hours.yaml': POLICIES,
   };
   await shell.run('mkdir policies teams');
-  for (const [name, text] of Object.entries(files)) await shell.run(`printf %s ${quoted(text)} > ${name}`);
+  for (const [name, text] of Object.entries(files)) await shell.run(`printf %s ${inQuotes(text)} > ${name}`);
 });
 afterEach(async () => {
   await shell?.close();

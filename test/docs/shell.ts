@@ -5,7 +5,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { inject } from 'vitest';
-import { quoted } from '../../src/cli/completion/words.ts';
+import { inQuotes } from '../../src/domain/notifications/coming-change.ts';
 import { makeFolder } from '../support/platform.ts';
 
 export interface Shell {
@@ -39,7 +39,7 @@ export async function startShell(env: Record<string, string> = {}): Promise<Shel
 }
 
 async function answer({ stdin, stdout }: Bash, command: string): Promise<{ output: string; status: number }> {
-  stdin.write(`eval ${quoted(command)} </dev/null 2>&1; printf '${MARK}%d${MARK}\\n' $?\n`);
+  stdin.write(`eval ${inQuotes(command)} </dev/null 2>&1; printf '${MARK}%d${MARK}\\n' $?\n`);
   let text = '';
   for await (const [chunk] of on(stdout, 'data', { close: ['end'] })) {
     text += chunk;

@@ -1,9 +1,10 @@
-import { type Flag, LIST_COMPUTES, placesIn, quoted, type Value, type Words } from './words.ts';
+import { inQuotes } from '../../domain/notifications/coming-change.ts';
+import { type CommandTree, commandsIn, type Flag, LIST_COMPUTES, type Value } from './words.ts';
 
 /** A script for bash, from 3.2 on: without associative arrays, `mapfile` and the package bash-completion. */
-function bashScript(program: Words): string {
-  const places = placesIn(program).map(({ path, words }) => [path.map((name) => `/${name}`).join(''), words] as const);
-  const cases = places.map(([path, words]) => placeCase(path, words));
+function bashScript(program: CommandTree): string {
+  const places = commandsIn(program).map(({ path, tree }) => [path.map((name) => `/${name}`).join(''), tree] as const);
+  const cases = places.map(([path, tree]) => placeCase(path, tree));
   return `# Completion of ebb for bash. Made by: ebb completion bash
 
 _ebb_words() { COMPREPLY=($(compgen -W "$1" -- "$cur")); }
@@ -38,13 +39,13 @@ complete -o default -F _ebb ebb
 }
 
 /** The completions after a command, whose path is written `/keys/create`. */
-function placeCase(path: string, { flags, commands, argument }: Words): string {
+function placeCase(path: string, { flags, commands, argument }: CommandTree): string {
   const names = flags.flatMap(({ long, short = [] }) => [long, short].flat());
   const valued = flags.filter(({ optional }) => !optional).flatMap(valueCase);
   const rest = commands.length > 0 ? { kind: 'words' as const, words: commands.map(({ name }) => name) } : argument;
-  return `    ${quoted(path)})
+  return `    ${inQuotes(path)})
       case "$prev" in
-${[...valued, '        *) case "$cur" in', `          -*) _ebb_words ${quoted(names.join(' '))} ;;`, `          *) ${offer(rest)} ;;`, '        esac ;;'].join('\n')}
+${[...valued, '        *) case "$cur" in', `          -*) _ebb_words ${inQuotes(names.join(' '))} ;;`, `          *) ${offer(rest)} ;;`, '        esac ;;'].join('\n')}
       esac ;;`;
 }
 
@@ -55,7 +56,7 @@ function valueCase({ long, value }: Flag): string[] {
 function offer(value: Value = { kind: 'other' }): string {
   switch (value.kind) {
     case 'words':
-      return `_ebb_words ${quoted(value.words.join(' '))}`;
+      return `_ebb_words ${inQuotes(value.words.join(' '))}`;
     case 'path':
       return '_ebb_paths';
     case 'compute':
@@ -66,7 +67,7 @@ function offer(value: Value = { kind: 'other' }): string {
 }
 
 /** A script for zsh: a file of `$fpath`, or something to evaluate. */
-function zshScript(program: Words): string {
+function zshScript(program: CommandTree): string {
   return `#compdef ebb
 # Completion of ebb for zsh. Made by: ebb completion zsh
 
@@ -86,14 +87,14 @@ fi
 }
 
 /** One function for each command. */
-function functionsOf(words: Words, name: string): string[] {
-  const { flags, commands, argument } = words;
+function functionsOf(tree: CommandTree, name: string): string[] {
+  const { flags, commands, argument } = tree;
   const specs = flags.map(flagSpec);
   if (commands.length === 0) {
     const all = [...specs, ...(argument ? [`*:argument:${action(argument)}`] : [])];
-    return [`${name}() {\n  _arguments ${all.map(quoted).join(' \\\n    ')}\n}`];
+    return [`${name}() {\n  _arguments ${all.map(inQuotes).join(' \\\n    ')}\n}`];
   }
-  const described = commands.map((command) => quoted(`${command.name}:${command.description}`));
+  const described = commands.map((command) => inQuotes(`${command.name}:${command.description}`));
   const cases = commands.map((command) => `    ${command.name}) ${name}_${command.name} ;;`);
   return [
     `${name}() {
@@ -101,7 +102,7 @@ function functionsOf(words: Words, name: string): string[] {
   local -a commands=(
     ${described.join('\n    ')}
   )
-  _arguments -C ${[...specs, '1: :->command', '*:: :->rest'].map(quoted).join(' \\\n    ')}
+  _arguments -C ${[...specs, '1: :->command', '*:: :->rest'].map(inQuotes).join(' \\\n    ')}
   case $state in
   command) _describe command commands ;;
   rest)
@@ -135,8 +136,8 @@ function action(value: Value): string {
 }
 
 /** A script for fish. */
-function fishScript(program: Words): string {
-  const lines = placesIn(program).flatMap(({ path, words }) => linesOf(words, path));
+function fishScript(program: CommandTree): string {
+  const lines = commandsIn(program).flatMap(({ path, tree }) => linesOf(tree, path));
   return `# Completion of ebb for fish. Made by: ebb completion fish
 complete -c ebb -f
 ${lines.join('\n')}
@@ -144,7 +145,7 @@ ${lines.join('\n')}
 }
 
 /** The lines of completions after a command. */
-function linesOf({ flags, commands, argument }: Words, path: readonly string[]): string[] {
+function linesOf({ flags, commands, argument }: CommandTree, path: readonly string[]): string[] {
   const here = path.map((name) => `__fish_seen_subcommand_from ${name}`);
   const names = commands.map(({ name }) => name);
   const noneOf = path.length === 0 ? '__fish_use_subcommand' : `not __fish_seen_subcommand_from ${names.join(' ')}`;

@@ -18,13 +18,13 @@ export interface Flag {
   optional: boolean;
 }
 
-export interface Words {
+export interface CommandTree {
   name: string;
   description: string;
   flags: readonly Flag[];
   /** The value of every argument; absent if the command takes none. */
   argument?: Value;
-  commands: readonly Words[];
+  commands: readonly CommandTree[];
 }
 
 /** Placeholders of flags and arguments that stand for paths. */
@@ -32,14 +32,14 @@ const PATHS = /^(file|paths?|dir|old|new)$/i;
 /** Those that stand for computes. */
 const COMPUTES = /^COMPUTE\b/;
 
-export function wordsOf(command: Command): Words {
+export function commandTree(command: Command): CommandTree {
   const [argument] = command.registeredArguments;
   return {
     name: command.name(),
     description: command.description(),
     flags: command.createHelp().visibleOptions(command).map(flagOf),
     ...(argument && { argument: kindOfValue(argument.name(), argument) }),
-    commands: command.commands.map(wordsOf),
+    commands: command.commands.map(commandTree),
   };
 }
 
@@ -63,11 +63,9 @@ function kindOfValue(placeholder: string, { argChoices }: Pick<Argument | Option
 }
 
 /** A command and its subcommands, each with its path: `['keys', 'create']`. The path of the program is empty. */
-export function placesIn(words: Words, path: readonly string[] = []): { path: readonly string[]; words: Words }[] {
-  return [{ path, words }, ...words.commands.flatMap((command) => placesIn(command, [...path, command.name]))];
-}
-
-/** One word for bash and zsh, whatever is in it. */
-export function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
+export function commandsIn(
+  tree: CommandTree,
+  path: readonly string[] = [],
+): { path: readonly string[]; tree: CommandTree }[] {
+  return [{ path, tree }, ...tree.commands.flatMap((command) => commandsIn(command, [...path, command.name]))];
 }

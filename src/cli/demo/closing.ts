@@ -23,8 +23,8 @@ export function closingTable(
   const days = used.map((use) => ({
     name: use.project_id,
     counts: [changes.get(use.compute_id) ?? 0, use.restarts, use.connections_dropped],
-    hours: cuHoursOf(use),
-    hoursWithout: cuHoursOf(withoutBy.get(use.compute_id) ?? use),
+    hours: possibleCuHours(use),
+    hoursWithout: possibleCuHours(withoutBy.get(use.compute_id) ?? use),
   }));
   const all = {
     name: pc.bold('all'),
@@ -45,7 +45,7 @@ export function closingTable(
 }
 
 /** The usage if it always ran at its minimum, up to the usage if it always ran at its maximum. */
-function cuHoursOf({ cu_seconds_low: low, cu_seconds_high: high }: ComputeUse): Range {
+function possibleCuHours({ cu_seconds_low: low, cu_seconds_high: high }: ComputeUse): Range {
   return cuHours({ low, high });
 }
 
@@ -55,7 +55,8 @@ function formatRange({ low, high }: Range): string {
 
 function saved(withEbb: Range, without: Range): string {
   const share = (end: 'low' | 'high') => (without[end] === 0 ? 0 : Math.round((1 - withEbb[end] / without[end]) * 100));
-  const [low = 0, high = 0] = [share('low'), share('high')].sort((a, b) => a - b);
+  const ends = [share('low'), share('high')];
+  const [low, high] = [Math.min(...ends), Math.max(...ends)];
   return low === high ? `${low} %` : `${low}–${high} %`;
 }
 
@@ -71,26 +72,26 @@ export async function readEstimate(daemonUrl: string): Promise<Range> {
   return { low: Math.min(...ends), high: Math.max(...ends) };
 }
 
-/** The saving in CU-hours: estimated, measured, and as the second platform shows it. */
+/** The saving in CU-hours: estimated, measured, and `truth`, the difference to the platform without ebb. */
 export function savingLines(estimate: Range, { used, saved: measured }: MeasuredDay, truth: number): string {
-  const contains = ({ low, high }: Range) => low - ROUNDED <= truth && truth <= high + ROUNDED;
-  const verdict = [
-    contains(estimate)
+  const contains = ({ low, high }: Range) => low - ROUNDING_ERROR <= truth && truth <= high + ROUNDING_ERROR;
+  const misses = [
+    ...(contains(estimate)
       ? []
-      : ['The estimate does not contain it: it takes sleep for saved only where a compute never slept before.'],
-    contains(measured)
+      : ['The estimate does not contain it: it takes sleep for saved only where a compute never slept before.']),
+    ...(contains(measured)
       ? []
-      : ['The measured range does not contain it: an hour in which settings changed is replayed as a whole.'],
-  ].flat();
+      : ['The measured range does not contain it: an hour in which settings changed is replayed as a whole.']),
+  ];
   const formatted = ({ low, high }: Range) => `${low.toFixed(1)} to ${high.toFixed(1)}`.padEnd(14);
   return [
     'Saved, in CU-hours:',
     `  estimated  ${formatted(estimate)}  from settings and states alone: ebb_estimated_saved_cu_seconds_total`,
     `  measured   ${formatted(measured)}  from the ${used.toFixed(1)} that the control API has metered, each hour replayed with the settings of before`,
     `  in truth   ${truth.toFixed(1).padEnd(14)}  what the second platform used beyond that`,
-    ...(verdict.length === 0 ? ['Both contain the truth.'] : verdict),
+    ...(misses.length === 0 ? ['Both contain the truth.'] : misses),
   ].join('\n');
 }
 
-/** Shown numbers have one decimal. */
-const ROUNDED = 0.05;
+/** Half of the last shown digit. */
+const ROUNDING_ERROR = 0.05;

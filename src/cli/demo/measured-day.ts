@@ -9,6 +9,7 @@ import type { Range } from '../../domain/estimate.ts';
 import { useInHour, widestSettings } from '../../domain/forecast/expected.ts';
 import { replayTimeouts } from '../../domain/recommend/other-timeouts.ts';
 import { sum } from '../../domain/sum.ts';
+import { overlaps, type Span } from '../../domain/time/span.ts';
 import { HOUR_MS } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
@@ -16,8 +17,8 @@ import { withReading } from '../read-fleet.ts';
 import { SETTINGS_BEFORE } from './platform.ts';
 import { DAY_ENDS_MS, DAY_STARTS_MS } from './working-day.ts';
 
-/** The settings of a compute, oldest first: [fromMs, toMs). */
-type HadSettings = readonly (ComputeSettings & { fromMs: number; toMs: number })[];
+/** The settings of a compute, oldest first. */
+type HadSettings = readonly (ComputeSettings & Span)[];
 
 /** The usage and the saving of a day, in CU-hours. */
 export interface MeasuredDay {
@@ -58,12 +59,10 @@ interface ReplayInput {
 function replayDay({ compute, was, had, hours, events }: ReplayInput): Range {
   const without = { low: 0, high: 0 };
   for (let startMs = DAY_STARTS_MS; startMs < DAY_ENDS_MS; startMs += HOUR_MS) {
-    const settings = had.filter(({ fromMs, toMs }) => fromMs < startMs + HOUR_MS && startMs < toMs);
-    const widest = settings.reduce<ComputeSettings | undefined>(
-      (all, one) => (all ? widestSettings(all, one) : one),
-      undefined,
-    );
-    const would = useInHour((hours.get(startMs) ?? 0) / 3600, widest ?? was, was);
+    const hour = { fromMs: startMs, toMs: startMs + HOUR_MS };
+    const [first = was, ...others] = had.filter((settings) => overlaps(settings, hour));
+    const widest = others.reduce(widestSettings, first);
+    const would = useInHour((hours.get(startMs) ?? 0) / 3600, widest, was);
     without.low += would.low;
     without.high += would.high;
   }

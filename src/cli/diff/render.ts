@@ -56,7 +56,6 @@ export function diffMarkdown(comparison: Comparison, options: RenderOptions): st
 
 function render(comparison: Comparison, options: RenderOptions, marks: Marks): string {
   const { changes, computes, policies } = comparison;
-  const policyLines = policyNames(policies, marks).map(marks.line);
   const changed =
     changes.length === 0
       ? `no change for any compute (of ${computes})`
@@ -64,7 +63,7 @@ function render(comparison: Comparison, options: RenderOptions, marks: Marks): s
   return [
     marks.heading(`ebb diff: ${changed}`),
     formatSpan(options, options.zone),
-    ...(policyLines.length > 0 ? [policyLines.join('\n')] : []),
+    ...paragraphOf(policyNames(policies, marks), marks),
     ...groupChanges(changes, options.zone).map((group) => groupText(group, marks)),
     ...paragraphOf(notPlannedLines(comparison.notPlanned ?? [], 'not compared'), marks),
     ...paragraphOf(comparison.limiting, marks),

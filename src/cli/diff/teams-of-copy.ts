@@ -3,24 +3,22 @@ import { realpath } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { findPolicyFiles, isWithin, splitPath } from '../../policy/find-files.ts';
 import type { Team } from '../../policy/teams.ts';
-
-interface Places {
-  policies: readonly string[];
-  teams: readonly Team[];
-}
+import type { Settings } from '../../settings/settings.ts';
 
 /**
- * The teams with their files in `path`. A file of a copy belongs to the team of the file at the same place in the folder that it is
- * compared with, otherwise in the policies of the settings. Teams without files are left out, since a part may be compared.
+ * The teams with their files in `path`. A file of a copy belongs to the team of the original file at the same place: in `comparedWith` if
+ * that is in the policies of the settings, otherwise in those policies. Teams without files are left out, since a part may be compared.
  */
-export async function teamsIn(path: string, comparedWith: string, { policies, teams }: Places): Promise<Team[]> {
-  const [here, there, folder] = [
-    await realBase(path),
-    await realBase(comparedWith),
-    await realBase(policies[0] ?? '.'),
-  ];
-  const places = placesOf(here, isWithin(folder, there) ? there : folder, folder);
-  const rebased = isWithin(folder, here) ? teams : await Promise.all(teams.map((team) => moved(team, places)));
+export async function teamsIn(
+  path: string,
+  comparedWith: string,
+  { policies, teams }: Pick<Settings, 'policies' | 'teams'>,
+): Promise<Team[]> {
+  const here = await realBase(path);
+  const there = await realBase(comparedWith);
+  const folder = await realBase(policies[0] ?? '.');
+  const move = moveOf(here, isWithin(folder, there) ? there : folder, folder);
+  const rebased = isWithin(folder, here) ? teams : await Promise.all(teams.map((team) => moved(team, move)));
   const found = rebased.map(async (team) =>
     (await findPolicyFiles(team.policies, '.')).files.length > 0 ? [team] : [],
   );
@@ -38,7 +36,7 @@ interface Move {
 }
 
 /** Finds the copied folder and its copy: `policies` and `next` where `policies/web` is compared with `next/web`. */
-function placesOf(here: string, there: string, folder: string): Move {
+function moveOf(here: string, there: string, folder: string): Move {
   const part = sep + relative(folder, there);
   const isSamePart = part !== sep && here.endsWith(part);
   return isSamePart ? { from: folder, to: here.slice(0, -part.length) } : { from: there, to: here };

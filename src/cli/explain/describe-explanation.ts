@@ -124,9 +124,9 @@ function reasonLines({ why, waiting }: EvaluatedCompute['plan'], colors: Colors)
   ];
 }
 
-/** Promises about the changes that rest on facts about the account. */
-function restsOn({ compute, plan: { actions } }: EvaluatedCompute, verified: AccountFacts = {}): AccountPromise[] {
-  const [fields] = actions.flatMap((action) => (action.kind === 'update' ? action.fields : []));
+/** What ebb promises of the planned changes, with the fact of the account on which each promise depends. */
+function promisesFor({ compute, plan: { actions } }: EvaluatedCompute, verified: AccountFacts = {}): AccountPromise[] {
+  const fields = actions.find(({ kind }) => kind === 'update')?.fields;
   const isResized = fields?.maxCu !== undefined;
   const isAsleep = compute.state === 'idle';
   return promisesOf(verified).filter(
@@ -137,7 +137,7 @@ function restsOn({ compute, plan: { actions } }: EvaluatedCompute, verified: Acc
 }
 
 function promiseLines(planned: EvaluatedCompute, verified: AccountFacts | undefined): string[] {
-  return restsOn(planned, verified).map(
+  return promisesFor(planned, verified).map(
     ({ promise, fact, verified: isVerified }) => `  ${isVerified ? 'verified' : 'assumed'}: ${promise} (${fact})`,
   );
 }
@@ -148,14 +148,14 @@ function nextLines(
   { next, change }: Pick<Explanation, 'next' | 'change'>,
   colors: Colors,
 ): string[] {
-  const line = (title: string, atMs: number | undefined, then: Decision | undefined) => {
-    if (atMs === undefined || then === undefined) {
+  const line = (title: string, atMs: number | undefined, future: Decision | undefined) => {
+    if (atMs === undefined || future === undefined) {
       const none = searchedUntilMs === undefined ? 'none in sight' : `none before ${isoInstant(searchedUntilMs)}`;
       return `${colors.bold(title)} ${none}`;
     }
-    const ready = Object.values(then.deciders).find(({ proposal }) => proposal?.wave);
+    const ready = Object.values(future.deciders).find(({ proposal }) => proposal?.wave);
     const why = ready ? `; ${describeStep(ready)}` : '';
-    return `${colors.bold(title)} ${isoInstant(atMs)}: ${describeWanted(wantedSettings(then, compute))}${why}`;
+    return `${colors.bold(title)} ${isoInstant(atMs)}: ${describeWanted(wantedSettings(future, compute))}${why}`;
   };
   if (nextChangeMs === nextBoundaryMs) return [line('Next boundary', nextBoundaryMs, next)];
   const boundary =
@@ -170,35 +170,36 @@ interface KeptBy {
   owner?: string;
   reason?: string;
   untilMs?: number | undefined;
-  allowsRaise: boolean;
+  allowRaise: boolean;
 }
 
 /** What keeps the compute as it is now, even if nothing is to change. */
 function keptBy({ decision }: EvaluatedCompute, freezes: readonly Freeze[] = []): KeptBy[] {
-  const byPeople = freezes.map(({ owner, reason, expiresAtMs: untilMs, allowRaise: allowsRaise }) => {
-    return { kind: 'freeze' as const, owner, reason, untilMs, allowsRaise };
-  });
-  const byPolicies = withoutNotLoaded(decision.freezes).map(
-    ({ policy: { name: policy }, untilMs, allowRaise: allowsRaise }) => {
-      return { kind: 'freeze' as const, policy, untilMs, allowsRaise };
-    },
-  );
-  const byHolds = decision.holds.flatMap(({ freeze, owner, reason, expiresAtMs: untilMs }) =>
-    freeze ? [{ kind: 'hold' as const, owner, reason, untilMs, allowsRaise: false }] : [],
-  );
-  return [...byPeople, ...byPolicies, ...byHolds];
+  return [
+    ...freezes.map(({ owner, reason, expiresAtMs, allowRaise }): KeptBy => {
+      return { kind: 'freeze', owner, reason, untilMs: expiresAtMs, allowRaise };
+    }),
+    ...withoutNotLoaded(decision.freezes).map(({ policy, untilMs, allowRaise }): KeptBy => {
+      return { kind: 'freeze', policy: policy.name, untilMs, allowRaise };
+    }),
+    ...decision.holds
+      .filter(({ freeze }) => freeze)
+      .map(({ owner, reason, expiresAtMs }): KeptBy => {
+        return { kind: 'hold', owner, reason, untilMs: expiresAtMs, allowRaise: false };
+      }),
+  ];
 }
 
-function keptLine({ kind, policy, owner, reason, untilMs, allowsRaise }: KeptBy): string {
+function keptLine({ kind, policy, owner, reason, untilMs, allowRaise }: KeptBy): string {
   const title = kind === 'freeze' ? 'frozen    by' : 'held      as it is by';
   const until = untilMs === undefined ? '' : ` until ${isoInstant(untilMs)}`;
-  const raises = allowsRaise ? ', except for raises' : '';
+  const raises = allowRaise ? ', except for raises' : '';
   const why = reason === undefined ? '' : `: ${reason}`;
   return printable(`  ${title} ${policy ?? owner}${until}${raises}${why}`);
 }
 
-function keptJson({ untilMs, allowsRaise, ...by }: KeptBy): object {
-  return { ...by, until: untilMs === undefined ? null : isoInstant(untilMs), allow_raise: allowsRaise };
+function keptJson({ untilMs, allowRaise, ...by }: KeptBy): object {
+  return { ...by, until: untilMs === undefined ? null : isoInstant(untilMs), allow_raise: allowRaise };
 }
 
 function describeWanted({ size, suspendTimeoutSeconds }: ReturnType<typeof wantedSettings>): string {
@@ -212,10 +213,10 @@ function describeSettings(minCu: number, maxCu: number, seconds: number): string
 
 /** An entry of `ebb plan --json` with the instant, the baseline, every step and the next boundary. Without `rests_on` all facts are assumed. */
 export function explanationJson({ atMs, planned, next, change, verified = {}, ...facts }: Explanation): object {
-  const { guards: _lowerings, ...entry } = plannedComputeJson(planned);
+  const { guards: _guardsOfPlan, ...entry } = plannedComputeJson(planned);
   const { compute, record, decision, nextBoundaryMs, nextChangeMs } = planned;
-  const at = (ms: number | undefined, then: Decision | undefined) =>
-    ms === undefined || then === undefined ? null : { at: isoInstant(ms), desired: desiredJson(then, compute) };
+  const at = (ms: number | undefined, future: Decision | undefined) =>
+    ms === undefined || future === undefined ? null : { at: isoInstant(ms), desired: desiredJson(future, compute) };
   const kept = keptBy(planned, facts.freezes);
   const stopped = stoppedTrials(record);
   return {
@@ -233,6 +234,6 @@ export function explanationJson({ atMs, planned, next, change, verified = {}, ..
       desired_known: false,
       daemon_uses: facts.hasDaemon ? 'last_version_read' : null,
     }),
-    ...(Object.keys(verified).length > 0 && { rests_on: restsOn(planned, verified) }),
+    ...(Object.keys(verified).length > 0 && { rests_on: promisesFor(planned, verified) }),
   };
 }

@@ -39,12 +39,12 @@ function limitingBudgets({ policies }: PolicySet): Pick<BudgetPolicy, 'name' | '
 
 /** The expected instants of steps that don't limit yet: null if unknown, or after the end of the month. */
 export function budgetStepsJson(
-  policies: PolicySet,
+  { policies }: PolicySet,
   { budgets, nowMs }: { budgets: readonly BudgetOutlook[]; nowMs: number },
 ) {
   return budgets.flatMap((outlook) => {
     const policy = asKind(
-      policies.policies.find(({ name }) => name === outlook.policy),
+      policies.find(({ name }) => name === outlook.policy),
       'budget',
     );
     if (policy === undefined) return [];

@@ -4,7 +4,7 @@ import { printable } from '../../common/safe-text.ts';
 import { NEVER_SUSPENDS, type Size } from '../../domain/compute/compute.ts';
 import { formatSize } from '../../domain/compute/compute-units.ts';
 import type { Segment } from '../../domain/forecast/forecast.ts';
-import type { Span } from '../../domain/time/span.ts';
+import { overlaps, type Span } from '../../domain/time/span.ts';
 import { shortened } from '../output.ts';
 import { type Day, daysOf } from './local-time.ts';
 import type { Outlook } from './outlook.ts';
@@ -26,7 +26,7 @@ type Paint = ReturnType<typeof createColors>;
 
 /**
  * Draws at most a week of at most twenty computes, with a legend, in plain characters. Each has a row of blocks: the larger the size, the
- * higher; under it a line for the time in which it never suspends. Color only repeats the height.
+ * higher; under it a line for the time in which it never suspends. Colors show nothing that the height does not.
  */
 export function drawWeek(outlooks: readonly Outlook[], options: DrawingOptions): string {
   const { zone, color, columns } = options;
@@ -37,8 +37,7 @@ export function drawWeek(outlooks: readonly Outlook[], options: DrawingOptions):
   const days = daysOf(span, { zone, hoursPerCell });
   const labelWidth = Math.min(30, Math.max(10, labelRoom(days, columns)));
   const drawn = outlooks.slice(0, MAX_COMPUTES);
-  const inSpan = drawn.flatMap(({ segments }) => segments.filter((segment) => overlaps(segment, span)));
-  const levels = levelsOf(inSpan, BLOCKS.length);
+  const levels = levelsOf(drawn.flatMap(({ segments }) => within(segments, span)));
   const margin = ' '.repeat(labelWidth);
   return [
     `${margin}${row(days, headOf)}`,
@@ -93,16 +92,12 @@ function rowsOf({ compute, segments }: Outlook, { days, labelWidth, levels, pain
   const awake = row(days, ({ cells }) =>
     cells.map((cell) => (neverSleeps(within(segments, cell)) ? AWAKE : ' ')).join(''),
   );
-  const colored = sizes.replace(/[^ ]+/g, (blocks) => Array.from(blocks, (block) => colorOf(block, paint)).join(''));
+  const colored = sizes.replace(/[^ ]/g, (block) => colorOf(block, paint));
   return [`${label(compute.projectName)}${colored}`, `${paint.dim(label(compute.computeId))}${paint.magenta(awake)}`];
 }
 
-function within(segments: readonly Segment[], cell: Span): Segment[] {
-  return segments.filter((segment) => overlaps(segment, cell));
-}
-
-function overlaps(a: Span, b: Span): boolean {
-  return a.fromMs < b.toMs && b.fromMs < a.toMs;
+function within(segments: readonly Segment[], span: Span): Segment[] {
+  return segments.filter((segment) => overlaps(segment, span));
 }
 
 function blockOf(segments: readonly Segment[], levels: Levels): string {
@@ -121,7 +116,7 @@ function colorOf(block: string, paint: Paint): string {
 }
 
 function legend(levels: Levels, { zone, hoursPerCell, paint }: { zone: string; hoursPerCell: number; paint: Paint }) {
-  const sizes = levels.sizes.map(({ level, sizes }) => `${colorOf(BLOCKS[level] ?? '', paint)} ${sizes.join(', ')}`);
+  const sizes = levels.used.map(({ level, sizes }) => `${colorOf(BLOCKS[level] ?? '', paint)} ${sizes.join(', ')}`);
   const cell = hoursPerCell === 1 ? 'an hour' : `${hoursPerCell} hours: the largest size in them`;
   return [
     `${sizes.join('   ')} CU   ${paint.magenta(AWAKE)} never suspends`,
@@ -129,28 +124,27 @@ function legend(levels: Levels, { zone, hoursPerCell, paint }: { zone: string; h
   ];
 }
 
-/** The steps of height in which sizes are drawn, so that the eye can tell them apart. */
+/** The block in which each size is drawn, by its index. */
 interface Levels {
-  /** The step of a size, from 0. */
   of(size: Size): number;
-  /** The sizes of each step, from the smallest. */
-  sizes: readonly { level: number; sizes: readonly string[] }[];
+  /** The levels in use, from the lowest, and the sizes of each. */
+  used: readonly { level: number; sizes: readonly string[] }[];
 }
 
-/** Spreads the occurring sizes over this many steps: the smallest is always the first, the largest the last. */
-function levelsOf(segments: Iterable<Segment>, steps: number): Levels {
-  const occurring = new Map<string, Size>();
-  for (const segment of segments) occurring.set(formatSize(segment), segment);
+/** Spreads the occurring sizes over all blocks: the smallest is always the lowest, the largest the highest; a single one is in the middle. */
+function levelsOf(segments: readonly Segment[]): Levels {
+  const occurring = new Map(segments.map((segment) => [formatSize(segment), segment]));
   const ascending = [...occurring].sort(([, a], [, b]) => compareSizes(a, b)).map(([text]) => text);
   const levelOf = (text: string) => {
-    if (ascending.length === 1) return Math.floor((steps - 1) / 2);
-    return Math.round((ascending.indexOf(text) * (steps - 1)) / (ascending.length - 1));
+    const highest = BLOCKS.length - 1;
+    if (ascending.length === 1) return Math.floor(highest / 2);
+    return Math.round((ascending.indexOf(text) * highest) / (ascending.length - 1));
   };
   const levels = new Map(ascending.map((text) => [text, levelOf(text)]));
   const used = [...new Set(levels.values())];
   return {
     of: (size) => levels.get(formatSize(size)) ?? 0,
-    sizes: used.map((level) => ({ level, sizes: ascending.filter((text) => levels.get(text) === level) })),
+    used: used.map((level) => ({ level, sizes: ascending.filter((text) => levels.get(text) === level) })),
   };
 }
 

@@ -5,7 +5,7 @@ import { type Compute, NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { sum } from '../../domain/sum.ts';
-import { MINUTE_MS } from '../../domain/time/units.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import { shortened } from '../output.ts';
 
 const MAX_ROWS = 20;
@@ -51,17 +51,14 @@ function nameOf(name: string): string {
 }
 
 function formatAge(ms: number): string {
-  const minutes = Math.max(0, Math.floor(ms / MINUTE_MS));
-  if (minutes < 120) return counted(minutes, 'minute');
-  return minutes < 48 * 60 ? counted(Math.floor(minutes / 60), 'hour') : counted(Math.floor(minutes / 1440), 'day');
+  if (ms < 2 * HOUR_MS) return counted(Math.max(0, Math.floor(ms / MINUTE_MS)), 'minute');
+  return ms < 2 * DAY_MS ? counted(Math.floor(ms / HOUR_MS), 'hour') : counted(Math.floor(ms / DAY_MS), 'day');
 }
 
 /** Awake computes, the longest awake first; those with an unknown start come last. */
 export function awakeLongest(computes: readonly Compute[]): Compute[] {
-  const sinceMs = ({ startedAtMs = Number.POSITIVE_INFINITY }: Compute) => startedAtMs;
-  return computes
-    .filter(({ state }) => state === 'active')
-    .toSorted((one, two) => ascending(sinceMs(one), sinceMs(two)));
+  const startMs = ({ startedAtMs }: Compute) => startedAtMs ?? Number.POSITIVE_INFINITY;
+  return computes.filter(({ state }) => state === 'active').toSorted((a, b) => ascending(startMs(a), startMs(b)));
 }
 
 interface Totals {

@@ -1,10 +1,10 @@
 import type { CronWindow, TimeSpec, WeeklyWindow } from '../../domain/time/time-spec.ts';
 import { DAY_MINUTES, DAY_MS, MINUTE_MS, WEEK_MS } from '../../domain/time/units.ts';
+import { type MinuteSpan, weeklyMinutes, wrapToWeek } from '../../domain/time/windows/coverage.ts';
 import { firingsOfDay, nearestLocalTime } from '../../domain/time/windows/cron-times.ts';
 import { offsetMsAt } from '../../domain/time/windows/local-time.ts';
 import type { Period } from './openings.ts';
 
-const WEEK_MINUTES = 7 * DAY_MINUTES;
 const DAYS = [1, 2, 3, 4, 5, 6, 7] as const;
 /** 1970-01-05, in days since 1970-01-01. */
 const FIRST_MONDAY = 4;
@@ -45,12 +45,6 @@ function isRepeating(spec: TimeSpec): spec is Repeating {
   return spec.kind === 'weekly' || spec.kind === 'cron';
 }
 
-/** Minutes of a week, [from, to), within 0..10080. */
-interface MinuteSpan {
-  from: number;
-  to: number;
-}
-
 /** The smallest and the largest number of minutes by which local time is ahead of UTC. */
 interface Offsets {
   least: number;
@@ -62,16 +56,11 @@ interface Offsets {
  * end up to `delay` minutes later.
  */
 function spansOf(spec: Repeating, { least, most }: Offsets, delay: number): MinuteSpan[] {
-  return openingsInWeek(spec, delay).flatMap(({ from, to }) => wrapped(from - most, to - least));
+  return openingsInWeek(spec, delay).flatMap(({ from, to }) => wrapToWeek({ from: from - most, to: to - least }));
 }
 
 function openingsInWeek(spec: Repeating, delay: number): MinuteSpan[] {
-  if (spec.kind === 'weekly') {
-    return spec.days.map((day) => {
-      const midnight = (day - 1) * DAY_MINUTES;
-      return { from: midnight + spec.startMinute, to: midnight + spec.endDayOffset * DAY_MINUTES + spec.endMinute };
-    });
-  }
+  if (spec.kind === 'weekly') return weeklyMinutes(spec);
   const { firstMinute, lastMinute } = firingsOfDay(spec.cron);
   return weekdaysOf(spec.cron).map((day) => {
     const midnight = (day - 1) * DAY_MINUTES;
@@ -89,18 +78,6 @@ function weekdaysOf(cron: string): readonly number[] {
     const firesMs = nearestLocalTime({ cron: weekly }, midnightMs, 'next');
     return firesMs !== undefined && firesMs < midnightMs + DAY_MS;
   });
-}
-
-/** Minutes beyond either end of the week continue at its other end. */
-function wrapped(from: number, to: number): MinuteSpan[] {
-  if (to - from >= WEEK_MINUTES) return [{ from: 0, to: WEEK_MINUTES }];
-  const start = ((from % WEEK_MINUTES) + WEEK_MINUTES) % WEEK_MINUTES;
-  const end = start + (to - from);
-  if (end <= WEEK_MINUTES) return [{ from: start, to: end }];
-  return [
-    { from: start, to: WEEK_MINUTES },
-    { from: 0, to: end - WEEK_MINUTES },
-  ];
 }
 
 function spansMeet(a: readonly MinuteSpan[], b: readonly MinuteSpan[]): boolean {

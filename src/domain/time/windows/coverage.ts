@@ -40,7 +40,10 @@ function leaveNoMinute(specs: readonly TimeSpec[]): boolean {
 }
 
 function coverWeekOfOneZone(specs: readonly WeeklyWindow[]): boolean {
-  const spans = specs.flatMap(spansInWeek).sort((a, b) => a.from - b.from);
+  const spans = specs
+    .flatMap(weeklyMinutes)
+    .flatMap(wrapToWeek)
+    .sort((a, b) => a.from - b.from);
   let coveredTo = 0;
   for (const { from, to } of spans) {
     if (from > coveredTo) return false;
@@ -49,15 +52,28 @@ function coverWeekOfOneZone(specs: readonly WeeklyWindow[]): boolean {
   return coveredTo >= WEEK_MINUTES;
 }
 
-/** The minutes of the local week that a window covers; after the end of Sunday it continues on Monday. */
-function spansInWeek(spec: WeeklyWindow): { from: number; to: number }[] {
-  return spec.days.flatMap((day) => {
-    const from = (day - 1) * DAY_MINUTES + spec.startMinute;
-    const to = (day - 1 + spec.endDayOffset) * DAY_MINUTES + spec.endMinute;
-    if (to <= WEEK_MINUTES) return [{ from, to }];
-    return [
-      { from, to: WEEK_MINUTES },
-      { from: 0, to: to - WEEK_MINUTES },
-    ];
+/** Minutes of a week, [from, to). */
+export interface MinuteSpan {
+  from: number;
+  to: number;
+}
+
+/** The minutes of the local week in which a window is open on each of its days; after the end of Sunday they exceed the week. */
+export function weeklyMinutes(spec: WeeklyWindow): MinuteSpan[] {
+  return spec.days.map((day) => {
+    const midnight = (day - 1) * DAY_MINUTES;
+    return { from: midnight + spec.startMinute, to: midnight + spec.endDayOffset * DAY_MINUTES + spec.endMinute };
   });
+}
+
+/** Within the week: minutes beyond either end of it continue at its other end. */
+export function wrapToWeek({ from, to }: MinuteSpan): MinuteSpan[] {
+  if (to - from >= WEEK_MINUTES) return [{ from: 0, to: WEEK_MINUTES }];
+  const start = ((from % WEEK_MINUTES) + WEEK_MINUTES) % WEEK_MINUTES;
+  const end = start + (to - from);
+  if (end <= WEEK_MINUTES) return [{ from: start, to: end }];
+  return [
+    { from: start, to: WEEK_MINUTES },
+    { from: 0, to: end - WEEK_MINUTES },
+  ];
 }
