@@ -135,7 +135,6 @@ function action(value: Value): string {
   }
 }
 
-/** A script for fish. */
 function fishScript(program: CommandTree): string {
   const lines = commandsIn(program).flatMap(({ path, tree }) => linesOf(tree, path));
   return `# Completion of ebb for fish. Made by: ebb completion fish
@@ -144,7 +143,6 @@ ${lines.join('\n')}
 `;
 }
 
-/** The lines of completions after a command. */
 function linesOf({ flags, commands, argument }: CommandTree, path: readonly string[]): string[] {
   const here = path.map((name) => `__fish_seen_subcommand_from ${name}`);
   const names = commands.map(({ name }) => name);

@@ -53,10 +53,9 @@ export async function runDiff(oldPath: string, newPath: string, flags: DiffFlags
   writeNotes({ notes: [...start.notes, ...unknownBudgetNotes([before.set, after.set], start.budgets)], missing });
   if (flags.format === 'json') {
     // Only JSON lists the findings that the changes follow; the text has the total saving.
-    const pastFlags = { ...flags, days: flags.pastDays };
     const { findings, notes } = await findingsFollowed({
       settings,
-      flags: pastFlags,
+      flags: { ...flags, days: flags.pastDays },
       changes: comparison.changes,
       subjects,
     });

@@ -68,7 +68,9 @@ export function describeExplanation({ atMs, planned, verified, ...facts }: Expla
     [
       isUnread && plan.verdict === 'none' ? colors.bold('Not known') : verdictLine(plan.verdict, colors),
       ...reasonLines(plan, colors),
-      ...promiseLines(planned, verified),
+      ...promisesFor(planned, verified).map(
+        (one) => `  ${one.verified ? 'verified' : 'assumed'}: ${one.promise} (${one.fact})`,
+      ),
     ],
     guards.length > 0 ? [colors.bold('Guards'), ...guards] : [],
     isUnread ? [`${colors.bold('Next boundary')} not known`] : nextLines(planned, facts, colors),
@@ -133,12 +135,6 @@ function promisesFor({ compute, plan: { actions } }: EvaluatedCompute, verified:
     ({ fact }) =>
       (fact === 'idle_resize' && isResized && isAsleep) ||
       (fact === 'timeout_change' && fields !== undefined && !isResized && !isAsleep),
-  );
-}
-
-function promiseLines(planned: EvaluatedCompute, verified: AccountFacts | undefined): string[] {
-  return promisesFor(planned, verified).map(
-    ({ promise, fact, verified: isVerified }) => `  ${isVerified ? 'verified' : 'assumed'}: ${promise} (${fact})`,
   );
 }
 

@@ -6,6 +6,7 @@ import { formatSize } from '../../domain/compute/compute-units.ts';
 import type { Segment } from '../../domain/forecast/forecast.ts';
 import { overlaps, type Span } from '../../domain/time/span.ts';
 import { shortened } from '../output.ts';
+import type { Colors } from '../terminal.ts';
 import { type Day, daysOf } from './local-time.ts';
 import type { Outlook } from './outlook.ts';
 
@@ -22,16 +23,15 @@ interface DrawingOptions extends Span {
   color: boolean;
 }
 
-type Paint = ReturnType<typeof createColors>;
-
 /**
  * Draws at most a week of at most twenty computes, with a legend, in plain characters. Each has a row of blocks: the larger the size, the
  * higher; under it a line for the time in which it never suspends. Colors show nothing that the height does not.
  */
 export function drawWeek(outlooks: readonly Outlook[], options: DrawingOptions): string {
-  const { zone, color, columns } = options;
+  const { fromMs, zone, color, columns } = options;
   const paint = createColors(color);
-  const span = { fromMs: options.fromMs, toMs: firstDaysOf(options) };
+  const lastMs = DateTime.fromMillis(fromMs, { zone }).plus({ days: MAX_DAYS }).toMillis();
+  const span = { fromMs, toMs: Math.min(options.toMs, lastMs) };
   const hoursPerCell =
     CELL_HOURS.find((hours) => labelRoom(daysOf(span, { zone, hoursPerCell: hours }), columns) >= 14) ?? 24;
   const days = daysOf(span, { zone, hoursPerCell });
@@ -52,10 +52,6 @@ export function drawWeek(outlooks: readonly Outlook[], options: DrawingOptions):
   ]
     .map((line) => line.trimEnd())
     .join('\n');
-}
-
-function firstDaysOf({ fromMs, toMs, zone }: DrawingOptions): number {
-  return Math.min(toMs, DateTime.fromMillis(fromMs, { zone }).plus({ days: MAX_DAYS }).toMillis());
 }
 
 /** The columns that a row has left for the name of its compute. */
@@ -83,7 +79,7 @@ interface RowOptions {
   days: readonly Day[];
   labelWidth: number;
   levels: Levels;
-  paint: Paint;
+  paint: Colors;
 }
 
 function rowsOf({ compute, segments }: Outlook, { days, labelWidth, levels, paint }: RowOptions): string[] {
@@ -109,13 +105,13 @@ function neverSleeps(segments: readonly Segment[]): boolean {
   return segments.some(({ suspendTimeoutSeconds }) => suspendTimeoutSeconds === NEVER_SUSPENDS);
 }
 
-function colorOf(block: string, paint: Paint): string {
+function colorOf(block: string, paint: Colors): string {
   const level = BLOCKS.indexOf(block);
   if (level >= 6) return paint.red(block);
   return level >= 3 ? paint.yellow(block) : paint.green(block);
 }
 
-function legend(levels: Levels, { zone, hoursPerCell, paint }: { zone: string; hoursPerCell: number; paint: Paint }) {
+function legend(levels: Levels, { zone, hoursPerCell, paint }: { zone: string; hoursPerCell: number; paint: Colors }) {
   const sizes = levels.used.map(({ level, sizes }) => `${colorOf(BLOCKS[level] ?? '', paint)} ${sizes.join(', ')}`);
   const cell = hoursPerCell === 1 ? 'an hour' : `${hoursPerCell} hours: the largest size in them`;
   return [
@@ -148,7 +144,6 @@ function levelsOf(segments: readonly Segment[]): Levels {
   };
 }
 
-/** By the maximum, then by the minimum. */
 function compareSizes(a: Size, b: Size): number {
   return a.maxCu - b.maxCu || a.minCu - b.minCu;
 }

@@ -28,7 +28,14 @@ export function fleetTable(computes: readonly Compute[]): string {
 }
 
 /** Such as `6 computes in 3 projects: 2 awake, 1 never sleeps; 3.5 to 12 CU if all were awake`. */
-export function totalsLine({ projects, computes, active, neverSuspend, minCu, maxCu }: Totals): string {
+export function totalsLine({
+  projects,
+  computes,
+  active,
+  neverSuspend,
+  minCu,
+  maxCu,
+}: ReturnType<typeof totalsOf>): string {
   const never = `${neverSuspend} never ${neverSuspend === 1 ? 'sleeps' : 'sleep'}`;
   const fleet = `${counted(computes, 'compute')} in ${counted(projects, 'project')}`;
   return `${fleet}: ${active} awake, ${never}; ${minCu} to ${maxCu} CU if all were awake`;
@@ -61,17 +68,8 @@ export function awakeLongest(computes: readonly Compute[]): Compute[] {
   return computes.filter(({ state }) => state === 'active').toSorted((a, b) => ascending(startMs(a), startMs(b)));
 }
 
-interface Totals {
-  projects: number;
-  computes: number;
-  active: number;
-  neverSuspend: number;
-  /** The sums of all minima and of all maxima, in CU. */
-  minCu: number;
-  maxCu: number;
-}
-
-export function totalsOf(computes: readonly Compute[], projects: number): Totals {
+/** Counts, and the sums of all minima and of all maxima. */
+export function totalsOf(computes: readonly Compute[], projects: number) {
   return {
     projects,
     computes: computes.length,

@@ -117,8 +117,6 @@ export interface WatchStep {
   tellCommon?: { sinceMs: number; computeIds: readonly string[] };
 }
 
-type WatchedById = ReadonlyMap<string, WatchedCompute | undefined>;
-
 /** Advances by one round. Pure: the same rounds give the same events. */
 export function watchRound(terms: WatchTerms, before: WatchMemory, round: WatchRound): WatchStep {
   const { atMs } = round;
@@ -138,7 +136,10 @@ export function watchRound(terms: WatchTerms, before: WatchMemory, round: WatchR
     ...hurt.map((suspect): WatchEvent => ({ ...suspect, outcome: 'harm' })),
     ...common.map((suspect): WatchEvent => ({ ...suspect, outcome: 'common_cause' })),
   ];
-  for (const { computeId } of common) setCommon(watched.get(computeId));
+  for (const { computeId } of common) {
+    const bad = watched.get(computeId)?.bad;
+    if (bad) bad.isCommon = true;
+  }
   for (const { computeId } of hurt) endWatch(watched.get(computeId));
   for (const [computeId, compute] of watched) {
     if (!compute?.watch || compute.watch.isOver) continue;
@@ -147,8 +148,8 @@ export function watchRound(terms: WatchTerms, before: WatchMemory, round: WatchR
     events.push({ computeId, loweredAtMs: compute.watch.loweredAtMs, outcome });
     endWatch(compute);
   }
-  const isTold = before.commonToldAtMs !== undefined && atMs - before.commonToldAtMs < COMMON_QUIET_MS;
-  const tellsCommon = common.length > 0 && !isTold;
+  const lastToldMs = before.commonToldAtMs ?? Number.NEGATIVE_INFINITY;
+  const tellsCommon = common.length > 0 && atMs - lastToldMs >= COMMON_QUIET_MS;
   const commonToldAtMs = tellsCommon ? atMs : before.commonToldAtMs;
   return {
     memory: {
@@ -246,7 +247,7 @@ const NOBODY: BadNow = { unlowered: [], unloweredCount: 0, lowered: [] };
 
 function badNow(
   { atMs, computes }: WatchRound,
-  watched: WatchedById,
+  watched: ReadonlyMap<string, WatchedCompute | undefined>,
   { harms, recentHarms }: { harms: readonly Harm[]; recentHarms: readonly Harm[] },
 ): BadNow {
   const hurt = new Set(harms.map(({ computeId }) => computeId));
@@ -305,10 +306,6 @@ function outcomeOf(
   // What is bad now may still turn out to be a harm.
   const isBadNow = bad !== undefined && bad.lastMs === lastMs;
   return watch.blindMs >= watchMs && !(isBadNow && watch.sampledMs >= watchMs) ? 'no_samples' : undefined;
-}
-
-function setCommon(compute: WatchedCompute | undefined): void {
-  if (compute?.bad) compute.bad.isCommon = true;
 }
 
 function endWatch(compute: WatchedCompute | undefined): void {
