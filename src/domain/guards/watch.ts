@@ -3,6 +3,7 @@
  * past. Instants are milliseconds since the epoch.
  */
 
+import { groupBy } from '../grouping.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../time/units.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -125,11 +126,10 @@ export function watchRound(terms: WatchTerms, before: WatchMemory, round: WatchR
   const harms = before.harms.filter(({ foundAtMs }) => atMs - foundAtMs < LONGEST_WATCH_MS);
   const recentHarms = harms.filter(({ foundAtMs }) => atMs - foundAtMs < MOST_HARMS_WITHIN_MS);
   const others = suspects.length > 0 ? badNow(round, watched, { harms, recentHarms }) : NOBODY;
-  const judged = suspects.map((suspect) => ({ suspect, cause: causeOf(terms, suspect, others, round) }));
-  const common = judged.filter(({ cause }) => cause === 'common').map(({ suspect }) => suspect);
+  const byCause = groupBy(suspects, (suspect) => causeOf(terms, suspect, others, round));
+  const common = byCause.get('common') ?? [];
   // Those beyond the limit are found by a later round, if they are still bad.
-  const hurt = judged
-    .flatMap(({ suspect, cause }) => (cause === 'lowering' ? [suspect] : []))
+  const hurt = (byCause.get('lowering') ?? [])
     .toSorted((a, b) => a.badSinceMs - b.badSinceMs)
     .slice(0, Math.max(0, mostHarms(round) - recentHarms.length));
   const events: WatchEvent[] = [
@@ -141,13 +141,7 @@ export function watchRound(terms: WatchTerms, before: WatchMemory, round: WatchR
     if (bad) bad.isCommon = true;
   }
   for (const { computeId } of hurt) endWatch(watched.get(computeId));
-  for (const [computeId, compute] of watched) {
-    if (!compute?.watch || compute.watch.isOver) continue;
-    const outcome = outcomeOf(terms, compute.watch, compute);
-    if (outcome === undefined) continue;
-    events.push({ computeId, loweredAtMs: compute.watch.loweredAtMs, outcome });
-    endWatch(compute);
-  }
+  for (const [computeId, compute] of watched) events.push(...endWithoutHarm(terms, computeId, compute));
   const lastToldMs = before.commonToldAtMs ?? Number.NEGATIVE_INFINITY;
   const tellsCommon = common.length > 0 && atMs - lastToldMs >= COMMON_QUIET_MS;
   const commonToldAtMs = tellsCommon ? atMs : before.commonToldAtMs;
@@ -294,6 +288,14 @@ function causeOf(
 
 function isUnwatched(compute: WatchedCompute | undefined): boolean {
   return compute?.watch === undefined || compute.watch.isOver === true;
+}
+
+function endWithoutHarm(terms: WatchTerms, computeId: string, compute: WatchedCompute | undefined): WatchEvent[] {
+  if (!compute?.watch || compute.watch.isOver) return [];
+  const outcome = outcomeOf(terms, compute.watch, compute);
+  if (outcome === undefined) return [];
+  compute.watch.isOver = true;
+  return [{ computeId, loweredAtMs: compute.watch.loweredAtMs, outcome }];
 }
 
 /** The outcome of a watch that ends without harm; undefined while it continues. */
