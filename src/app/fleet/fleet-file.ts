@@ -52,6 +52,6 @@ function fileBranch({ branchName: name, branchRoles: roles }: Compute) {
   if (name === undefined || roles === undefined) return undefined;
   const [isDefault, isChild] = [roles.includes('default'), roles.includes('child')];
   // Without this field, every branch but the default one has a parent.
-  const child = isChild === isDefault ? { child: isChild } : {};
+  const child = isChild === isDefault && { child: isChild };
   return { name, default: isDefault, protected: roles.includes('protected'), ...child };
 }
