@@ -119,7 +119,7 @@ function parseFiles(files: readonly PolicyFileText[], knownSources: KnownSources
     ...gathered.problems,
     // Not if sources could not be read, as the missing names may be among them.
     ...(parsed.every((file) => file.sources) && !settingsUnread ? unusableSources(written, sources) : []),
-    ...(fileProblems.length > 0 ? [] : trialProblems(policies, written)),
+    ...trialProblems(policies, written, { isComplete: fileProblems.length === 0 }),
     ...(settingsUnread ? [] : unknownReceivers(written, receivers)),
     ...budgetProblems(policies, written),
     ...duplicateNames(written),
@@ -169,12 +169,20 @@ function exceededLimit(files: readonly ParsedFile[], count: number): string | un
   return whySetTooCostly(files.flatMap(({ policies }) => policies));
 }
 
-/** Problems of trials that concern other policies, or a selector of a group. Names of teams are looked at once all files are read. */
-function trialProblems(policies: readonly Policy[], written: readonly WrittenPolicy[]): PolicyProblem[] {
+/**
+ * Problems of trials that concern other policies, or a selector of a group. Names of teams are looked at once all files are read, and
+ * those of no policy that was read once no policy is missing.
+ */
+function trialProblems(
+  policies: readonly Policy[],
+  written: readonly WrittenPolicy[],
+  { isComplete }: { isComplete: boolean },
+): PolicyProblem[] {
+  const isRead = (name: string) => isComplete || policies.some((policy) => policy.name === name);
   return policiesOfKind(policies, 'trial').flatMap((policy) => {
     const place = written.find(({ name }) => name === policy.name);
     if (!place) return [];
-    const isAsked = (name: string) => place.team !== undefined || !name.includes('/');
+    const isAsked = (name: string) => isRead(name) && (place.team !== undefined || !name.includes('/'));
     const problems = notWithdrawn(policy, place, { policies, written, isAsked });
     const message = selectorProblem(policy);
     return message === undefined ? problems : [...problems, place.problemAt([...place.at, 'select'], 'value', message)];

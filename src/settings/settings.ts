@@ -88,8 +88,10 @@ export interface Settings {
   perComputeMetrics: boolean;
 }
 
-/** `warnings`: one line for each former name that is still accepted. */
-export type SettingsResult = { ok: true; settings: Settings; warnings: string[] } | { ok: false; problems: string[] };
+/** `warnings`: one line for each former name that is still accepted. `policies`: the paths of policies, if these can be read. */
+export type SettingsResult =
+  | { ok: true; settings: Settings; warnings: string[] }
+  | { ok: false; problems: string[]; policies?: readonly string[] };
 
 type Values = z.output<typeof settingsSchema>;
 type Sources = ReadonlyMap<SettingName, Given>;
@@ -113,8 +115,13 @@ export function readSettings({
   if (config.problems.length > 0) return refused(config.problems);
   const given = gatherSources({ flags, env, config, cwd });
   const overrides = Object.fromEntries([...given].map(([name, { value }]) => [name, value]));
-  const parsed = settingsSchema.safeParse({ ...config.values, ...overrides });
-  if (!parsed.success) return refused(schemaProblems(parsed.error, given, config));
+  const values = { ...config.values, ...overrides };
+  const parsed = settingsSchema.safeParse(values);
+  if (!parsed.success) {
+    const { data } = settingsSchema.shape.policies.safeParse(Reflect.get(values, 'policies'));
+    const policies = data && { policies: policyPaths(data, given, cwd) };
+    return { ...refused(schemaProblems(parsed.error, given, config)), ...policies };
+  }
   const proxy = findProxy(env, parsed.data.api_url);
   const problems = [...combinationProblems(parsed.data, given, env), ...(proxy.ok ? [] : [proxy.problem])];
   if (!proxy.ok || problems.length > 0) return refused(problems);
@@ -127,7 +134,7 @@ export function readSettings({
 }
 
 /** Makes names and values of the file printable, so that each problem stays on one line. */
-function refused(problems: readonly string[]): SettingsResult {
+function refused(problems: readonly string[]): SettingsResult & { ok: false } {
   return { ok: false, problems: problems.map(printable) };
 }
 
@@ -169,7 +176,7 @@ function assemble({
     staging: values.staging,
     disruption: toDisruption(values.disruption),
     manualChanges: values.manual_changes && toManualChanges(values.manual_changes),
-    policies: policyPaths(values, given, cwd),
+    policies: policyPaths(values.policies, given, cwd),
     teams,
     knownSources: knownSourcesOf(values.sources, values.sources_allowed_origins, {
       file,
@@ -203,9 +210,9 @@ function assemble({
 }
 
 /** Paths relative to the working folder stay as written, since messages show them. */
-function policyPaths(values: Values, given: Sources, cwd: string): readonly string[] {
+function policyPaths(paths: readonly string[], given: Sources, cwd: string): readonly string[] {
   const base = given.get('policies')?.base ?? cwd;
-  return base === cwd ? values.policies : values.policies.map((path) => resolve(base, path));
+  return base === cwd ? paths : paths.map((path) => resolve(base, path));
 }
 
 function queueLocation(values: Values, given: Sources, cwd: string): QueueLocation {

@@ -204,6 +204,20 @@ describe('ebb validate', () => {
     });
   });
 
+  it('says what is wrong with policies together with what is wrong with the settings', async () => {
+    const { status, stderr } = await validate(['--config', 'odd.yaml'], { EBB_POLICIES: 'broken.yaml' });
+    expect({ status, lines: stderr.split('\n') }).toEqual({
+      status: 1,
+      lines: expect.arrayContaining([
+        'odd.yaml:1:1: mode "enforec" is not known; use observe or enforce',
+        expect.stringMatching(/^broken\.yaml:6:\d+: 99 CU is not a size/),
+      ]),
+    });
+    // Teams, which the settings would define, may use the same names.
+    const same = await validate(['--config', 'odd.yaml'], { EBB_POLICIES: 'good.yaml,warned.yaml' });
+    expect(same.stderr).toBe('ebb: odd.yaml:1:1: mode "enforec" is not known; use observe or enforce');
+  });
+
   it('checks the owners that the settings name when it is given no path', async () => {
     const { status, stderr } = await validate(['--config', 'owners.yaml', ...AT], { EBB_POLICIES: 'good.yaml' });
     expect({ status, stderr: stderr.split('\n') }).toEqual({

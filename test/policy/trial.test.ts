@@ -123,6 +123,23 @@ it('a set with only a trial is refused: there is nothing to withdraw', () => {
   expect(messages[0]).toBe('no policy is named "office-hours"; there is none that sets anything');
 });
 
+it.each([
+  ['in its file', (broken: string, rest: string[]) => [file(broken, ...rest)]],
+  ['in another file', (broken: string, rest: string[]) => [file(broken), file(...rest)]],
+])(
+  'is told of what it cannot withdraw beside a mistake %s, but not of names that the mistake may hide',
+  (_, filesOf) => {
+    const broken = schedule('nights', 'windows: [{ at: Mon, size: 99 }]');
+    const files = filesOf(broken, [...OTHERS, trial({ of: '[nights, nigths, hard, looking]' })]);
+    const parsed = parsePolicyFiles(files.map((text, index) => ({ path: `${index}.yaml`, text })));
+    expect(parsed.ok ? [] : parsed.problems.map(({ message }) => message)).toEqual([
+      '99 CU is not a size; the nearest is 56',
+      '"hard" is a hard limit, which always holds; leave it out',
+      '"looking" only observes, so it can\'t be withdrawn; leave it out or let it enforce',
+    ]);
+  },
+);
+
 describe('a trial that has begun', () => {
   const begun = at('2027-01-10T23:00:00Z');
   it.each<[Record<string, string>]>([

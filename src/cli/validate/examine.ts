@@ -8,7 +8,7 @@ import { type Finding, lintPolicySet } from '../../policy/lint/lint.ts';
 import { loadPolicySet } from '../../policy/load.ts';
 import { misspeltOwners, unknownOwners } from '../../policy/owner-names.ts';
 import { byPlace } from '../../policy/parse.ts';
-import type { PolicyProblem } from '../../policy/problem.ts';
+import { formatProblem, type PolicyProblem } from '../../policy/problem.ts';
 import { readSettings, type Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import type { CommonFlags } from '../flags.ts';
@@ -38,7 +38,7 @@ export interface Examined {
 export async function examine(paths: readonly string[], flags: ValidateFlags): Promise<Examined> {
   const nowMs = readAt(flags.at) ?? Date.now();
   const needsFleet = flags.matches === true || flags.fleet !== undefined;
-  const { settings, notes } = settingsFor(flags, paths.length === 0 || needsFleet);
+  const { settings, notes } = await settingsFor(flags, paths, needsFleet);
   const { valid, refused } = await load(paths, settings);
   if (!valid) return { problems: refused, warnings: [], notes, written: { policies: 0, files: 0 } };
   const { set, written } = valid;
@@ -110,11 +110,24 @@ function withoutWarnings({ problems, warnings, ...rest }: Examined): Examined {
 }
 
 /** With policies named on the command line, broken settings only prevent the checks of plans and sources. */
-function settingsFor({ config: configFile, apiUrl }: ValidateFlags, isNeeded: boolean) {
+async function settingsFor(
+  { config: configFile, apiUrl }: ValidateFlags,
+  named: readonly string[],
+  needsFleet: boolean,
+) {
   const read = readSettings({ configFile, flags: { apiUrl } });
   if (read.ok) return { settings: read.settings, notes: read.warnings };
-  if (isNeeded || configFile !== undefined) throw new UserError(read.problems.join('\n'));
+  if (named.length === 0 || needsFleet || configFile !== undefined) {
+    const ofPolicies = await problemsWithoutSettings(named.length > 0 ? named : (read.policies ?? []));
+    throw new UserError([...read.problems, ...ofPolicies.map((problem) => formatProblem(problem))].join('\n'));
+  }
   return { settings: undefined, notes: [`the plans and sources of the settings are not known: ${read.problems[0]}`] };
+}
+
+/** Problems of policies that don't depend on the settings. These may have teams, which may use the same names and have limits of their own. */
+async function problemsWithoutSettings(paths: readonly string[]): Promise<PolicyProblem[]> {
+  const loaded = await loadPolicySet({ paths, settings: undefined });
+  return loaded.ok ? [] : loaded.problems.filter(({ code }) => code !== 'duplicate-name' && code !== 'limit');
 }
 
 function plansOf(settings: Settings | undefined) {
