@@ -69,3 +69,23 @@ it('a daemon that is stopped ends also where something of it goes on', async () 
   // For people, as it was asked for, although the output is a pipe.
   expect(ebb.lines.filter((line) => !/^\[[\d:]{8}\] [A-Z]+: [^{]/.test(line))).toEqual([]);
 });
+
+it('a daemon logs JSON on a terminal where log_format asks for it, and else text', async () => {
+  const platform = await startTestPlatform({ one: {} });
+  onTestFinished(() => platform.close());
+  const firstLine = async (config: string) => {
+    const folder = await makeFolder({ 'policy.yaml': POLICY, 'ebb.yaml': config });
+    onTestFinished(() => folder.remove());
+    await copyDatabase(join(folder.path, '.ebb'));
+    const terminal = '--import=data:text/javascript,process.stdout.isTTY=true';
+    const ebb = startEbb(['run', '--policies', 'policy.yaml', '--listen', '127.0.0.1:0'], {
+      cwd: folder.path,
+      env: { EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey, NODE_OPTIONS: terminal },
+    });
+    onTestFinished(() => ebb.kill());
+    await expect.poll(() => ebb.lines.length, { timeout: 50_000 }).toBeGreaterThan(0);
+    return [ebb.lines[0], ebb.logs()[0]?.event];
+  };
+  expect(await firstLine('log_format: json\n')).toEqual([expect.stringMatching(/^\{/), 'ebb.start']);
+  expect(await firstLine('mode: observe\n')).toEqual([expect.stringMatching(/ INFO: /), undefined]);
+});

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { drawWeek } from '../../../src/cli/forecast/drawing.ts';
 import { daysOf, displayZone } from '../../../src/cli/forecast/local-time.ts';
 import { foresee } from '../../../src/cli/forecast/outlook.ts';
@@ -8,6 +8,9 @@ import { readSpan, type SpanFlags } from '../../../src/cli/forecast/span.ts';
 import { drawSvg } from '../../../src/cli/forecast/svg.ts';
 import type { Span } from '../../../src/domain/time/span.ts';
 import { aCompute, aSchedule, at, compiled } from '../../support/builders.ts';
+import { startEbb } from '../../support/ebb-process.ts';
+import { makeFolder } from '../../support/platform.ts';
+import { fleetFile, POLICIES } from '../fleet-files.ts';
 import { PRICING, SPRING_WEEK, SUBJECTS, webAndDev } from './foreseen-fleet.ts';
 
 const zone = 'Europe/Berlin';
@@ -54,6 +57,26 @@ team-dev         1      0–54        0–334    $0.00–5.72
 team-web         2   100–634    334–1,002  $10.60–67.20
 all              3   100–688    334–1,336  $10.60–72.93
 `);
+  });
+
+  it.each([
+    ['of 40 computes', 40, [], false],
+    ['of more', 41, [], true],
+    ['of more with --all', 41, ['--all'], false],
+    ['of more that are selected', 41, ['--select', 'projects=*'], false],
+  ])('is by team or by compute: %s', async (_, count, flags, isByTeam) => {
+    const computes = Array.from({ length: count }, (_, index) => [`web-${index}/ep-${index}`, {}]);
+    const folder = await makeFolder({
+      'fleet.json': fleetFile(Object.fromEntries(computes)),
+      'policies.yaml': POLICIES,
+    });
+    onTestFinished(() => folder.remove());
+    const args = ['forecast', '--fleet', 'fleet.json', '--policies', 'policies.yaml', '--days', '1', ...flags];
+    const ebb = startEbb(args, { cwd: folder.path });
+    expect([await ebb.ended, ebb.stderr()]).toEqual([0, '']);
+    const has = (start: RegExp) => ebb.lines.some((line) => start.test(line));
+    const byTeam = [has(/^team {2,}computes /), has(/^Each compute: ebb forecast --owner TEAM, or --all$/)];
+    expect([...byTeam, has(/^web-7 +ep-7 /)]).toEqual([isByTeam, isByTeam, !isByTeam]);
   });
 
   it('fits into any terminal from 80 columns on, whatever the time and the names', () => {
