@@ -43,6 +43,17 @@ describe('the compute that is named', () => {
     expect(() => found('web-shop')).toThrow('web-shop has 2 computes, name one: ep-a, ep-b');
     expect(() => found('web-shp')).toThrow('there is no compute web-shp; the nearest of 3');
   });
+
+  it('may be of a project that cannot be read: that is said with the reason, not that there is none', () => {
+    const unread = [{ projectId: 'p-21', name: 'web-021', problem: '403: project is suspended' }];
+    const saidOf = (name: string) => () => findCompute(fleet, name, unread);
+    const reason = "can't be read now: 403: project is suspended";
+    for (const name of ['p-21', 'web-021']) expect(saidOf(name)).toThrow(`${name} ${reason}`);
+    expect(saidOf('web-021/ep-x')).toThrow(`web-021 ${reason}`);
+    const elsewhere = 'in what can be read; it may be in web-021, not read now: 403: project is suspended';
+    expect(saidOf('ep-x')).toThrow(`there is no compute ep-x ${elsewhere}`);
+    expect(findCompute(fleet, 'ep-a', unread).compute.computeId).toBe('ep-a');
+  });
 });
 
 describe('ebb explain', () => {

@@ -49,6 +49,10 @@ export interface PlanOptions {
   onProgress?: OnProgress | undefined;
 }
 
+export interface UnreadProject extends Pick<Project, 'projectId' | 'name'> {
+  problem: string;
+}
+
 export interface PlanResult {
   plan: FleetPlan;
   policies: CompiledPolicies;
@@ -62,6 +66,8 @@ export interface PlanResult {
   isStored: boolean;
   /** One line for each part of the fleet that could not be read: the plan leaves it out. */
   missing: string[];
+  /** The listed projects whose computes could not be read, and why. */
+  unread: readonly UnreadProject[];
   /** The modes of the daemons that are known to run; empty if none is known. */
   modes: StoredFacts['modes'];
   /** What waits for approval; empty for a plan of another instant. */
@@ -108,6 +114,10 @@ export async function planFor(
     takenAtMs: source.takenAtMs,
     isStored: source.isStored === true,
     missing,
+    unread: fleet.unread.flatMap(({ projectId, name }) => {
+      const error = fleet.errors.find((one) => one.projectId === projectId);
+      return error ? [{ projectId, name, problem: source.explain(error) }] : [];
+    }),
     modes: facts.modes,
     staged: options.atMs === undefined ? facts.staged : [],
     notes,

@@ -1,6 +1,6 @@
 import leven from 'leven';
-import type { PlanResult } from '../../app/situation/plan.ts';
-import { severalComputes } from '../../common/names.ts';
+import type { PlanResult, UnreadProject } from '../../app/situation/plan.ts';
+import { firstNames, severalComputes } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
 import { planOnce } from '../../compose/situation.ts';
 import { decide } from '../../domain/decide/decide.ts';
@@ -95,9 +95,9 @@ function atOnceNotes({ plan }: EvaluatedCompute): string[] {
 }
 
 /** If there is no such compute, the notes come before the error: the fleet may have changed since it was read. */
-function findOrNote(name: string, { plan, notes }: PlanResult): EvaluatedCompute {
+function findOrNote(name: string, { plan, notes, unread }: PlanResult): EvaluatedCompute {
   try {
-    return findCompute(plan.computes, name);
+    return findCompute(plan.computes, name, unread);
   } catch (error) {
     writeNotes({ notes });
     throw error;
@@ -107,8 +107,15 @@ function findOrNote(name: string, { plan, notes }: PlanResult): EvaluatedCompute
 const MAX_NAMED = 3;
 const LONGEST_NAME = 128;
 
-/** The compute with this id or `PROJECT/COMPUTE`, or the only one of this project. Throws a UserError with the nearest ids. */
-export function findCompute(computes: readonly EvaluatedCompute[], name: string): EvaluatedCompute {
+/**
+ * The compute with this id or `PROJECT/COMPUTE`, or the only one of this project. Throws a UserError with the nearest ids, or why the
+ * project can't be read.
+ */
+export function findCompute(
+  computes: readonly EvaluatedCompute[],
+  name: string,
+  unread: readonly UnreadProject[] = [],
+): EvaluatedCompute {
   const [id = '', project] = name.split('/').toReversed();
   const found = computes.find(
     ({ compute }) =>
@@ -125,12 +132,19 @@ export function findCompute(computes: readonly EvaluatedCompute[], name: string)
     throw new UserError(printable(choice));
   }
   if (ofProject[0]) return ofProject[0];
+  const unreadProject = unread.find((one) => [one.projectId, one.name].includes(project ?? name));
+  if (unreadProject) throw new UserError(printable(`${project ?? name} can't be read now: ${unreadProject.problem}`));
   const shown = printable(shortened(name, LONGEST_NAME));
   const names = new Set(
     computes.flatMap(({ compute: { computeId, projectName } }) =>
       project !== undefined ? [computeId] : [computeId, projectName],
     ),
   );
+  const [first] = unread;
+  if (first) {
+    const where = printable(`${firstNames(unread.map((one) => one.name))}, not read now: ${first.problem}`);
+    throw new UserError(`there is no compute ${shown} in what can be read; it may be in ${where}`);
+  }
   if (names.size === 0) throw new UserError(`there is no compute ${shown}: the fleet is empty`);
   const near = nearest([...names], id).join(', ');
   throw new UserError(`there is no compute ${shown}; the nearest of ${computes.length}: ${near}`);
