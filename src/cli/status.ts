@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { counted, countedComputes } from '../common/names.ts';
+import { counted, countedComputes, firstNames } from '../common/names.ts';
 import { printable } from '../common/safe-text.ts';
 import { formatUsd } from '../domain/compute/cost.ts';
 import { REASONS } from '../domain/compute/reasons.ts';
@@ -58,6 +58,7 @@ export function describeStatus(status: Status): string[] {
     ...[staged ?? [], status.staged_teams ?? []].flat().map(({ message }) => `staged: ${message}`),
     ...deadLines(status.dead_notifications ?? []),
     ...(status.api_limits ?? []).map(({ account, message }) => `rate limit of ${printable(account)}: ${message}`),
+    ...refusedLines(status.refused_projects ?? []),
     ...(status.policy_problems ?? []).map((problem) => `policies: ${problem}`),
     ...status.waiting.map(({ reason, computes }) => `waiting (${reason}): ${computes}${whyText(reason)}`),
     ...freezes.map((one) => `frozen until ${one.expires_at}: ${describeFreeze(one)}; ${one.owner}: ${one.reason}`),
@@ -130,6 +131,16 @@ function reportedReadiness(report: DaemonDocument, at: string): string[] {
   // Other daemons than the leader may know only a part of the fleet.
   if (readiness.ready) return [`ready: ${host}, ${ago}${readText(report.leader ? report.projects : null)}`];
   return readiness.checks.map(({ name, message }) => `not ready: ${name}: ${message} (${host}, ${ago})`);
+}
+
+/** `refused: web-1: can't be changed: 403: no; since 2026-03-02T08:00:00Z`. Projects with the same answer share a line. */
+function refusedLines(refused: NonNullable<Status['refused_projects']>): string[] {
+  return groupAlike(refused, ({ message }) => message).map(({ members, shared: message }) => {
+    const names = firstNames(members.map((one) => printable(one.project_name)));
+    const which = members.length === 1 ? names : `${members.length} projects (${names})`;
+    const [since] = members.map((one) => one.since).toSorted();
+    return `refused: ${which}: ${printable(message)}; since ${since}`;
+  });
 }
 
 function storeText(daemons: Status['daemons']): string {

@@ -179,6 +179,18 @@ const apiLimits = z.array(
   z.object({ account: text, level: z.number(), since: instant, normal_by: instant, message: text }),
 );
 
+/** Requests for a project that the control API refuses, `message` being its latest answer, while others are answered. */
+const RefusedProjectDocument = z.object({
+  project_id: text,
+  project_name: text,
+  /** `read`: its computes can't be read, so nothing is changed. */
+  request: z.enum(['read', 'branches', 'operations', 'write']),
+  message: text,
+  since: instant,
+});
+export type RefusedProjectDocument = z.infer<typeof RefusedProjectDocument>;
+export const refusedProjects = z.array(RefusedProjectDocument);
+
 /** A daemon's report in the store, every 30 s. Optional fields are absent in reports of 0.1.0. */
 const DaemonDocument = z.object({
   /** `HOST:PID`. */
@@ -214,6 +226,8 @@ const DaemonDocument = z.object({
   herds: herds.exactOptional(),
   /** The first few. */
   api_limits: apiLimits.exactOptional(),
+  /** The first few. */
+  refused_projects: refusedProjects.exactOptional(),
   /** Lists the first few checks that failed. */
   readiness: ReadinessDocument.exactOptional(),
   projects: projectsRead.exactOptional(),
@@ -308,6 +322,8 @@ export const StatusDocument = z
     herds: herds.nullable(),
     /** The rate limits that ebb does not use in full, after answers 429; from a store as the leader last reported them. Null if unknown. */
     api_limits: apiLimits.nullable(),
+    /** Projects that the control API refuses; from a store as the daemons last reported them. Null if unknown. */
+    refused_projects: refusedProjects.nullable(),
     /** The daemons that share the store, the leader first; null from a daemon. */
     daemons: z.array(DaemonDocument).nullable(),
     ...age,

@@ -11,6 +11,7 @@ import {
   HoldDocument,
   OperationDocument,
   projectsRead,
+  refusedProjects,
 } from './documents.ts';
 import { remedy, verdictOfGuard } from './plan-document.ts';
 
@@ -149,6 +150,8 @@ export const ComputeDetailDocument = z
     at: instant,
     /** When the control API gave its present values; null if unknown. */
     read_at: instant.nullable(),
+    /** What it refuses of the project now. */
+    refused: refusedProjects,
     ...rowFields,
     region_id: text,
     disabled: z.boolean(),

@@ -4,6 +4,7 @@ import type { OperatorParts } from '../../src/app/operator/parts.ts';
 import { status } from '../../src/app/operator/status.ts';
 import type { DisruptionImpact } from '../../src/app/rollout/disruption-impact.ts';
 import { type Candidate, createPolicySets, stateOf } from '../../src/app/rollout/write-permission.ts';
+import type { Outages } from '../../src/app/telemetry/outages.ts';
 import { describeStatus } from '../../src/cli/status.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { AccountStatus } from '../../src/ports/control-api.ts';
@@ -42,6 +43,8 @@ async function daemonOf(
     accounts = [] as AccountStatus[],
     readiness = { ready: true, checks: [] } as Readiness,
     read = ['p-one', 'p-two'],
+    refused = [] as ReturnType<Outages['refused']>,
+    readAtMs = NOON - 60_000,
   } = {},
 ) {
   const reporting = startReporting({
@@ -54,10 +57,12 @@ async function daemonOf(
       evaluatedComputes: () => (isHeld ? [evaluated] : []),
       ...{
         projectIds: () => ['p-one', 'p-two'],
-        cachedProject: (id: string) => (read.includes(id) ? { computes: [] } : undefined),
+        listed: (projectId: string) =>
+          projectId === 'p-gone' ? undefined : { projectId, name: `name-of-${projectId}` },
+        cachedProject: (id: string) => (read.includes(id) ? { computes: [], readAtMs } : undefined),
       },
     },
-    sets,
+    ...{ sets, outages: { refused: () => refused } },
     rules: { current: { policies, verified: new Map([['default', { timeout_change: 'restarts' }]]) } },
     runInBackground: async (_task: string, round: () => Promise<void>) => round(),
     readiness: async () => readiness,
@@ -114,6 +119,37 @@ it('the status says until when less of the rate limit is used, and why', async (
     'rate limit of main: requests are spread evenly, at 1/4 of the rate, after an answer 429 at 2026-03-02T11:59:00Z; the whole limit is used from 2026-03-02T12:59:00Z on unless another comes',
   ]);
   expect(await linesAt(NOON + 3_600_000)).toEqual([]);
+});
+
+it('the status names the projects that daemons are refused, and how', async () => {
+  const store = group();
+  const times = { sinceMs: NOON - 30_000, lastMs: NOON - 1_000 };
+  const message = '403: project is suspended';
+  const refusal = (projectId: string, kind: 'read' | 'write' = 'read') => ({ projectId, kind, message, ...times });
+  const linesOf = async () => {
+    const found = await status({ store, now: async () => NOON } as unknown as OperatorParts);
+    if (!found.ok) throw new Error(found.error.message);
+    return [
+      found.value.refused_projects?.length,
+      ...describeStatus(found.value).filter((line) => /refused/.test(line)),
+    ];
+  };
+  expect(await linesOf()).toEqual([undefined]);
+  const refused = [refusal('p-one'), refusal('p-one', 'write'), refusal('p-gone')];
+  const leader = await daemonOf(store, { isHeld: true, refused });
+  const since = 'since 2026-03-02T11:59:30Z';
+  const read = "can't be read, so nothing is changed: 403: project is suspended";
+  const written = `refused: name-of-p-one: can't be changed: 403: project is suspended; ${since}`;
+  expect(await linesOf()).toEqual([2, `refused: name-of-p-one: ${read}; ${since}`, written]);
+  // Another daemon knows of others.
+  await daemonOf(store, { refused: [refusal('p-one'), refusal('p-two')] });
+  const both = `refused: 2 projects (name-of-p-one, name-of-p-two): ${read}; ${since}`;
+  expect(await linesOf()).toEqual([3, both, written]);
+  await leader.close();
+  // A later reading, also of another daemon, shows that it is not refused any more.
+  const later = group();
+  await daemonOf(later, { isHeld: true, refused: [refusal('p-one')], readAtMs: NOON });
+  expect((await readReports(later, NOON))[0]?.refused_projects).toEqual([]);
 });
 
 it('a daemon that was killed is shown for a day, and what nobody can read is left out', async () => {

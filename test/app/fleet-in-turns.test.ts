@@ -58,6 +58,7 @@ const parts = {
       revision: () => undefined,
       facts: () => [],
       apiLimits: () => [],
+      refusedProjects: () => [],
       herds: () => [],
     },
     ...{ staged: () => [], policyProblems: () => [], readiness: async () => ({ ready: true, checks: [] }) },

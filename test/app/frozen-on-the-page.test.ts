@@ -32,6 +32,7 @@ async function shown(freezes: readonly Freeze[], policies = compiled(aSchedule()
       store: { holds: async () => [], freezes: async () => freezes, history: async () => [] },
       now: async () => NOON,
       daemon: {
+        refusedProjects: () => [],
         ...{ fleet, mode: 'enforce', policies: () => policies, owners: () => [] },
         week: { of: async (subjects: readonly object[]) => subjects.map(() => ({ state: 'not_yet' })) },
       },

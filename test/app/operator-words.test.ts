@@ -52,6 +52,7 @@ function operatorOf(set: Policy[], compute = aCompute(), record = aRecord()) {
         revision: () => undefined,
         facts: () => [],
         apiLimits: () => [],
+        refusedProjects: () => [],
         herds: () => [],
         staged: () => [],
         owners: () => [],

@@ -39,6 +39,21 @@ describe('one project that always gets 500', () => {
     expect(log.lines.at(-1)?.fields).toEqual({ event: 'ebb.project_recovered', project: 'p-broken' });
   });
 
+  it('is listed with what is refused, since when, and the latest answer, until it is answered', () => {
+    const { outages, time, fail, failToWrite, answer } = theOutages();
+    fail('p-one', 'forbidden');
+    time.ms += 1_000;
+    fail('p-one', 'malformed');
+    failToWrite('p-one', 'forbidden');
+    const write = { projectId: 'p-one', kind: 'write', message: expect.stringContaining('PATCH'), sinceMs: 8_000 };
+    expect(outages.refused()).toMatchObject([
+      { projectId: 'p-one', kind: 'read', sinceMs: 7_000, lastMs: 8_000 },
+      write,
+    ]);
+    answer('p-one');
+    expect(outages.refused()).toMatchObject([write]);
+  });
+
   it('is remembered with its end, if it was an outage of all', () => {
     const { outages, fail, answer } = theOutages();
     fail(undefined);

@@ -6,17 +6,25 @@ import { computePage, fleetPage } from '../../src/app/operator/fleet-page.ts';
 import { createWeekAhead } from '../../src/app/operator/week-ahead.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { Project } from '../../src/ports/control-api.ts';
-import type { StatusDocument } from '../../src/ports/documents.ts';
+import type { RefusedProjectDocument, StatusDocument } from '../../src/ports/documents.ts';
 import { QUIET, textOf } from '../http/quiet-status.ts';
 import { aCompute, aRecord, aSchedule, at, aWindow, compiled, REAL } from '../support/builders.ts';
 
 const READ = at('2026-03-02T07:58:00Z');
 const LATE = at('2026-03-02T08:29:00Z');
 const policies = compiled(aSchedule({ windows: [{ at: [aWindow()], size: { minCu: 2, maxCu: 4 } }] }));
-const compute = aCompute({ minCu: 0.25, maxCu: 1, suspendTimeoutSeconds: 300, state: 'idle' });
+
+interface Given {
+  of?: typeof policies;
+  state?: 'active' | 'idle';
+  refused?: readonly RefusedProjectDocument[];
+}
 
 /** The pages of a daemon that has last read at 07:58, and decided then or later. */
-function pagesAt(nowMs: number, decidedMs = READ, mode: 'enforce' | 'observe' = 'enforce') {
+function pagesAt(nowMs: number, decidedMs = READ, mode: 'enforce' | 'observe' = 'enforce', given: Given = {}) {
+  const { of = policies, state = 'idle', refused = [] } = given;
+  const compute = aCompute({ minCu: 0.25, maxCu: 1, suspendTimeoutSeconds: 300, state });
+
   const fleet = createFleet({ clock: { now: () => nowMs, monotonicMs: () => nowMs } as typeof REAL.clock });
   const { projectId } = compute;
   fleet.cache({
@@ -24,14 +32,15 @@ function pagesAt(nowMs: number, decidedMs = READ, mode: 'enforce' | 'observe' = 
     ...{ readAtMs: READ, readAtMonotonicMs: READ },
   });
   const record = aRecord({ baseline: compute });
-  const situation = { policies, nowMs: decidedMs, mode, projectBusy: false } as const;
+  const situation = { policies: of, nowMs: decidedMs, mode, projectBusy: false } as const;
   fleet.putEvaluated({ ...evaluate({ ...situation, compute, record }), compute, record });
   const parts = {
     store: { holds: async () => [], freezes: async () => [], history: async () => [] },
     ...{ now: async () => nowMs, clock: REAL.clock },
     daemon: {
-      ...{ fleet, mode, policies: () => policies, owners: () => [], costs: () => undefined },
-      week: createWeekAhead({ policies: () => policies, clock: REAL.clock }),
+      ...{ fleet, mode, policies: () => of, owners: () => [], costs: () => undefined },
+      ...{ refusedProjects: () => refused },
+      week: createWeekAhead({ policies: () => of, clock: REAL.clock }),
     },
   } as unknown as Parameters<typeof fleetPage>[0];
   const query = { q: '', page: 1 };
@@ -92,6 +101,18 @@ describe('a change that fell due while the control API gave no answer', () => {
   it('is not overdue where nothing is written anyway', async () => {
     expect((await pagesAt(LATE, READ, 'observe').fleet()).overdue).toEqual({ computes: 0, first: null });
     expect(await pagesAt(LATE, READ, 'observe').fleetText()).not.toContain('overdue');
+  });
+
+  it('says on the page of its compute what the control API refuses', async () => {
+    const project = { project_id: 'p-one', project_name: 'shop', request: 'read' } as const;
+    const refusal = { ...project, message: "can't be read: 403: project is suspended", since: '2026-03-02T07:59:00Z' };
+    const refused = [refusal, { ...refusal, project_id: 'p-two', project_name: 'blog' }];
+    const page = await pagesAt(LATE, READ, 'enforce', { refused }).computeText();
+    expect(page).toMatch(/Project shop can.*t be read: 403: project is suspended ?; since 07:59 30 min ago/);
+    expect(page).not.toContain('blog');
+    const fleet = await pagesAt(LATE).fleetText({ refused_projects: refused });
+    expect(fleet).toMatch(/2 projects can.{1,5}t be managed/);
+    expect(fleet).toMatch(/2 projects can.*t be read: 403: project is suspended ?; since 07:59 30 min ago: shop, blog/);
   });
 
   it('a problem that names an instant says how long ago that is', async () => {

@@ -58,6 +58,7 @@ const parts = {
     ...{ mode: 'enforce', policies: () => policies, owners: () => [['web-us', 'ann']], revision: () => undefined },
     facts: () => [],
     apiLimits: () => [],
+    refusedProjects: () => [],
     herds: () => [],
     ...{ staged: () => [], policyProblems: () => [], readiness: async () => ({ ready: true, checks: [] }) },
   },
@@ -251,6 +252,17 @@ it('has the costs of an owner alone, and none of a selector; an owner whom nobod
   expect(await costsOf({ owner: 'team-wbe' })).toBe(
     'nothing belongs to team-wbe; owners are ann, gone, team-api, team-web',
   );
+});
+
+it('has the refused projects of the computes that a filter matches', async () => {
+  const refusedProjects = () => ['web-eu', 'api-eu', 'new'].map((name) => ({ project_id: `p-${name}` }));
+  const daemon = { ...parts.daemon, refusedProjects };
+  const of = async (query: object) => {
+    const found = await status({ ...parts, daemon } as unknown as OperatorParts, query);
+    return found.ok && found.value.refused_projects?.map((one) => one.project_id);
+  };
+  expect(await of({})).toEqual(['p-web-eu', 'p-api-eu', 'p-new']);
+  expect(await of({ owner: 'team-web' })).toEqual(['p-web-eu']);
 });
 
 it('cannot be of some where no daemon knows whose they are', async () => {

@@ -44,6 +44,7 @@ beforeAll(async () => {
       facts: () => [],
       herds: () => [],
       apiLimits: () => [],
+      refusedProjects: () => [],
       staged: () => [],
       owners: () => [],
       costs: () => NO_COSTS,

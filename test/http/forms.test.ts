@@ -21,6 +21,7 @@ const COMPUTE: ComputeDetailDocument = {
     branch_id: 'br-one',
     branch_name: null,
     owner: 'unowned',
+    refused: [],
   },
   ...{ type: 'read_write', status: 'enforced', current: { ...NONE, state: 'idle' }, desired: NONE, baseline: NONE },
   ...{

@@ -61,6 +61,7 @@ async function pages() {
     storeClock: { excessiveOffsetMs: async () => undefined, lastExcessiveOffsetMs: () => undefined },
     readiness: async () => ({ ready: false, checks: [] }),
     api: { accountStatus: () => [] },
+    outages: { refused: () => [] },
     metricsText: async () => ({ contentType: 'text/plain', body: '' }),
   } as unknown as DaemonOperatorDeps;
   const operator = daemonOperator(deps);

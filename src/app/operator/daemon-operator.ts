@@ -11,10 +11,11 @@ import type { Mode } from '../evaluate-project/evaluate.ts';
 import { currentNarrowKeys } from '../fleet/inventory.ts';
 import type { StoreClock } from '../group/clock-skew.ts';
 import { policyProblems, type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
+import type { Outages } from '../telemetry/outages.ts';
 import { requestReconciles, type TriggerDeps } from '../triggers.ts';
 import { createRefusals } from './audit.ts';
 import { createOperator } from './create-operator.ts';
-import { apiLimitsDocument, factsDocument, herdDocuments } from './documents.ts';
+import { apiLimitsDocument, factsDocument, herdDocuments, refusedProjects } from './documents.ts';
 import { type GaugeDeps, updateGauges } from './fleet-metrics.ts';
 import { computePage, fleetPage, knownCompute } from './fleet-page.ts';
 import { findHold } from './holds.ts';
@@ -28,6 +29,7 @@ export interface DaemonOperatorDeps extends SetsDeps, GaugeDeps, TriggerDeps {
   newId: NewId;
   mode: Mode;
   store: Store;
+  outages: Pick<Outages, 'refused'>;
   storeClock: Pick<StoreClock, 'excessiveOffsetMs' | 'lastExcessiveOffsetMs'>;
   queue: JobQueue;
   readiness: DaemonOperator['readiness'];
@@ -56,6 +58,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
       facts: () => factsDocument(rules),
       herds: () => herdDocuments(deps, clock.now()),
       apiLimits: () => apiLimitsDocument(deps),
+      refusedProjects: () => refusedProjects(deps),
       revision: () => rules.current.revision,
       staged: () => stagedSets(deps),
       policyProblems: problemsShown(deps),

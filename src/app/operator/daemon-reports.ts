@@ -1,10 +1,10 @@
 /** The daemons of a group report their status to the store, for commands that can only reach the store. */
 import { hostname } from 'node:os';
-import { isHeardOf } from '../../domain/records/recovery-times.ts';
+import { isHeardOf, presentReports } from '../../domain/records/recovery-times.ts';
 import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import type { Clock, NewId } from '../../ports/clock.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
-import type { DaemonDocument, Readiness } from '../../ports/documents.ts';
+import type { DaemonDocument, Readiness, RefusedProjectDocument } from '../../ports/documents.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import type { Fleet } from '../fleet/fleet.ts';
@@ -12,7 +12,16 @@ import type { LeaderLease, WriteBlock } from '../group/leader.ts';
 import { currentIdentity } from '../rollout/generations.ts';
 import { REPORTS } from '../rollout/reload.ts';
 import { policyProblems, type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
-import { apiLimitsDocument, countWaiting, factsDocument, herdDocuments, projectsOf, unmetOf } from './documents.ts';
+import type { Outages } from '../telemetry/outages.ts';
+import {
+  apiLimitsDocument,
+  countWaiting,
+  factsDocument,
+  herdDocuments,
+  projectsOf,
+  refusedProjects,
+  unmetOf,
+} from './documents.ts';
 
 /** A report expires after this time, in milliseconds. */
 const FORGOTTEN_AFTER_MS = DAY_MS;
@@ -24,6 +33,7 @@ const MAX_UNMET = 8;
 const MAX_PROBLEMS = 8;
 const MAX_FACTS = 24;
 const MAX_LIMITS = 8;
+const MAX_REFUSED = 24;
 const MAX_FAILED_CHECKS = 8;
 const MAX_CHARACTERS = 240;
 
@@ -31,7 +41,8 @@ const MAX_CHARACTERS = 240;
 const REPORT_MS = 10_000;
 
 export interface ReportDeps extends SetsDeps {
-  fleet: Pick<Fleet, 'evaluatedComputes' | 'projectIds' | 'cachedProject' | 'latestEvaluation'>;
+  fleet: Pick<Fleet, 'evaluatedComputes' | 'projectIds' | 'listed' | 'cachedProject' | 'latestEvaluation'>;
+  outages: Pick<Outages, 'refused'>;
   api: Pick<ControlApi, 'accountStatus'>;
   clock: Clock;
   newId: NewId;
@@ -98,6 +109,9 @@ function documentOf(deps: ReportDeps, { ready, checks }: Readiness): DaemonDocum
     facts: factsDocument(rules).slice(0, MAX_FACTS),
     herds: herdDocuments(deps, clock.now()),
     api_limits: apiLimitsDocument(deps).slice(0, MAX_LIMITS),
+    refused_projects: refusedProjects(deps)
+      .slice(0, MAX_REFUSED)
+      .map((one) => ({ ...one, message: cut(one.message) })),
     projects: projectsOf(deps.fleet),
     readiness: {
       ready,
@@ -125,6 +139,14 @@ export async function readReports(
     old.includes(name) ? [] : [{ ...report, leader: report.leader && isHeardOf(report, nowMs) }],
   );
   return current.toSorted((a, b) => Number(b.leader) - Number(a.leader) || b.last_seen.localeCompare(a.last_seen));
+}
+
+/** The refused projects that daemons report, each once: each of them knows of its own requests. Null if no report says. */
+export function reportedRefusals(reports: readonly DaemonDocument[], nowMs: number): RefusedProjectDocument[] | null {
+  const known = presentReports(reports, nowMs).flatMap((one) => (one.refused_projects ? [one.refused_projects] : []));
+  if (known.length === 0) return null;
+  const byRequest = new Map(known.flat().map((one) => [`${one.project_id} ${one.request}`, one]));
+  return [...byRequest.values()];
 }
 
 /**

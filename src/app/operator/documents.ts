@@ -23,6 +23,7 @@ import {
   type HoldDocument,
   MAX_LISTED,
   type OperationDocument,
+  type RefusedProjectDocument,
   type SettingsDocument,
   type StatusDocument,
 } from '../../ports/documents.ts';
@@ -32,6 +33,7 @@ import type { LocatedRecord } from '../../ports/store.ts';
 import { HERD_NEAR_MS, type HerdDeps, herdsBetween } from '../fleet/at-boundary.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { CurrentRules } from '../rules.ts';
+import type { Outages, Refusal } from '../telemetry/outages.ts';
 
 export function settingsDocument(settings: {
   minCu?: number;
@@ -218,6 +220,35 @@ export function apiLimitsDocument({
     return [{ account, level, since, normal_by, message }];
   });
 }
+
+/** The projects that the control API refuses, the longest first. A later reading, perhaps by another daemon, ends a refusal to read. */
+export function refusedProjects({
+  fleet,
+  outages,
+}: {
+  fleet: Pick<Fleet, 'listed' | 'cachedProject'>;
+  outages: Pick<Outages, 'refused'>;
+}): RefusedProjectDocument[] {
+  const isOver = ({ projectId, kind, lastMs }: Refusal) =>
+    kind === 'read' && (fleet.cachedProject(projectId)?.readAtMs ?? 0) > lastMs;
+  const current = outages.refused().filter((one) => fleet.listed(one.projectId) && !isOver(one));
+  return current
+    .toSorted((a, b) => a.sinceMs - b.sinceMs)
+    .map(({ projectId, kind, message, sinceMs }) => ({
+      project_id: projectId,
+      project_name: fleet.listed(projectId)?.name ?? projectId,
+      request: kind,
+      message: `${REFUSED[kind]}: ${message}`,
+      since: isoInstant(sinceMs),
+    }));
+}
+
+const REFUSED: Readonly<Record<Refusal['kind'], string>> = {
+  read: "can't be read, so nothing is changed",
+  branches: "its branches can't be read",
+  operations: "its operations can't be read",
+  write: "can't be changed",
+};
 
 /** The verified facts of each account that ebb's promises rely on. */
 export function factsDocument({ current }: CurrentRules): NonNullable<StatusDocument['facts']> {

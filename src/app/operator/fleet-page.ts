@@ -126,6 +126,7 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
       ...rowDocument(withStatus, weekDocument(week)),
       at: isoInstant(nowMs),
       read_at: cached ? isoInstant(cached.readAtMs) : null,
+      refused: daemon.refusedProjects().filter((one) => one.project_id === projectId),
       region_id: regionId,
       disabled,
       trace: decision.trace.map(stepJson),

@@ -5,7 +5,7 @@ import type { PolicySet } from '../../domain/policy/policy.ts';
 import type { TeamScope } from '../../domain/policy/team-parts.ts';
 import type { HistoryEntry, HistoryKind } from '../../domain/records/history.ts';
 import type { Clock, NewId } from '../../ports/clock.ts';
-import type { HerdDocument, Readiness, StatusDocument } from '../../ports/documents.ts';
+import type { HerdDocument, Readiness, RefusedProjectDocument, StatusDocument } from '../../ports/documents.ts';
 import type { Caller, OperatorError, OperatorResult } from '../../ports/operator.ts';
 import type { CostRules } from '../../ports/rules.ts';
 import type { LocatedRecord, Store } from '../../ports/store.ts';
@@ -51,6 +51,7 @@ export interface DaemonView {
   herds(): readonly HerdDocument[];
   /** The rate limits that are not used in full. */
   apiLimits(): NonNullable<StatusDocument['api_limits']>;
+  refusedProjects(): readonly RefusedProjectDocument[];
   /** The source of the policies, such as a commit. */
   revision(): string | undefined;
   /** Staged parts of the policy set, one for each team. The files that belong to no team count as the team ''. */

@@ -17,7 +17,7 @@ import type { LocatedRecord, Store } from '../../ports/store.ts';
 import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
 import { budgetDocument, readBudgets } from '../usage/budget-store.ts';
 import { readSummary, summaryOfOwner } from '../usage/cost-summary.ts';
-import { readReports, reportedProblems } from './daemon-reports.ts';
+import { readReports, reportedProblems, reportedRefusals } from './daemon-reports.ts';
 import { countWaiting, freezeDocument, holdDocument, operationsOf, projectsOf, unmetOf } from './documents.ts';
 import { isNarrowed, matchingComputes } from './fleet-page.ts';
 import { guardStatus } from './guard-status.ts';
@@ -93,6 +93,7 @@ async function daemonStatus(daemon: ShownView, isFrozen: FrozenTest, clock: Next
     facts: daemon.facts(),
     herds: [...daemon.herds()],
     api_limits: daemon.apiLimits(),
+    refused_projects: daemon.refusedProjects().slice(0, MAX_LISTED),
     daemons: null,
   };
 }
@@ -129,6 +130,7 @@ async function storeStatus({ store }: OperatorParts, records: readonly LocatedRe
     herds: first?.herds ?? null,
     // A report stays in the store when its daemon is killed: limits that are used in full by now are left out.
     api_limits: first?.api_limits?.filter(({ normal_by }) => normal_by > isoInstant(nowMs)) ?? null,
+    refused_projects: reportedRefusals(daemons, nowMs)?.slice(0, MAX_LISTED) ?? null,
     daemons,
   };
 }
@@ -201,10 +203,12 @@ async function narrowed(
   const concerned = policies.set.policies.filter(
     (policy, index) => selecting.has(index) || (owner !== undefined && policy.owner === owner),
   );
+  const projects = new Set(computes.map(({ compute }) => compute.projectId));
   const teams = new Set([NO_TEAM, owner, ...concerned.map(({ team }) => team)]);
   return {
     ...daemon,
     fleet: { ...daemon.fleet, evaluatedComputes: () => computes },
+    refusedProjects: () => daemon.refusedProjects().filter((one) => projects.has(one.project_id)),
     staged: () => daemon.staged().filter(({ team }) => teams.has(team)),
     policyProblems: () => daemon.policyProblems((team) => teams.has(team)),
     concerned: new Set(concerned.map(({ name }) => name)),

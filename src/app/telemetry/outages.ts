@@ -1,11 +1,22 @@
 import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi, ControlApiError, ControlApiErrorCode, UnreadableCompute } from '../../ports/control-api.ts';
+import type { RefusedProjectDocument } from '../../ports/documents.ts';
 import type { Log, Telemetry } from '../../ports/telemetry.ts';
 import { createEvidence, type ProjectRef } from './outage-evidence.ts';
 
 /** A state that requests of one kind have begun ends with an answer to such a request: what may be read may be forbidden to change. */
-type RequestKind = 'read' | 'branches' | 'operations' | 'write';
+type RequestKind = RefusedProjectDocument['request'];
+
+/** A project whose requests of one kind are refused. Instants are milliseconds since the epoch. */
+export interface Refusal {
+  projectId: string;
+  kind: RequestKind;
+  /** The latest. */
+  message: string;
+  sinceMs: number;
+  lastMs: number;
+}
 
 /** Reports each outage once, and its end once. */
 export interface Outages {
@@ -25,6 +36,8 @@ export interface Outages {
   writeFails(project: ProjectRef, message: string): void;
   /** One project fails while others work. */
   projectRefused(projectId: string, message: string, kind: RequestKind): void;
+  /** The projects that are refused now. */
+  refused(): readonly Refusal[];
   projectAnswers(project: ProjectRef, kind: RequestKind): void;
   /** Reports the unreadable computes of a project; those that are not in the list count as readable. */
   computesUnreadable(projectId: string, computes: readonly UnreadableCompute[]): void;
@@ -50,7 +63,7 @@ const WRITES_QUIET_MS = 5 * MINUTE_MS;
 
 export function createOutages({ log, metrics }: Telemetry, clock: Pick<Clock, 'now'>): Outages {
   const dependencies = createDependencies({ log, metrics }, clock);
-  const refusals = createRefusals({ log, metrics });
+  const refusals = createRefusals({ log, metrics }, clock);
   const evidence = createEvidence();
   const namesFor = ({ account }: ProjectRef) =>
     account === undefined ? [CONTROL_API] : [CONTROL_API, controlApiFor(account)];
@@ -82,6 +95,7 @@ export function createOutages({ log, metrics }: Telemetry, clock: Pick<Clock, 'n
       fails(project, message, 'write');
     },
     projectRefused: refusals.refuse,
+    refused: () => [...refusals.all.values()],
     projectAnswers(project, kind) {
       evidence.answeredFor(project);
       for (const name of namesFor(project)) dependencies.goUp(name, kind);
@@ -129,20 +143,20 @@ function createDependencies({ log, metrics }: Telemetry, clock: Pick<Clock, 'now
 }
 
 /** Which projects are refused, and to which requests. */
-function createRefusals({ log, metrics }: Telemetry) {
-  const refused = new Map<string, Set<RequestKind>>();
+function createRefusals({ log, metrics }: Telemetry, clock: Pick<Clock, 'now'>) {
+  const all = new Map<string, Refusal>();
   return {
+    all,
     refuse(projectId: string, message: string, kind: RequestKind): void {
-      const kinds = refused.get(projectId) ?? new Set();
-      if (kinds.has(kind)) return;
-      refused.set(projectId, kinds.add(kind));
+      const [key, nowMs] = [`${projectId} ${kind}`, clock.now()];
+      const before = all.get(key);
+      all.set(key, { projectId, kind, message, sinceMs: before?.sinceMs ?? nowMs, lastMs: nowMs });
+      if (before) return;
       metrics.increment('ebb_projects_refused_total', {});
       log.warn({ event: 'ebb.project_refused', project: projectId }, `${projectId} can't be managed: ${message}`);
     },
     end(projectId: string, kind: RequestKind): void {
-      const kinds = refused.get(projectId);
-      if (!kinds?.delete(kind) || kinds.size > 0) return;
-      refused.delete(projectId);
+      if (!all.delete(`${projectId} ${kind}`) || [...all.values()].some((one) => one.projectId === projectId)) return;
       log.info({ event: 'ebb.project_recovered', project: projectId }, `${projectId} can be managed again`);
     },
   };

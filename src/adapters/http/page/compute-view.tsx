@@ -9,7 +9,7 @@ import { DayBars, summed } from './charts.tsx';
 import { Decisions } from './decisions.tsx';
 import { HoldForm, Holds, type TokenNeed, type Written } from './hold-form.tsx';
 import { htmlPage } from './layout.tsx';
-import { Freezes, Notice } from './notices.tsx';
+import { Freezes, Notice, Refused } from './notices.tsx';
 import {
   amountWords,
   Badge,
@@ -52,6 +52,7 @@ export function computeView(props: {
           </p>
         )}
         <div id="facts" data-live>
+          <Refused refused={compute.refused} now={at} />
           <Freezes freezes={compute.freezes} now={at} />
           {compute.freezing_policies.map(({ policy, until, allow_raise: allowsRaise }) => (
             <Notice kind="stop" title={`Frozen by the policy ${policy}`}>

@@ -1,6 +1,7 @@
 import type { Child } from 'hono/jsx';
+import { firstNames } from '../../../common/names.ts';
 import { groupBy } from '../../../domain/grouping.ts';
-import type { FreezeDocument, StatusDocument } from '../../../ports/documents.ts';
+import type { FreezeDocument, RefusedProjectDocument, StatusDocument } from '../../../ports/documents.ts';
 import type { FleetQuery } from '../../../ports/status-page.ts';
 import { fleetLink } from './fleet-filters.tsx';
 import { amountWords, ComputeLink, freezeWords, Instant, listedCount, Message, numberWords } from './parts.tsx';
@@ -18,6 +19,7 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
             <Message text={message} now={now} />
           </Notice>
         ))}
+      <Refused refused={status.refused_projects ?? []} now={now} />
       <Freezes freezes={freezes} now={now} />
       {[staged ?? [], status.staged_teams].flat().map(({ message }) => (
         <Notice kind="warn" title="A policy set is staged">
@@ -51,6 +53,24 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
     </>
   );
 }
+
+/** What the control API refuses: projects with the same answer share a notice. */
+export function Refused({ refused, now }: { refused: readonly RefusedProjectDocument[]; now: string }) {
+  return (
+    <>
+      {[...groupBy(refused, ({ message }) => message)].map(([message, alike]) => (
+        <Notice
+          kind="bad"
+          title={alike.length === 1 ? `Project ${alike[0]?.project_name}` : listedCount(alike.length, 'project')}
+        >
+          <Message text={message} />; since <Instant iso={alike[0]?.since ?? now} now={now} />
+          {alike.length > 1 && `: ${firstNames(alike.map((one) => one.project_name))}`}
+        </Notice>
+      ))}
+    </>
+  );
+}
+
 interface ComputeProblem {
   id: string;
   says: string;

@@ -247,6 +247,7 @@ function Attention({ status, owner }: { status: StatusDocument; owner: string | 
 function needsOf(status: StatusDocument, owner: string | undefined): Need[] {
   const { readiness, freezes, staged, staged_teams, policy_problems, degraded, stopped_fights, unmet_headroom } =
     status;
+  const { refused_projects: refused } = status;
   const notices = (count: number, one: string, many: string): Need[] =>
     count === 0 ? [] : [{ words: listedCount(count, one, many), href: '#notices' }];
   const cost = addressOf('/cost', { owner });
@@ -257,6 +258,11 @@ function needsOf(status: StatusDocument, owner: string | undefined): Need[] {
       (readiness?.checks ?? []).filter(({ ok }) => !ok).length,
       'part of ebb is not ready',
       'parts of ebb are not ready',
+    ),
+    ...notices(
+      new Set(refused?.map((one) => one.project_id)).size,
+      "project can't be managed",
+      "projects can't be managed",
     ),
     ...notices((policy_problems ?? []).length, 'problem of policies', 'problems of policies'),
     ...notices(degraded.length, 'compute is degraded', 'computes are degraded'),
