@@ -5,10 +5,11 @@ import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { computePage, fleetPage } from '../../src/app/operator/fleet-page.ts';
 import { createWeekAhead } from '../../src/app/operator/week-ahead.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
+import type { DisruptionRule } from '../../src/domain/policy/disruption.ts';
 import type { Project } from '../../src/ports/control-api.ts';
 import type { RefusedProjectDocument, StatusDocument } from '../../src/ports/documents.ts';
 import { QUIET, textOf } from '../http/quiet-status.ts';
-import { aCompute, aRecord, aSchedule, at, aWindow, compiled, REAL } from '../support/builders.ts';
+import { aCompute, aRecord, aSchedule, at, aWindow, compiled, currentRules, REAL } from '../support/builders.ts';
 
 const READ = at('2026-03-02T07:58:00Z');
 const LATE = at('2026-03-02T08:29:00Z');
@@ -39,7 +40,7 @@ function pagesAt(nowMs: number, decidedMs = READ, mode: 'enforce' | 'observe' = 
     ...{ now: async () => nowMs, clock: REAL.clock },
     daemon: {
       ...{ fleet, mode, policies: () => of, owners: () => [], costs: () => undefined },
-      ...{ refusedProjects: () => refused },
+      ...{ rules: () => currentRules().current, refusedProjects: () => refused },
       week: createWeekAhead({ policies: () => of, clock: REAL.clock }),
     },
   } as unknown as Parameters<typeof fleetPage>[0];
@@ -101,6 +102,29 @@ describe('a change that fell due while the control API gave no answer', () => {
   it('is not overdue where nothing is written anyway', async () => {
     expect((await pagesAt(LATE, READ, 'observe').fleet()).overdue).toEqual({ computes: 0, first: null });
     expect(await pagesAt(LATE, READ, 'observe').fleetText()).not.toContain('overdue');
+  });
+
+  it('is due from the end of its wait, and never where it waits for sleep alone', async () => {
+    const waitsFor = (lower: DisruptionRule) =>
+      compiled(
+        aSchedule({
+          windows: [{ at: [aWindow()], size: { minCu: 0.25, maxCu: 0.5 } }],
+          disruption: { lower, newlyDiscovered: 'act' },
+        }),
+      );
+    const twoMinutes = { when: 'idle', deadlineMs: 120_000, atDeadline: 'apply' } as const;
+    const firstOf = async (now: string, decided: string, of = waitsFor(twoMinutes)) => {
+      const [nowMs, decidedMs] = [at(`2026-03-02T${now}Z`), at(`2026-03-02T${decided}Z`)];
+      const { overdue } = await pagesAt(nowMs, decidedMs, 'enforce', { of, state: 'active' }).fleet();
+      return overdue.first;
+    };
+    // Decided before the boundary, while it waits, and after the wait.
+    for (const decided of ['07:58:00', '08:00:10', '08:02:05']) {
+      expect([decided, await firstOf('08:02:35', decided)]).toEqual([decided, null]);
+      expect([decided, await firstOf('08:03:10', decided)]).toEqual([decided, '2026-03-02T08:02:00Z']);
+    }
+    const forSleep = waitsFor({ when: 'idle', atDeadline: 'apply' });
+    for (const decided of ['07:58:00', '08:00:10']) expect(await firstOf('08:29:00', decided, forSleep)).toBe(null);
   });
 
   it('says on the page of its compute what the control API refuses', async () => {

@@ -13,7 +13,18 @@ import { unloadedPart } from '../../src/domain/policy/team-parts.ts';
 import type { BudgetState } from '../../src/domain/spend/state.ts';
 import type { CostsDocument } from '../../src/ports/cost-documents.ts';
 import type { FleetFilter } from '../../src/ports/status-page.ts';
-import { aBudget, aCompute, aFreeze, aGuard, aHold, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+import {
+  aBudget,
+  aCompute,
+  aFreeze,
+  aGuard,
+  aHold,
+  aRecord,
+  aSchedule,
+  at,
+  compiled,
+  currentRules,
+} from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { aSelector } from '../support/selectors.ts';
 
@@ -59,6 +70,7 @@ const parts = {
     facts: () => [],
     apiLimits: () => [],
     refusedProjects: () => [],
+    rules: () => currentRules().current,
     herds: () => [],
     ...{ staged: () => [], policyProblems: () => [], readiness: async () => ({ ready: true, checks: [] }) },
   },

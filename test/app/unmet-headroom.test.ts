@@ -7,7 +7,17 @@ import { fleetPage } from '../../src/app/operator/fleet-page.ts';
 import type { DaemonView, OperatorParts } from '../../src/app/operator/parts.ts';
 import { describeStatus } from '../../src/cli/status.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
-import { aCompute, aHeadroom, aRecord, at, compiled, countsUntil, NO_COSTS, REAL } from '../support/builders.ts';
+import {
+  aCompute,
+  aHeadroom,
+  aRecord,
+  at,
+  compiled,
+  countsUntil,
+  currentRules,
+  NO_COSTS,
+  REAL,
+} from '../support/builders.ts';
 import { embeddedTestEngine, type TestEngine } from '../support/engines.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');
@@ -45,6 +55,7 @@ beforeAll(async () => {
       herds: () => [],
       apiLimits: () => [],
       refusedProjects: () => [],
+      rules: () => currentRules().current,
       staged: () => [],
       owners: () => [],
       costs: () => NO_COSTS,

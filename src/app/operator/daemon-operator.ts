@@ -52,6 +52,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
       mode,
       readiness,
       policies: () => rules.current.policies,
+      rules: () => rules.current,
       teams: () => rules.current.teams,
       owners: () => rules.current.costs.owners,
       costs: () => rules.current.costs,

@@ -175,7 +175,14 @@ async function situationOf({ store, daemon, now }: Parts, evaluated: readonly { 
   const evaluate = (evaluatedCompute: EvaluatedCompute): ComputeWithStatus => {
     const status = statusOf(daemon, evaluatedCompute, isFrozen);
     const owner = ownerOf(evaluatedCompute.compute);
-    const overdueSinceMs = overdueSince(evaluatedCompute, { policies, holds, status, nowMs });
+    const overdueSinceMs = overdueSince(evaluatedCompute, {
+      policies,
+      holds,
+      freezes,
+      status,
+      nowMs,
+      rules: daemon.rules,
+    });
     return { evaluatedCompute, status, owner, overdueSinceMs };
   };
   return { nowMs, holds, freezes, evaluate };

@@ -13,6 +13,7 @@ import type { Log } from '../../ports/telemetry.ts';
 import type { Mode } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { ownerNow } from '../fleet/owner-now.ts';
+import type { CompiledRules } from '../rules.ts';
 import type { WeekAhead } from './week-ahead.ts';
 
 /** Dependencies of an operator: those of a daemon, or a store that was opened for one command. */
@@ -40,6 +41,8 @@ export interface DaemonView {
   fleet: Fleet;
   mode: Mode;
   policies(): CompiledPolicies;
+  /** How changes wait, and what the accounts do. */
+  rules(): Pick<CompiledRules, 'profiles' | 'verified' | 'disruption' | 'manualChanges'>;
   /** The scopes of teams. */
   teams(): readonly TeamScope[];
   /** Owner rules; they come before the owners of policies. */

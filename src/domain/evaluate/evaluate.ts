@@ -142,14 +142,15 @@ function startedBy(compute: Compute, record: ComputeRecord | undefined): Compute
     : { ...compute, startedAtMs: restartedAtMs };
 }
 
-/** Like {@link evaluate}, without the search for the next boundary. */
+/** Like {@link evaluate}, without the search for the next boundary. With a decision, says what the gates make of it at another instant. */
 export function evaluateNow(
   situation: Situation,
+  decided?: Decision,
 ): Omit<Evaluation, 'nextBoundaryMs' | 'nextChangeMs' | 'searchedUntilMs'> {
   const { policies, compute, record, nowMs, holds, freezes = [], connections, profile, ...gates } = situation;
   const input = decideInput(situation);
   const inputNow = { ...input, connections, profile, restore: restoreAt(record, nowMs), instantMs: nowMs };
-  const decision = decide(inputNow);
+  const decision = decided ?? decide(inputNow);
   const trial = trialGateInput(inputNow);
   const lastEndMs = lastStepEnd(policies, compute, nowMs);
   const restoreAskedAtMs = (group: FieldGroup) =>
