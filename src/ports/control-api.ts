@@ -115,9 +115,13 @@ export interface ControlApiError {
   /** Set by those who read several projects, for people. */
   projectId?: string;
   requestId?: string;
+  /** When the call began, in monotonic time; absent where nothing was asked. */
+  beganAtMonotonicMs?: number;
   retryAfterMs?: number;
   /** No connection could be made: the address is wrong, or nothing listens there. */
   noConnection?: true;
+  /** Nothing was sent, since the account's readings of other projects get no answer either. */
+  othersFail?: true;
   /** The write may have taken effect: read before sending it again. */
   outcomeUnknown?: true;
 }

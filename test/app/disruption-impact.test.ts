@@ -105,6 +105,7 @@ async function measureOld(pasts: readonly Past[], { isOut = false } = {}) {
       accountStatus: () => [{ account: 'a', key: 'valid' }],
     },
     outages: {
+      beganInOutage: () => false,
       current: () => down,
       up: () => down.clear(),
       projectAnswers() {},

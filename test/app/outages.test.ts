@@ -11,13 +11,24 @@ function theOutages() {
   const log = memoryLog();
   const metrics = { increment() {}, set() {}, clear() {}, observe() {} };
   const time = { ms: 7_000 };
-  const outages = createOutages({ log, metrics }, { now: () => time.ms });
+  const outages = createOutages({ log, metrics }, { now: () => time.ms, monotonicMs: () => time.ms });
   const get = { route: 'GET endpoints', status: 500, message: 'internal error' };
   return {
     ...{ outages, log, time },
     events: () => log.lines.map(({ fields }) => Object.values(fields).join(' ')),
     fail: (projectId: string | undefined, code: ControlApiErrorCode = 'unavailable', account = 'main') =>
       reportApiError({ outages }, projectId === undefined ? undefined : { projectId, account }, { ...get, code }),
+    /** A request that began at that time has failed. */
+    failSince: (projectId: string | undefined, beganAtMonotonicMs: number, account = 'main') => {
+      const error = { ...get, code: 'unavailable', beganAtMonotonicMs } as const;
+      reportApiError({ outages }, projectId === undefined ? undefined : { projectId, account }, error);
+    },
+    failToWriteSince: (projectId: string, beganAtMonotonicMs: number) =>
+      reportWriteError(
+        { outages },
+        { projectId, account: 'main' },
+        { ...get, code: 'unavailable', beganAtMonotonicMs },
+      ),
     failToWrite: (projectId: string, code: ControlApiErrorCode) =>
       reportWriteError({ outages }, { projectId, account: 'main' }, { code, route: 'PATCH endpoint', message: 'no' }),
     answer: (projectId: string, account = 'main') => outages.projectAnswers({ projectId, account }, 'read'),
@@ -59,7 +70,18 @@ describe('one project that always gets 500', () => {
     fail(undefined);
     expect(outages.ended().size).toBe(0);
     answer('p-one');
-    expect([...outages.ended()]).toEqual([['control API', { message: expect.stringContaining('500'), atMs: 7_000 }]]);
+    expect([...outages.ended()]).toEqual([
+      ['control API', { message: expect.stringContaining('500'), atMs: 7_000, atMonotonicMs: 7_000 }],
+    ]);
+  });
+
+  it('is not named for readings that were not sent, since others fail', () => {
+    const { outages, events } = theOutages();
+    const error = { code: 'unavailable', route: 'GET endpoints', message: 'not sent', othersFail: true } as const;
+    for (let round = 0; round < 3; round += 1) {
+      reportApiError({ outages }, { projectId: 'p-one', account: 'main' }, error);
+    }
+    expect(events()).toEqual([]);
   });
 
   it('is named at its second failure, where nothing else is asked', () => {
@@ -172,6 +194,54 @@ describe('an outage for one account, while another is answered', () => {
     fail('p-one', 'unavailable', 'red');
     fail('p-blue', 'unavailable', 'blue');
     expect([...outages.current().keys()]).toEqual(['control API']);
+  });
+});
+
+describe('after an outage', () => {
+  const PROJECTS = ['p-one', 'p-two', 'p-three', 'p-four'];
+
+  it.each(['all accounts', 'one account'])('of %s, requests that began in it and fail late name nobody', (whose) => {
+    const { events, time, fail, failSince, failToWriteSince, answer } = theOutages();
+    const answerOthers = () => whose === 'one account' && answer('p-blue', 'blue');
+    answerOthers();
+    for (const projectId of PROJECTS) {
+      fail(projectId);
+      answerOthers();
+    }
+    const name = whose === 'one account' ? 'control API for main' : 'control API';
+    time.ms += 300_000;
+    answer('p-new');
+    for (const projectId of PROJECTS) {
+      failSince(projectId, time.ms - 1);
+      failToWriteSince(projectId, time.ms - 1);
+    }
+    if (whose === 'all accounts') failSince(undefined, time.ms - 1);
+    expect(events()).toEqual([`ebb.outage ${name}`, `ebb.recovered ${name}`]);
+  });
+
+  it('what failed in it does not count as failing: a project is named at its second failure since', () => {
+    const { events, time, fail, failSince, answer } = theOutages();
+    for (const projectId of PROJECTS) fail(projectId);
+    time.ms += 1_000;
+    answer('p-new');
+    const before = events().length;
+    failSince('p-one', time.ms + 1);
+    expect(events()).toHaveLength(before);
+    answer('p-two');
+    failSince('p-one', time.ms + 2);
+    expect(events().slice(before)).toEqual(['ebb.project_refused p-one']);
+  });
+
+  it('a project that failed alone before it still does not make another one', () => {
+    const { outages, time, fail, answer } = theOutages();
+    fail('p-broken');
+    answer('p-one');
+    for (const projectId of PROJECTS) fail(projectId);
+    time.ms += 1_000;
+    answer('p-new');
+    fail('p-broken');
+    fail('p-one');
+    expect(outages.current().size).toBe(0);
   });
 });
 

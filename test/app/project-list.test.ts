@@ -143,7 +143,7 @@ it('a list that is awaited for an account is of this account alone, and does not
     },
   };
   const clock = { now: () => START, monotonicMs: () => START };
-  const outages = { up() {}, down() {} };
+  const outages = { up() {}, down() {}, beganInOutage: () => false };
   const deps = { ...{ fleet, api, clock, outages }, store: { records: async () => new Map() } };
   const list = createListWatch(deps as unknown as ListWatchDeps);
   const options = { signal: new AbortController().signal };
@@ -166,7 +166,7 @@ it('a list that could not be had in whole is not asked for again sooner than one
   };
   const time = { ms: START };
   const clock = { now: () => time.ms, monotonicMs: () => time.ms };
-  const outages = { up() {}, down() {} };
+  const outages = { up() {}, down() {}, beganInOutage: () => false };
   const deps = { ...{ fleet, api, clock, outages }, store: { records: async () => new Map() } };
   const list = createListWatch(deps as unknown as ListWatchDeps);
   const askedWith = async (signal: AbortSignal) => {

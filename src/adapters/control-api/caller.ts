@@ -21,6 +21,7 @@ import {
 } from './http-transport.ts';
 import { createOutage, type Patience } from './outage.ts';
 import { COMPUTE, COMPUTES, RESTART } from './routes.ts';
+import { slowWhileSilent } from './silence.ts';
 
 export interface ControlApiOptions {
   /** Ends in the version, e.g. `https://console.neon.tech/api/v2`; plain http only to loopback. */
@@ -35,7 +36,7 @@ export interface ControlApiOptions {
   timeouts?: Partial<Timeouts>;
   maxBodyBytes?: number;
   backoff?: Backoff;
-  /** Without it a call is tried again until its deadline, and nothing is said. */
+  /** Without it a call is tried again until its deadline, nothing is said, and readings are slow while nothing is answered. */
   patience?: Patience | undefined;
   keyProbes?: KeyProbes;
   /** Without it the API is reached directly. */
@@ -65,7 +66,9 @@ export function createCaller(options: ControlApiOptions, guard: (send: Transport
   setMaxListeners(0, closing.signal);
   const gate = createKeyGate(options.keyProbes ?? DEFAULT_KEY_PROBES);
   const keys = withAccountKeys(exchange, { accounts, gate, clock, metrics, log });
-  const call = withRetries(keys.send, {
+  // Commands read for a person who waits, and end soon.
+  const send = options.patience === undefined ? slowWhileSilent(keys.send, clock) : keys.send;
+  const call = withRetries(send, {
     backoff: options.backoff ?? DEFAULT_BACKOFF,
     outage: createOutage(clock, options.patience),
     random,
@@ -212,7 +215,7 @@ function withRetries(
     let failingSinceMs: number | undefined;
     for (let attempt = 0; ; attempt += 1) {
       const result = await send(call, signal);
-      // A repeat that the budget held back says less than the call before it.
+      // A repeat that was held back says less than the call before it.
       if (before !== undefined && isHeldBack(result)) return before;
       failingSinceMs ??= clock.monotonicMs();
       const waitMs = outage.nextWaitMs(result, {
@@ -226,11 +229,13 @@ function withRetries(
     }
   }
 
-  return (call) => {
+  return async (call) => {
+    const beganAtMonotonicMs = clock.monotonicMs();
     const parents = call.signal === undefined ? [closing] : [closing, call.signal];
-    return underDeadline({ deadlineMs: call.deadlineMs, parents, clock }, (signal, remainingMs) =>
+    const result = await underDeadline({ deadlineMs: call.deadlineMs, parents, clock }, (signal, remainingMs) =>
       sendUntilDone(call, signal, remainingMs),
     );
+    return result.ok ? result : { ok: false, error: { ...result.error, beganAtMonotonicMs } };
   };
 }
 
@@ -244,9 +249,10 @@ function mayRepeat(call: ApiCall, error: ControlApiError): boolean {
   return (error.code === 'unavailable' || error.code === 'timeout') && error.outcomeUnknown !== true;
 }
 
-/** True if the request was not sent because the budget had no room for it before the deadline. */
+/** True if the request was not sent: the budget had no room for it before the deadline, or it was not its turn in a silence. */
 function isHeldBack(result: ApiResult<unknown>): boolean {
-  return !result.ok && result.error.code === 'throttled' && result.error.status === undefined;
+  if (result.ok) return false;
+  return result.error.othersFail === true || (result.error.code === 'throttled' && result.error.status === undefined);
 }
 
 async function slept(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {

@@ -14,6 +14,8 @@ interface Evidence {
   /** Notes an answer that is about no project. */
   answered(): void;
   answeredFor(project: ProjectRef): void;
+  /** Forgets who has failed in an outage of all, or of one account: it was not they. */
+  forgetOutage(account: string | undefined): void;
 }
 
 /** One project that fails is no evidence; a second one is, unless an answer came in between. */
@@ -44,6 +46,12 @@ export function createEvidence(): Evidence {
       failuresOf(account).answered();
       failuresOf(account).forget(projectId);
     },
+    forgetOutage(account) {
+      const failing = account === undefined ? everywhere.failing() : failuresOf(account).failing();
+      for (const projectId of failing) {
+        for (const failures of [everywhere, ...byAccount.values()]) failures.forget(projectId);
+      }
+    },
   };
 }
 
@@ -51,6 +59,8 @@ interface Failures {
   /** Returns how many projects have failed that were not failing before the last answer. */
   fails(projectId: string): number;
   isFailing(projectId: string): boolean;
+  /** The projects that have failed since the last answer, and were not failing before. */
+  failing(): string[];
   answered(): void;
   forget(projectId: string): void;
 }
@@ -64,6 +74,7 @@ function createFailures(): Failures {
       return failing.size;
     },
     isFailing: (projectId) => failing.has(projectId) || alone.has(projectId),
+    failing: () => [...failing],
     answered() {
       for (const projectId of failing) alone.add(projectId);
       failing.clear();

@@ -18,6 +18,12 @@ export interface Refusal {
   lastMs: number;
 }
 
+interface EndedOutage {
+  message: string;
+  atMs: number;
+  atMonotonicMs: number;
+}
+
 /** Reports each outage once, and its end once. */
 export interface Outages {
   /** Reports an outage of a dependency of the daemon, and counts it. */
@@ -26,12 +32,14 @@ export interface Outages {
   /** The current outages, with the first message of each. */
   current(): ReadonlyMap<string, string>;
   /** The last outage of each dependency that has ended: its first message and its end, milliseconds since the epoch. */
-  ended(): ReadonlyMap<string, { message: string; atMs: number }>;
+  ended(): ReadonlyMap<string, EndedOutage>;
+  /** True if a request that failed began before the end of an outage of the project's account, or of all: it says nothing of now. */
+  beganInOutage(project: Pick<ProjectRef, 'account'> | undefined, error: ControlApiError): boolean;
   /**
    * A project failed as if the control API were down. The API counts as down once another project fails, too, without an answer in between;
    * for one account, without an answer for a project of the account. A project that kept failing while others were answered is no evidence.
    */
-  projectFails(project: ProjectRef, message: string, kind: RequestKind): void;
+  projectFails(project: ProjectRef, message: string, kind: RequestKind, others?: { othersFail?: boolean }): void;
   /** A write failed in the same way. It is tried again and has its own log lines, so it makes an outage, but refuses no project. */
   writeFails(project: ProjectRef, message: string): void;
   /** One project fails while others work. */
@@ -61,12 +69,19 @@ export function concernsAccount(dependency: string, account: string): boolean {
 /** An outage that only writes have shown also ends with a reading, if no write has failed for this long, in milliseconds. */
 const WRITES_QUIET_MS = 5 * MINUTE_MS;
 
-export function createOutages({ log, metrics }: Telemetry, clock: Pick<Clock, 'now'>): Outages {
+type OutageClock = Pick<Clock, 'now' | 'monotonicMs'>;
+
+export function createOutages({ log, metrics }: Telemetry, clock: OutageClock): Outages {
   const dependencies = createDependencies({ log, metrics }, clock);
   const refusals = createRefusals({ log, metrics }, clock);
   const evidence = createEvidence();
-  const namesFor = ({ account }: ProjectRef) =>
+  const namesFor = ({ account }: Pick<ProjectRef, 'account'> = {}) =>
     account === undefined ? [CONTROL_API] : [CONTROL_API, controlApiFor(account)];
+
+  function forgetOutageOf({ account }: Pick<ProjectRef, 'account'> = {}): void {
+    if (dependencies.down.has(CONTROL_API)) evidence.forgetOutage(undefined);
+    if (account !== undefined && dependencies.down.has(controlApiFor(account))) evidence.forgetOutage(account);
+  }
 
   function fails(project: ProjectRef, message: string, kind: RequestKind): void {
     const ofWhom = evidence.fails(project);
@@ -78,17 +93,24 @@ export function createOutages({ log, metrics }: Telemetry, clock: Pick<Clock, 'n
   return {
     down: dependencies.goDown,
     up(dependency) {
-      if (dependency === CONTROL_API) evidence.answered();
+      if (dependency === CONTROL_API) {
+        forgetOutageOf();
+        evidence.answered();
+      }
       dependencies.goUp(dependency, 'read');
     },
     current: () => dependencies.down,
     ended: () => dependencies.ended,
-    projectFails(project, message, kind) {
+    beganInOutage(project, { beganAtMonotonicMs = Number.POSITIVE_INFINITY }) {
+      const ends = namesFor(project).flatMap((name) => dependencies.ended.get(name)?.atMonotonicMs ?? []);
+      return ends.some((atMonotonicMs) => beganAtMonotonicMs < atMonotonicMs);
+    },
+    projectFails(project, message, kind, { othersFail = false } = {}) {
       // The first failure may begin an outage, which the next project's would show.
       const wasFailing = evidence.isFailing(project);
       fails(project, message, kind);
       const isDown = namesFor(project).some((name) => dependencies.down.has(name));
-      if (wasFailing && !isDown) refusals.refuse(project.projectId, message, kind);
+      if (wasFailing && !isDown && !othersFail) refusals.refuse(project.projectId, message, kind);
     },
     writeFails(project, message) {
       dependencies.noteFailedWrite();
@@ -97,6 +119,7 @@ export function createOutages({ log, metrics }: Telemetry, clock: Pick<Clock, 'n
     projectRefused: refusals.refuse,
     refused: () => [...refusals.all.values()],
     projectAnswers(project, kind) {
+      forgetOutageOf(project);
       evidence.answeredFor(project);
       for (const name of namesFor(project)) dependencies.goUp(name, kind);
       refusals.end(project.projectId, kind);
@@ -107,10 +130,10 @@ export function createOutages({ log, metrics }: Telemetry, clock: Pick<Clock, 'n
 }
 
 /** What is not available, and which requests have shown it. */
-function createDependencies({ log, metrics }: Telemetry, clock: Pick<Clock, 'now'>) {
+function createDependencies({ log, metrics }: Telemetry, clock: OutageClock) {
   const down = new Map<string, string>();
   const shownBy = new Map<string, RequestKind>();
-  const ended = new Map<string, { message: string; atMs: number }>();
+  const ended = new Map<string, EndedOutage>();
   let writeFailedAtMs = Number.NEGATIVE_INFINITY;
   let isEnded = false;
   return {
@@ -130,7 +153,7 @@ function createDependencies({ log, metrics }: Telemetry, clock: Pick<Clock, 'now
       const mayStillFail = kind !== 'write' && clock.now() - writeFailedAtMs < WRITES_QUIET_MS;
       if (mayStillFail && shownBy.get(dependency) === 'write') return;
       down.delete(dependency);
-      ended.set(dependency, { message, atMs: clock.now() });
+      ended.set(dependency, { message, atMs: clock.now(), atMonotonicMs: clock.monotonicMs() });
       log.info({ event: 'ebb.recovered', dependency }, `${dependency} is available again`);
     },
     noteFailedWrite(): void {
@@ -197,9 +220,9 @@ export function reportApiError(
   error: ControlApiError,
   kind: RequestKind = 'read',
 ): void {
-  if (isReportedElsewhere(error)) return;
+  if (isReportedElsewhere(error) || (SERVICE_ERRORS.has(error.code) && outages.beganInOutage(project, error))) return;
   if (project === undefined) outages.down(CONTROL_API, describe(error));
-  else if (SERVICE_ERRORS.has(error.code)) outages.projectFails(project, describe(error), kind);
+  else if (SERVICE_ERRORS.has(error.code)) outages.projectFails(project, describe(error), kind, error);
   else outages.projectRefused(project.projectId, describe(error), kind);
 }
 
@@ -208,7 +231,8 @@ const REFUSALS: ReadonlySet<ControlApiErrorCode> = new Set(['forbidden', 'not_fo
 
 /** Reports the error of a single write, which is not tried again at once as a reading is. */
 export function reportWriteError({ outages }: OutageDeps, project: ProjectRef, error: ControlApiError): void {
-  if (SERVICE_ERRORS.has(error.code)) outages.writeFails(project, describe(error));
+  const isOfService = SERVICE_ERRORS.has(error.code);
+  if (isOfService && !outages.beganInOutage(project, error)) outages.writeFails(project, describe(error));
   else if (REFUSALS.has(error.code)) outages.projectRefused(project.projectId, describe(error), 'write');
 }
 
@@ -230,7 +254,8 @@ export function reportListing(
     const error = failures.get(account);
     if (error === undefined) outages.up(listOf(account));
     else if (!answered) reportApiError(deps, undefined, error);
-    else if (!isReportedElsewhere(error)) outages.down(listOf(account), describe(error));
+    else if (!isReportedElsewhere(error) && !outages.beganInOutage({ account }, error))
+      outages.down(listOf(account), describe(error));
   }
 }
 

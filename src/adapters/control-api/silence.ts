@@ -1,0 +1,120 @@
+import type { Clock } from '../../ports/clock.ts';
+import type { ApiResult, ControlApiError } from '../../ports/control-api.ts';
+import { type ApiCall, isWrite, routeOf, type SendOnce } from './api-call.ts';
+
+/** An account counts as silent after so many failed readings, of two projects at least, without an answer in between. */
+const FAILURES = 10;
+const PROJECTS = 2;
+
+/** The interval of the readings that are sent meanwhile, in milliseconds: less than a tenth of the rate limit. */
+const PROBE_EVERY_MS = 1_000;
+
+/** What is known of an account since its last answer. */
+interface Silence {
+  failures: number;
+  /** Those of the failed readings; lists count as one. */
+  projects: Set<string>;
+  last?: ControlApiError;
+  probedAtMs: number;
+  /** Lets a waiting reading go, in their order. */
+  waiting: Set<() => void>;
+  isProbing: boolean;
+}
+
+/**
+ * While an account is silent, its readings take turns, one each second; what waits goes on with the first answer. In an outage the readings of
+ * all projects would use up the rate limit, and none would be left for the changes that are due after it. Writes don't wait.
+ */
+export function slowWhileSilent(send: SendOnce, clock: Pick<Clock, 'monotonicMs' | 'wait'>): SendOnce {
+  const silences = new Map<string, Silence>();
+
+  function silenceOf(account: string): Silence {
+    const silence = silences.get(account) ?? newSilence();
+    silences.set(account, silence);
+    return silence;
+  }
+
+  return async (call, signal) => {
+    const silence = silenceOf(call.account);
+    if (!isWrite(call) && isSilent(silence) && !(await turn(silence, clock, signal))) return notSent(call, silence);
+    const result = await send(call, signal);
+    note(silence, call, result);
+    return result;
+  };
+}
+
+function newSilence(): Silence {
+  return {
+    failures: 0,
+    projects: new Set(),
+    probedAtMs: Number.NEGATIVE_INFINITY,
+    waiting: new Set(),
+    isProbing: false,
+  };
+}
+
+function isSilent({ failures, projects }: Silence): boolean {
+  return failures >= FAILURES && projects.size >= PROJECTS;
+}
+
+/** Waits for the turn, or for an answer. False if the signal was aborted before. */
+function turn(silence: Silence, clock: Pick<Clock, 'monotonicMs' | 'wait'>, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const go = () => {
+      signal.removeEventListener('abort', leave);
+      silence.waiting.delete(go);
+      resolve(true);
+    };
+    const leave = () => {
+      silence.waiting.delete(go);
+      resolve(false);
+    };
+    if (signal.aborted) return leave();
+    signal.addEventListener('abort', leave, { once: true });
+    silence.waiting.add(go);
+    if (!silence.isProbing) void probe(silence, clock);
+  });
+}
+
+async function probe(silence: Silence, clock: Pick<Clock, 'monotonicMs' | 'wait'>): Promise<void> {
+  silence.isProbing = true;
+  try {
+    while (silence.waiting.size > 0) {
+      const waitMs = silence.probedAtMs + PROBE_EVERY_MS - clock.monotonicMs();
+      if (waitMs > 0) await clock.wait(waitMs, undefined, { ref: false });
+      const [next] = silence.waiting;
+      silence.probedAtMs = clock.monotonicMs();
+      next?.();
+    }
+  } catch {
+    // The clock was stopped: nobody waits any more.
+    letAllGo(silence);
+  } finally {
+    silence.isProbing = false;
+  }
+}
+
+function letAllGo({ waiting }: Silence): void {
+  for (const go of [...waiting]) go();
+}
+
+/** Any answer ends the silence, also a refusal. What was not sent says nothing, nor does a reading that its caller gave up. */
+function note(silence: Silence, call: ApiCall, result: ApiResult<unknown>): void {
+  if (!result.ok && (result.error.code === 'unavailable' || result.error.code === 'timeout')) {
+    if (isWrite(call) || call.signal?.aborted) return;
+    silence.failures += 1;
+    silence.projects.add(call.projectId ?? '');
+    silence.last = result.error;
+  } else if (result.ok || result.error.status !== undefined) {
+    silence.failures = 0;
+    silence.projects.clear();
+    letAllGo(silence);
+  }
+}
+
+function notSent(call: ApiCall, { last }: Silence): ApiResult<never> {
+  const { code = 'unavailable', status, message } = last ?? {};
+  const about = { route: routeOf(call), account: call.account, message: `not sent, as others failed: ${message}` };
+  const error = { code, ...about, othersFail: true } as const;
+  return { ok: false, error: status === undefined ? error : { ...error, status } };
+}
