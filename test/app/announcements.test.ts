@@ -247,6 +247,43 @@ it('one that was said to get another timeout only is told again once it is to re
   expect(messagesIn(queued)).toMatchObject([{ changes: { computes: 2, disconnecting: 1 } }, { compute: 'ep-a' }]);
 });
 
+it('computes that have woken since they were listed as asleep follow in one message, a quarter of the lead before', async () => {
+  const { queued, put, search } = start({ policies: [WEB], computes: EVENING_OF_WEB });
+  const wake = (computeId: string) => {
+    const compute = EVENING_OF_WEB.find((one) => one.computeId === computeId);
+    if (compute) put({ ...compute, state: 'active' });
+  };
+  await search(EVENING - 15 * MINUTE_MS);
+  for (let minutes = 14; minutes > 0; minutes -= 1 / 4) {
+    if (minutes === 12) wake('ep-down-8');
+    if (minutes === 8) wake('ep-down-9');
+    // Too late for the message: it is told afterwards.
+    if (minutes === 2) wake('ep-down-10');
+    await search(EVENING - minutes * MINUTE_MS);
+  }
+  const [, second, ...more] = messagesIn(queued);
+  expect(more).toEqual([]);
+  expect(second).toMatchObject({ at: '2026-03-02T17:56:15Z', changes: { computes: 2, disconnecting: 2 } });
+  expect(second?.changes?.list.map(({ compute }) => compute)).toEqual(['ep-down-8', 'ep-down-9']);
+});
+
+it('a later message of a slot does not forget who was told', async () => {
+  const [asleep, awake, late] = ['ep-a', 'ep-b', 'ep-c'].map((computeId) =>
+    aCompute({ computeId, branchId: `br-${computeId}`, minCu: 2, maxCu: 4 }),
+  ) as [Compute, Compute, Compute];
+  const computes = [{ ...asleep, state: 'idle' as const }, awake];
+  const { queued, put, search, store } = start({ policies: [WEB], computes });
+  await search(EVENING - 15 * MINUTE_MS);
+  put(late);
+  for (let minutes = 14; minutes > 0; minutes -= 1 / 4) await search(EVENING - minutes * MINUTE_MS);
+  expect(messagesIn(queued)).toMatchObject([{ changes: { computes: 2, lowered: 2 } }, { compute: 'ep-c' }]);
+  const told = (computeId: string, raises: boolean) =>
+    announcementOf(store, { computeId, raises, sinceMs: 0, nowMs: EVENING });
+  expect(await told('ep-a', false)).toMatchObject({ atMs: EVENING, ifAwake: true });
+  expect(await told('ep-b', false)).toMatchObject({ ownIds: ['ep-b', 'ep-c'] });
+  expect([await told('ep-a', true), await told('ep-b', true)]).toEqual([undefined, undefined]);
+});
+
 it('a receiver that only a policy names is told of its changes alone', async () => {
   const policies = [
     WEB,

@@ -23,6 +23,8 @@ interface Given extends Partial<ToldBeforeDeps> {
   /** Fields of the digest that announced the slot of 08:00. */
   told?: object;
   why?: string;
+  raises?: boolean;
+  boundaryMs?: number;
 }
 
 /** Outages of a daemon: the control API's current one, and one that has ended. */
@@ -37,6 +39,8 @@ async function untold({
   cause = 'boundary',
   told = {},
   why,
+  raises = true,
+  boundaryMs = EIGHT,
   ...more
 }: Given = {}) {
   const rules = currentRules(aSchedule());
@@ -57,7 +61,8 @@ async function untold({
     ...{ api: { accountStatus: () => [] }, fleet: { latestEvaluation: () => undefined } },
     ...{ slots: { limitBetween: () => 'free' }, outages: outagesOf({}), ...more },
   };
-  return untoldOf(deps as unknown as ToldBeforeDeps, { compute, record }, action, { cause, whyOf: () => why });
+  const reasons = { cause, whyOf: () => why, boundaryOf: () => boundaryMs };
+  return untoldOf(deps as unknown as ToldBeforeDeps, { compute, record }, { ...action, raises }, reasons);
 }
 
 it('a restart that nobody was told of names what made it due, if that is known', async () => {
@@ -192,7 +197,29 @@ it('who was told that a compute gets another timeout only was not told of a rest
   const asleep = { restartIds: ['ep-2'] };
   const timeoutOnly = { ...asleep, timeoutIds: ['ep-1'] };
   expect(await untold({ nowMs, told: timeoutOnly })).toEqual({ unannounced: 'boundary' });
-  // The message said that this one restarts if it is awake by then.
-  expect(await untold({ nowMs, told: asleep })).toEqual({});
+  // The message said that this one restarts if it is awake by then: so it is told, but never late.
+  expect(await untold({ nowMs, told: asleep })).toEqual({ announcedIfAwake: true });
+  expect(await untold({ told: asleep })).toEqual({ announcedIfAwake: true });
   expect(await untold({ nowMs, told: { timeoutIds: ['ep-1'] } })).toEqual({});
+});
+
+it('a lowering is not the late raise that was announced, nor is what a later boundary makes due', async () => {
+  const raised = { raiseIds: ['ep-1', 'ep-2'], lowerIds: [] };
+  expect(await untold({ told: raised })).toEqual({ late });
+  expect(await untold({ told: raised, raises: false })).toEqual({ unannounced: 'boundary' });
+  expect(await untold({ told: raised, boundaryMs: EIGHT + 5 * MINUTE_MS })).toEqual({ unannounced: 'boundary' });
+  // Waves may come a little later than they were announced.
+  expect(await untold({ told: raised, boundaryMs: EIGHT + MINUTE_MS })).toEqual({ late });
+});
+
+it('an announced raise that was made seconds too early is over', async () => {
+  const early = aRecord({ lastDisruption: { atMs: EIGHT - 5_000, lowered: false } });
+  expect(await untold({ record: early })).toEqual({ unannounced: 'boundary' });
+  // A lowering by an earlier boundary, or one long before, leaves it open.
+  const lowered = aRecord({ lastDisruption: { atMs: EIGHT - 5_000, lowered: true } });
+  const before = aRecord({ lastDisruption: { atMs: EIGHT - 5 * MINUTE_MS, lowered: false } });
+  expect(await untold({ record: lowered })).toEqual({ late });
+  expect(await untold({ record: before })).toEqual({ late });
+  const fleet = { latestEvaluation: () => ({ compute, record: early }) } as unknown as ToldBeforeDeps['fleet'];
+  expect((await untold({ record: lowered, fleet })).late?.left).toBe(0);
 });

@@ -3,47 +3,30 @@
  * nothing is lost with a daemon and nothing is queued twice.
  */
 
-import { createHash } from 'node:crypto';
 import pLimit from 'p-limit';
-import { boundaryAfter, type EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
-import { openingsWithoutWaves } from '../../domain/evaluate/ready-waves.ts';
-import {
-  type ComingChange,
-  comingChanges,
-  digestOfChanges,
-  type Future,
-  leadOf,
-  longestLead,
-  planAt,
-} from '../../domain/notifications/coming-change.ts';
-import { type Notification, receiversOf } from '../../domain/notifications/notification.ts';
-import { changeKind } from '../../domain/plan/plan.ts';
-import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import type { Notification } from '../../domain/notifications/notification.ts';
 import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
-import { computeOwners } from '../../domain/policy/owners.ts';
-import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
+import type { PolicySet } from '../../domain/policy/policy.ts';
 import { NO_TEAM, unloadedTeams } from '../../domain/policy/team-parts.ts';
-import { LONGEST_WAVE_LEAD_MS } from '../../domain/policy/waves.ts';
-import { withoutLag } from '../../domain/records/lag.ts';
 import { type BudgetState, describeBudget } from '../../domain/spend/state.ts';
 import { type StepThreshold, sameStep, stepText } from '../../domain/spend/terms.ts';
-import { DAY_MS, HOUR_MS, isoInstant } from '../../domain/time/units.ts';
+import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import type { OutboxEntry } from '../../ports/outbox.ts';
 import type { Store } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
-import { adoptProject, type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
+import { adoptProject, type EvaluateDeps } from '../evaluate-project/evaluate.ts';
 import { isAtBoundary } from '../fleet/at-boundary.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { LeaderLease } from '../group/leader.ts';
-import { outboxEntries, outboxEntry } from '../notifications/notify.ts';
-import { digestKey, type KnownDigests, SENT_DIGESTS, type SentDigests } from '../notifications/sent-digests.ts';
+import { outboxEntries } from '../notifications/notify.ts';
+import { type KnownDigests, SENT_DIGESTS } from '../notifications/sent-digests.ts';
 import { type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
-import { hasReadyWaves } from '../stored-waves.ts';
 import type { OutageDeps } from '../telemetry/outages.ts';
 import { readBudgets } from '../usage/budget-store.ts';
 import { readSummary } from '../usage/cost-summary.ts';
-import { createGathering, type IsGathered } from './gathering.ts';
+import { comingDigests, createFutureCache } from './coming-digests.ts';
+import { createGathering } from './gathering.ts';
 import { createOutageNotifications } from './of-outages.ts';
 import { createFreezeNotifications, holdNotifications } from './of-overrides.ts';
 import { createPolicyFileNotifications } from './of-policy-files.ts';
@@ -53,9 +36,6 @@ const ROUND_MS = 5_000;
 
 /** Interval at which daemons that don't lead read what was announced, in milliseconds. */
 const LEARN_EVERY_MS = 15_000;
-
-/** A record of what a digest has announced is kept for this long after its slot, in milliseconds: retries, limits and outages delay changes. */
-const KEPT_MS = 6 * HOUR_MS;
 
 /** Projects whose records are read concurrently. */
 const CONCURRENT_READS = 8;
@@ -130,36 +110,6 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
   return clock.every(ROUND_MS, () => deps.runInBackground('notifications', queueNews));
 }
 
-type FutureOf = (evaluated: EvaluatedCompute) => Future;
-
-/** Creates a function for the future of a compute, each part of which is computed once for each evaluation and set of policies. */
-function createFutureCache(deps: EvaluateDeps): FutureOf {
-  const cache = new WeakMap<EvaluatedCompute, { policies: CompiledPolicies; future: Future }>();
-  return (evaluated) => {
-    const { policies } = deps.rules.current;
-    const before = cache.get(evaluated);
-    if (before?.policies === policies) return before.future;
-    const { compute, record } = evaluated;
-    const situation = () => situationOf(deps, { compute, record, projectBusy: false });
-    const future: Future = {
-      plan: onceEach((instantMs) => planAt(situation(), instantMs)),
-      boundaryAfter: onceEach((instantMs) => boundaryAfter(situation(), instantMs)),
-    };
-    cache.set(evaluated, { policies, future });
-    return future;
-  };
-}
-
-/** A function that computes its result once for each instant. */
-function onceEach<Result>(compute: (instantMs: number) => Result): (instantMs: number) => Result {
-  const known = new Map<number, Result>();
-  return (instantMs) => {
-    const result = known.has(instantMs) ? (known.get(instantMs) as Result) : compute(instantMs);
-    known.set(instantMs, result);
-    return result;
-  };
-}
-
 /** Reads the digests that have not expired, and deletes the others. What the store may just have lost stays known. */
 async function readSentDigests({ store, clock, leaderLease, knownDigests }: AnnounceDeps): Promise<void> {
   const stored = await SENT_DIGESTS.all(store);
@@ -167,116 +117,6 @@ async function readSentDigests({ store, clock, leaderLease, knownDigests }: Anno
   const ended = [...stored].filter(([, digest]) => isOver(digest)).map(([key]) => key);
   if (ended.length > 0 && leaderLease.isHeld()) await SENT_DIGESTS.delete(store, ended);
   knownDigests.current = new Map([...knownDigests.current, ...stored].filter(([, digest]) => !isOver(digest)));
-}
-
-/**
- * Returns the digests of coming changes that are due and were not queued: one for each receiver, owner and slot. Another one follows only
- * if a compute will be disconnected that was not in it, or only with another timeout. The id depends on the computes, so that the store
- * accepts both.
- */
-function comingDigests(
-  deps: AnnounceDeps,
-  { futureOf, isGathered, sent }: { futureOf: FutureOf; isGathered: IsGathered; sent: SentDigests },
-) {
-  const { notify } = deps.rules.current;
-  const nowMs = deps.clock.now();
-  return [...groupComing(deps, futureOf, nowMs)].flatMap(([key, { receiver, owner, slotMs, changes, leads }]) => {
-    const sentBefore = sent.get(key);
-    const before = new Set(sentBefore?.computeIds);
-    const toldOfTimeout = new Set(sentBefore?.timeoutIds);
-    const news = changes.filter(
-      ({ compute: { computeId }, action }) =>
-        !before.has(computeId) || (action.disconnects && toldOfTimeout.has(computeId)),
-    );
-    const restarting = news
-      .filter(({ action }) => action.disconnects)
-      .map((one) => ({
-        computeId: one.compute.computeId,
-        leftMs: one.instantMs - nowMs,
-        realLeftMs: deps.clock.realDelayMs(one.instantMs),
-        leadMs: leads(one) ?? 0,
-      }));
-    const isDue = restarting.some(({ leftMs, leadMs }) => leftMs <= leadMs);
-    const [first, ...others] = news;
-    if (!first || !isDue || !isGathered(key, restarting)) return [];
-    const newIds = [...new Set(news.map(({ compute }) => compute.computeId))].sort();
-    const hash = createHash('sha256').update(newIds.join()).digest('hex').slice(0, 16);
-    const notification = digestOfChanges([first, ...others], { id: `${owner}:${slotMs}:${hash}`, owner, nowMs });
-    const restarts = restarting.map(({ computeId }) => computeId);
-    const timeouts = news
-      .filter(({ action, compute }) => changeKind([action]) === 'timeout' && !restarts.includes(compute.computeId))
-      .map(({ compute }) => compute.computeId);
-    const digest = {
-      computeIds: [...new Set([...before, ...newIds])],
-      timeoutIds: [...[...toldOfTimeout].filter((id) => !newIds.includes(id)), ...timeouts],
-      restartIds: [...new Set([...(sentBefore?.restartIds ?? []), ...restarts])],
-      instants: { ...sentBefore?.instants, ...laterInstants(news) },
-      toMs: Math.max(sentBefore?.toMs ?? 0, ...news.map(({ instantMs }) => instantMs)),
-      untilMs: slotMs + KEPT_MS,
-    };
-    const projectIds = news.map(({ compute }) => compute.projectId);
-    return [{ key, entry: outboxEntry(notification, receiver, notify.statusUrl), digest, projectIds }];
-  });
-}
-
-/** The instants of the changes that come later than their slot begins, by compute: of several, that of the last, which disconnects. */
-function laterInstants(changes: readonly ComingChange[]): Record<string, number> {
-  const later = changes.filter(({ instantMs, slotMs }) => instantMs > slotMs);
-  return Object.fromEntries(later.map(({ compute: { computeId }, instantMs }) => [computeId, instantMs]));
-}
-
-interface ComingGroup {
-  receiver: string;
-  owner: string;
-  slotMs: number;
-  changes: ComingChange[];
-  leads(change: ComingChange): number | undefined;
-}
-
-/** Groups the changes within the longest lead by receiver, owner and slot. Changes by a policy without a lead are left out. */
-function groupComing(deps: AnnounceDeps, futureOf: FutureOf, nowMs: number): Map<string, ComingGroup> {
-  const { policies, notify, costs } = deps.rules.current;
-  const policyOf = new Map(policies.set.policies.map((policy) => [policy.name, policy]));
-  const leads = ({ action }: Pick<ComingChange, 'action'>) => leadOf(policyOf.get(action.policy), notify.beforeMs);
-  const longestMs = longestLead(policies.set, notify.beforeMs);
-  const groups = new Map<string, ComingGroup>();
-  if (longestMs === 0) return groups;
-  const all = [...deps.fleet.evaluatedComputes()].map((one) => withAppliedValues(deps, one));
-  const ownerOf = computeOwners({ rules: costs.owners, policies, computes: all.map(({ compute }) => compute) });
-  const { readyWaves } = policies;
-  const mayMove = createMayMove(policies, { nowMs, toMs: nowMs + longestMs + LONGEST_WAVE_LEAD_MS });
-  const span = { nowMs, untilMs: nowMs + longestMs };
-  for (const evaluated of all) {
-    for (const change of comingChanges(evaluated, { ...span, readyWaves, ...futureOf(evaluated) })) {
-      if (leads(change) === undefined || mayMove(change, policyOf.get(change.action.policy))) continue;
-      const owner = ownerOf(change.compute);
-      const receivers = policyOf.get(change.action.policy)?.notify ?? [];
-      for (const { name } of receiversOf(notify.receivers, { kind: 'change_coming', owner, receivers })) {
-        const key = digestKey(name, owner, change.slotMs);
-        const group = groups.get(key) ?? { receiver: name, owner, slotMs: change.slotMs, changes: [], leads };
-        group.changes.push(change);
-        groups.set(key, group);
-      }
-    }
-  }
-  return groups;
-}
-
-/** A reading that began while another daemon's change took effect may show the values before it: that change would be announced once more. */
-function withAppliedValues({ fleet }: AnnounceDeps, evaluated: EvaluatedCompute): EvaluatedCompute {
-  const readAtMs = fleet.cachedProject(evaluated.compute.projectId)?.readAtMs ?? 0;
-  const compute = withoutLag(evaluated.compute, evaluated.record, readAtMs);
-  return compute === evaluated.compute ? evaluated : { ...evaluated, compute };
-}
-
-/** Creates a test for raises before openings whose waves are not fixed: they are announced once it is known when they come. */
-function createMayMove(policies: CompiledPolicies, span: { nowMs: number; toMs: number }) {
-  const openings = openingsWithoutWaves(policies, policies.readyWaves, span);
-  return ({ action, instantMs }: ComingChange, policy: Policy | undefined): boolean =>
-    policy !== undefined &&
-    changeKind([action]) === 'raise' &&
-    hasReadyWaves([policy]) &&
-    openings.some((opensAtMs) => instantMs <= opensAtMs && instantMs >= opensAtMs - LONGEST_WAVE_LEAD_MS);
 }
 
 async function fleetNotifications(deps: AnnounceDeps): Promise<Notification[]> {

@@ -2,7 +2,13 @@ import { step } from '../../common/errors.ts';
 import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
 import { connectionsAt } from '../../domain/connections/connections.ts';
-import { type EvaluatedCompute, isDueBySet, restartCause, type Situation } from '../../domain/evaluate/evaluate.ts';
+import {
+  boundaryBehind,
+  type EvaluatedCompute,
+  isDueBySet,
+  restartCause,
+  type Situation,
+} from '../../domain/evaluate/evaluate.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import { shortHash } from '../../domain/policy/policy.ts';
@@ -225,8 +231,12 @@ async function storeIntent(
   const atMs = deps.clock.now();
   const dropped = action.disconnects ? connectionsAt(deps.samples.historyOf(compute.computeId), compute, atMs) : 0;
   const isKnownToDropNobody = dropped === 0 || action.urgent;
-  const whyOf = () => setBehind(deps, evaluated)?.why;
-  const untold = isKnownToDropNobody ? {} : await untoldOf(deps, { compute, record }, action, { cause, whyOf });
+  const reasons = {
+    cause,
+    whyOf: () => setBehind(deps, evaluated)?.why,
+    boundaryOf: () => boundaryBehind(situationThen(deps, evaluated), [action]),
+  };
+  const untold = isKnownToDropNobody ? {} : await untoldOf(deps, { compute, record }, action, reasons);
   const wanted =
     action.kind === 'restart' ? { restart: true as const } : { fields: action.fields, before: settingsOf(compute) };
   const intent = {

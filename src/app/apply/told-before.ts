@@ -1,5 +1,5 @@
 /** Finds out whether a restart was announced to the people who asked for notifications, and whether it comes later than announced. */
-import { type Compute, groupOf } from '../../domain/compute/compute.ts';
+import { type Compute, type FieldGroup, groupOf } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { leadOf } from '../../domain/notifications/coming-change.ts';
 import type { Action } from '../../domain/plan/plan.ts';
@@ -31,35 +31,67 @@ export interface ToldBeforeDeps extends AuditDeps, OutageDeps {
   startedAtMs?: number;
 }
 
+/** A change in the announced direction that was made up to this long before the announced instant is the announced one; in milliseconds. */
+const EARLY_MS = MINUTE_MS;
+
 /** What was announced with the restart of a compute, and for when. */
 type AnnouncedRestart = Announced & { atMs: number };
 
 type Subject = Pick<EvaluatedCompute, 'compute' | 'record'>;
 
+interface Reasons {
+  cause: RestartCause | undefined;
+  /** Returns what made the restart due, where more than the cause is known. */
+  whyOf(): string | undefined;
+  /** Returns the last boundary of what is changed, milliseconds since the epoch. */
+  boundaryOf(): number | undefined;
+}
+
 /**
  * Returns the fields of a pending write that say that its restart is unannounced or late; none if people were told in time, or nobody wants
- * to be told. `whyOf` returns what made the restart due, where more than the cause is known.
+ * to be told.
  */
 export async function untoldOf(
   deps: ToldBeforeDeps,
   { compute, record }: Subject,
   action: Action,
-  { cause, whyOf }: { cause: RestartCause | undefined; whyOf: () => string | undefined },
-): Promise<Pick<Intent, 'unannounced' | 'unannouncedWhy' | 'announcementsLostAtMs' | 'late'>> {
+  { cause, whyOf, boundaryOf }: Reasons,
+): Promise<Pick<Intent, 'unannounced' | 'unannouncedWhy' | 'announcementsLostAtMs' | 'announcedIfAwake' | 'late'>> {
   const { notify, policies } = deps.rules.current;
   if (cause === undefined || notify.receivers.length === 0) return {};
   const policy = policies.set.policies.find(({ name }) => name === action.policy);
   if (cause === 'boundary' && leadOf(policy, notify.beforeMs) === undefined) return {};
-  const changedAtMs = record.lastChanges?.[groupOf(action.fields)]?.answeredAtMs ?? 0;
+  const { fields, raises } = action;
   const nowMs = deps.clock.now();
   // An old announcement may be of another change, except at a boundary, however late it is applied.
   const oldestMs = cause === 'boundary' ? 0 : nowMs - HOUR_MS;
-  const sinceMs = Math.max(record.lastDisruption?.atMs ?? 0, changedAtMs, oldestMs);
-  const announced = await announcementOf(deps.store, { computeId: compute.computeId, sinceMs, nowMs });
-  if (!announced) return unannounced(deps, deps.caller ? 'person' : cause, { why: whyOf(), sinceMs });
+  const sinceMs = Math.max(changedMs(record, groupOf(fields)), oldestMs);
+  const asked = { computeId: compute.computeId, sinceMs: Math.max(sinceMs, doneMs(record, action)), nowMs };
+  const direction = fields.maxCu === undefined ? undefined : raises;
+  const announced = await announcementOf(deps.store, { ...asked, raises: direction });
+  if (!announced || isOver(announced, nowMs, boundaryOf))
+    return unannounced(deps, deps.caller ? 'person' : cause, { why: whyOf(), sinceMs });
   // A person has asked for another change than the announced one.
   if (cause === 'person') return {};
-  return lateOf(deps, { compute, record }, { announced, policy: action.policy, nowMs });
+  if (announced.ifAwake) return { announcedIfAwake: true };
+  return lateOf(deps, { compute, record }, { announced, action, nowMs });
+}
+
+/** When the compute was last restarted, or the group of fields changed, milliseconds since the epoch. */
+function changedMs({ lastDisruption, lastChanges }: ComputeRecord, group: FieldGroup): number {
+  return Math.max(lastDisruption?.atMs ?? 0, lastChanges?.[group]?.answeredAtMs ?? 0);
+}
+
+/** Up to when the compute's last restart was what had been announced, if it was in the same direction; milliseconds since the epoch. */
+function doneMs({ lastDisruption }: ComputeRecord, { raises }: Pick<Action, 'raises'>): number {
+  return lastDisruption && lastDisruption.lowered !== raises ? lastDisruption.atMs + EARLY_MS : 0;
+}
+
+/** True if another boundary has come since the announced instant: the restart is not the announced one. */
+function isOver({ atMs }: Announced, nowMs: number, boundaryOf: Reasons['boundaryOf']): boolean {
+  // The search for a boundary is left out where none can be later.
+  if (atMs === undefined || nowMs - atMs <= LATE_MS) return false;
+  return (boundaryOf() ?? 0) > atMs + LATE_MS;
 }
 
 function unannounced(
@@ -78,15 +110,15 @@ function unannounced(
 function lateOf(
   deps: ToldBeforeDeps,
   { compute, record }: Subject,
-  { announced, policy, nowMs }: { announced: Announced; policy: string; nowMs: number },
+  { announced, action, nowMs }: { announced: Announced; action: Action; nowMs: number },
 ): Pick<Intent, 'late'> {
   const { owner, ownIds, atMs } = announced;
   if (atMs === undefined || nowMs - atMs <= LATE_MS) return {};
   // A failure is reported even where a limit spreads the other changes.
   const trouble = deps.caller ? undefined : troubleSince(deps, { compute, record }, atMs);
-  if (trouble === undefined && isSpread(deps, { ...announced, atMs }, { compute, policy })) return {};
+  if (trouble === undefined && isSpread(deps, { ...announced, atMs }, { compute, policy: action.policy })) return {};
   const why = deps.caller ? 'a person has applied it' : (trouble ?? otherDelay(deps, compute, atMs));
-  const counts = { restarts: ownIds.length, ...leftOf(deps, { ...announced, atMs }) };
+  const counts = { restarts: ownIds.length, ...leftOf(deps, { ...announced, atMs }, action) };
   return { late: { owner, announcedAtMs: atMs, ...counts, ...(why !== undefined && { why }) } };
 }
 
@@ -97,13 +129,13 @@ function lateOf(
 function leftOf(
   { fleet }: Pick<ToldBeforeDeps, 'fleet'>,
   { ownIds, atMs }: AnnouncedRestart,
+  action: Action,
 ): Pick<LateChange, 'left'> {
   const known = ownIds.flatMap((computeId) => fleet.latestEvaluation(computeId)?.record ?? []);
   if (known.length < ownIds.length) return {};
   // While the size waits for a limit, the timeout is changed alone, which restarts nothing.
-  const changedMs = ({ lastDisruption, lastChanges }: ComputeRecord) =>
-    Math.max(lastDisruption?.atMs ?? 0, lastChanges?.size?.answeredAtMs ?? 0);
-  return { left: known.filter((record) => changedMs(record) < atMs).length };
+  const lastMs = (record: ComputeRecord) => Math.max(changedMs(record, 'size'), doneMs(record, action));
+  return { left: known.filter((record) => lastMs(record) < atMs).length };
 }
 
 /**

@@ -3,12 +3,17 @@ import type { Store } from '../../ports/store.ts';
 import { sharedDocuments } from '../shared-documents.ts';
 
 /** The computes that digests for a receiver have named, of one owner's slot. */
-interface SentDigest {
+export interface SentDigest {
   computeIds: readonly string[];
   /** Those of them that were said to restart. Absent in documents of earlier versions, as is `toMs`. */
   restartIds?: readonly string[];
   /** Those of them that were to get another timeout only: that restarts no compute, not even an awake one. */
   timeoutIds?: readonly string[];
+  /** Those of them that were to be raised, and those that were to be lowered. A compute in neither may be either: of an earlier version. */
+  raiseIds?: readonly string[];
+  lowerIds?: readonly string[];
+  /** Set once those were told again that were said to restart only if they are awake, and were. */
+  isWokenTold?: true;
   /** The last instant of the changes, milliseconds since the epoch. */
   toMs?: number;
   /** The instants of the changes that come later than their slot begins, such as ends of waits, by compute; milliseconds since the epoch. */
@@ -39,12 +44,16 @@ export interface Announced {
   slotMs: number;
   /** The computes that were to restart in the slot, whoever owns them; several receivers may have been told of one. */
   restartIds: readonly string[];
-  /** The last instant of the changes; absent if the compute was announced without a restart. */
+  /** The last instant of the changes; absent in documents of earlier versions. */
   atMs?: number;
+  /** Set if the compute was said to restart only if it is awake by then. */
+  ifAwake?: true;
 }
 
 interface Asked {
   computeId: string;
+  /** True for a raise, false for a lowering; absent for what is neither. */
+  raises?: boolean | undefined;
   sinceMs: number;
   nowMs: number;
 }
@@ -55,8 +64,8 @@ const FRESH_MS = 5_000;
 const lastRead = new WeakMap<Pick<Store, 'documents'>, { atMs: number; reading: Promise<SentDigests> }>();
 
 /**
- * Returns the last announcement of a compute's restart for an instant after `sinceMs`, of a slot that has begun. Instants are milliseconds
- * since the epoch.
+ * Returns the last announcement of a compute's restart for an instant after `sinceMs`, of a slot that has begun; for a raise, only that of a
+ * raise, and so on. Instants are milliseconds since the epoch.
  */
 export async function announcementOf(store: Pick<Store, 'documents'>, asked: Asked): Promise<Announced | undefined> {
   const { nowMs } = asked;
@@ -80,7 +89,13 @@ function mayRestart({ computeIds, restartIds = [], timeoutIds = [] }: SentDigest
   return restartIds.includes(computeId) || (computeIds.includes(computeId) && !timeoutIds.includes(computeId));
 }
 
-function announcementIn(digests: SentDigests, { computeId, sinceMs, nowMs }: Asked): Announced | undefined {
+function isSameDirection({ raiseIds = [], lowerIds = [] }: SentDigest, { computeId, raises }: Asked): boolean {
+  const [same, opposite] = raises ? [raiseIds, lowerIds] : [lowerIds, raiseIds];
+  return raises === undefined || same.includes(computeId) || !opposite.includes(computeId);
+}
+
+function announcementIn(digests: SentDigests, asked: Asked): Announced | undefined {
+  const { computeId, sinceMs, nowMs } = asked;
   const begun = [...digests].flatMap(([key, { restartIds = [], ...digest }]) => {
     const [, owner, slotMs]: [string, string, number] = JSON.parse(key);
     const isValid = slotMs <= nowMs && digest.untilMs >= nowMs;
@@ -88,19 +103,22 @@ function announcementIn(digests: SentDigests, { computeId, sinceMs, nowMs }: Ask
   });
   // A slot of waits begins up to a quarter before they end: the compute may have been changed in between.
   const instantOf = ({ slotMs, instants }: (typeof begun)[number]) => instants?.[computeId] ?? slotMs;
-  const found = begun.filter((digest) => mayRestart(digest, computeId) && instantOf(digest) > sinceMs);
+  const found = begun.filter(
+    (digest) => mayRestart(digest, computeId) && isSameDirection(digest, asked) && instantOf(digest) > sinceMs,
+  );
   // A receiver that a policy names was told of its restarts only: the owner's count.
   const last = found
     .toSorted((a, b) => instantOf(a) - instantOf(b) || a.restartIds.length - b.restartIds.length)
     .at(-1);
   if (!last) return undefined;
   const { owner, slotMs, restartIds, toMs } = last;
-  const isRestart = toMs !== undefined && restartIds.includes(computeId);
+  const ifAwake = toMs !== undefined && !restartIds.includes(computeId);
   return {
     owner,
     slotMs,
     ownIds: restartIds,
-    ...(isRestart && { atMs: toMs }),
+    ...(toMs !== undefined && { atMs: toMs }),
+    ...(ifAwake && { ifAwake }),
     restartIds: begun.filter((one) => one.slotMs === slotMs).flatMap((one) => one.restartIds),
   };
 }

@@ -15,7 +15,7 @@ import { changesOf } from '../plan/change.ts';
 import type { GateInput, GuardVerdict } from '../plan/gates/gate.ts';
 import { manualChange } from '../plan/gates/people.ts';
 import type { Respected } from '../plan/manual-changes.ts';
-import { type Plan, plan } from '../plan/plan.ts';
+import { type Action, type Plan, plan } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { GuardPolicy } from '../policy/kinds/guard.ts';
 import { asKind, ruleOf } from '../policy/kinds/kinds.ts';
@@ -214,11 +214,15 @@ export function restartCause(
 ): RestartCause {
   if (isAskedByPerson(why)) return 'person';
   if (why.some(({ code }) => code === 'restart_due')) return 'boundary';
-  const input = decideInput(situation);
   const group = groupOf(actions[0]?.fields ?? {});
-  const boundaryMs = lastBoundary(input, situation.nowMs, group);
-  const isByBoundary = boundaryMs === wantedSince({ ...input, record: situation.record, decision }, group);
-  return isByBoundary && Number.isFinite(boundaryMs) ? 'boundary' : 'other';
+  const boundaryMs = boundaryBehind(situation, actions);
+  const since = wantedSince({ ...decideInput(situation), record: situation.record, decision }, group);
+  return boundaryMs === since && Number.isFinite(boundaryMs) ? 'boundary' : 'other';
+}
+
+/** The last boundary of what the first action changes, milliseconds since the epoch; −Infinity or undefined if none was found. */
+export function boundaryBehind(situation: Situation, [action]: readonly Action[]): number | undefined {
+  return lastBoundary(decideInput(situation), situation.nowMs, groupOf(action?.fields ?? {}));
 }
 
 function isAskedByPerson(why: readonly Reason[]): boolean {
@@ -238,7 +242,7 @@ export function isDueBySet(
   const isByConnections = why.some(({ code }) => code.startsWith('headroom'));
   if (nowMs - currentSinceMs > HOUR_MS || isByConnections || isAskedByPerson(why)) return false;
   const group = groupOf(actions[0]?.fields ?? {});
-  const boundaryMs = lastBoundary(decideInput(situation), nowMs, group) ?? 0;
+  const boundaryMs = boundaryBehind(situation, actions) ?? 0;
   return Math.max(boundaryMs, (record && lastChangeMs(record, group)) ?? 0) < currentSinceMs;
 }
 

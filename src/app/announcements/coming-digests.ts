@@ -1,0 +1,207 @@
+/** The digests of coming changes that are due, and what each of them tells. */
+import { createHash } from 'node:crypto';
+import { boundaryAfter, type EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import { openingsWithoutWaves } from '../../domain/evaluate/ready-waves.ts';
+import {
+  type ComingChange,
+  comingChanges,
+  digestOfChanges,
+  type Future,
+  leadOf,
+  longestLead,
+  planAt,
+} from '../../domain/notifications/coming-change.ts';
+import { receiversOf } from '../../domain/notifications/notification.ts';
+import { changeKind } from '../../domain/plan/plan.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import { computeOwners } from '../../domain/policy/owners.ts';
+import type { Policy } from '../../domain/policy/policy.ts';
+import { LONGEST_WAVE_LEAD_MS } from '../../domain/policy/waves.ts';
+import { withoutLag } from '../../domain/records/lag.ts';
+import { HOUR_MS } from '../../domain/time/units.ts';
+import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import { outboxEntry } from '../notifications/notify.ts';
+import { digestKey, type SentDigest, type SentDigests } from '../notifications/sent-digests.ts';
+import { hasReadyWaves } from '../stored-waves.ts';
+import type { IsGathered } from './gathering.ts';
+
+/** A record of what a digest has announced is kept for this long after its slot, in milliseconds: retries, limits and outages delay changes. */
+const KEPT_MS = 6 * HOUR_MS;
+
+/** Restarts of computes that have woken since a digest are told for this part of the lead: once, so the later, the more are known. */
+const WOKEN_PART = 1 / 4;
+
+interface ComingDeps extends EvaluateDeps {
+  fleet: Pick<Fleet, 'evaluatedComputes' | 'cachedProject'>;
+}
+
+type FutureOf = (evaluated: EvaluatedCompute) => Future;
+
+/** Creates a function for the future of a compute, each part of which is computed once for each evaluation and set of policies. */
+export function createFutureCache(deps: EvaluateDeps): FutureOf {
+  const cache = new WeakMap<EvaluatedCompute, { policies: CompiledPolicies; future: Future }>();
+  return (evaluated) => {
+    const { policies } = deps.rules.current;
+    const before = cache.get(evaluated);
+    if (before?.policies === policies) return before.future;
+    const { compute, record } = evaluated;
+    const situation = () => situationOf(deps, { compute, record, projectBusy: false });
+    const future: Future = {
+      plan: onceEach((instantMs) => planAt(situation(), instantMs)),
+      boundaryAfter: onceEach((instantMs) => boundaryAfter(situation(), instantMs)),
+    };
+    cache.set(evaluated, { policies, future });
+    return future;
+  };
+}
+
+/** A function that computes its result once for each instant. */
+function onceEach<Result>(compute: (instantMs: number) => Result): (instantMs: number) => Result {
+  const known = new Map<number, Result>();
+  return (instantMs) => {
+    const result = known.has(instantMs) ? (known.get(instantMs) as Result) : compute(instantMs);
+    known.set(instantMs, result);
+    return result;
+  };
+}
+
+/**
+ * Returns the digests of coming changes that are due and were not queued: one for each receiver, owner and slot. Others follow only for what
+ * {@link newsOf} returns. The id depends on the computes, so that the store accepts all.
+ */
+export function comingDigests(
+  deps: ComingDeps,
+  { futureOf, isGathered, sent }: { futureOf: FutureOf; isGathered: IsGathered; sent: SentDigests },
+) {
+  const { notify } = deps.rules.current;
+  const nowMs = deps.clock.now();
+  return [...groupComing(deps, futureOf, nowMs)].flatMap(([key, group]) => {
+    const { receiver, owner, slotMs } = group;
+    const sentBefore = sent.get(key);
+    const { news, leadOfNews, isWokenTold } = newsOf(group, sentBefore, nowMs);
+    const restarting = news
+      .filter(({ action }) => action.disconnects)
+      .map((one) => ({
+        computeId: one.compute.computeId,
+        leftMs: one.instantMs - nowMs,
+        realLeftMs: deps.clock.realDelayMs(one.instantMs),
+        leadMs: leadOfNews(one),
+      }));
+    const isDue = restarting.some(({ leftMs, leadMs }) => leftMs <= leadMs);
+    const [first, ...others] = news;
+    if (!first || !isDue || !isGathered(key, restarting)) return [];
+    const newIds = [...new Set(idsOf(news))].sort();
+    const hash = createHash('sha256').update(newIds.join()).digest('hex').slice(0, 16);
+    const notification = digestOfChanges([first, ...others], { id: `${owner}:${slotMs}:${hash}`, owner, nowMs });
+    const digest = { ...digestAfter(sentBefore, news), untilMs: slotMs + KEPT_MS, ...(isWokenTold && { isWokenTold }) };
+    const projectIds = news.map(({ compute }) => compute.projectId);
+    return [{ key, entry: outboxEntry(notification, receiver, notify.statusUrl), digest, projectIds }];
+  });
+}
+
+/**
+ * Returns the changes of a group that are told now: of computes that no digest has named; restarts of those that were to get another timeout
+ * only; and once, shortly before, restarts of those that were listed as asleep and have woken since. Computes wake one by one.
+ */
+function newsOf({ changes, leads }: ComingGroup, sentBefore: SentDigest | undefined, nowMs: number) {
+  const { computeIds = [], restartIds = [], timeoutIds = [], isWokenTold } = sentBefore ?? {};
+  const [named, timeouts, restarts] = [new Set(computeIds), new Set(timeoutIds), new Set(restartIds)];
+  const isUntold = ({ compute: { computeId }, action }: ComingChange) =>
+    !named.has(computeId) || (action.disconnects && timeouts.has(computeId));
+  const woken = changes.filter(
+    (one) => one.action.disconnects && !isUntold(one) && !restarts.has(one.compute.computeId),
+  );
+  const leadOfNews = (one: ComingChange) => (leads(one) ?? 0) * (isUntold(one) ? 1 : WOKEN_PART);
+  const isWokenDue = !isWokenTold && woken.some((one) => one.instantMs - nowMs <= leadOfNews(one));
+  const untold = changes.filter(isUntold);
+  return isWokenDue
+    ? { news: [...untold, ...woken], leadOfNews, isWokenTold: true as const }
+    : { news: untold, leadOfNews, isWokenTold };
+}
+
+/** What digests have named once these changes are told, too. */
+function digestAfter(before: Partial<SentDigest> = {}, news: readonly ComingChange[]) {
+  const newIds = new Set(idsOf(news));
+  const restarts = new Set(idsOf(news.filter(({ action }) => action.disconnects)));
+  const idsOfKind = (kind: ReturnType<typeof changeKind>) =>
+    idsOf(news.filter(({ action }) => changeKind([action]) === kind));
+  const union = (told: readonly string[] = [], added: Iterable<string>) => [...new Set([...told, ...added])];
+  const timeouts = (before.timeoutIds ?? []).filter((id) => !newIds.has(id));
+  return {
+    computeIds: union(before.computeIds, newIds),
+    timeoutIds: union(
+      timeouts,
+      idsOfKind('timeout').filter((id) => !restarts.has(id)),
+    ),
+    restartIds: union(before.restartIds, restarts),
+    raiseIds: union(before.raiseIds, idsOfKind('raise')),
+    lowerIds: union(before.lowerIds, idsOfKind('lower')),
+    instants: { ...before.instants, ...laterInstants(news) },
+    toMs: Math.max(before.toMs ?? 0, ...news.map(({ instantMs }) => instantMs)),
+  };
+}
+
+function idsOf(changes: readonly ComingChange[]): string[] {
+  return changes.map(({ compute }) => compute.computeId);
+}
+
+/** The instants of the changes that come later than their slot begins, by compute: of several, that of the last, which disconnects. */
+function laterInstants(changes: readonly ComingChange[]): Record<string, number> {
+  const later = changes.filter(({ instantMs, slotMs }) => instantMs > slotMs);
+  return Object.fromEntries(later.map(({ compute: { computeId }, instantMs }) => [computeId, instantMs]));
+}
+
+interface ComingGroup {
+  receiver: string;
+  owner: string;
+  slotMs: number;
+  changes: ComingChange[];
+  leads(change: ComingChange): number | undefined;
+}
+
+/** Groups the changes within the longest lead by receiver, owner and slot. Changes by a policy without a lead are left out. */
+function groupComing(deps: ComingDeps, futureOf: FutureOf, nowMs: number): Map<string, ComingGroup> {
+  const { policies, notify, costs } = deps.rules.current;
+  const policyOf = new Map(policies.set.policies.map((policy) => [policy.name, policy]));
+  const leads = ({ action }: Pick<ComingChange, 'action'>) => leadOf(policyOf.get(action.policy), notify.beforeMs);
+  const longestMs = longestLead(policies.set, notify.beforeMs);
+  const groups = new Map<string, ComingGroup>();
+  if (longestMs === 0) return groups;
+  const all = [...deps.fleet.evaluatedComputes()].map((one) => withAppliedValues(deps, one));
+  const ownerOf = computeOwners({ rules: costs.owners, policies, computes: all.map(({ compute }) => compute) });
+  const { readyWaves } = policies;
+  const mayMove = createMayMove(policies, { nowMs, toMs: nowMs + longestMs + LONGEST_WAVE_LEAD_MS });
+  const span = { nowMs, untilMs: nowMs + longestMs };
+  for (const evaluated of all) {
+    for (const change of comingChanges(evaluated, { ...span, readyWaves, ...futureOf(evaluated) })) {
+      if (leads(change) === undefined || mayMove(change, policyOf.get(change.action.policy))) continue;
+      const owner = ownerOf(change.compute);
+      const receivers = policyOf.get(change.action.policy)?.notify ?? [];
+      for (const { name } of receiversOf(notify.receivers, { kind: 'change_coming', owner, receivers })) {
+        const key = digestKey(name, owner, change.slotMs);
+        const group = groups.get(key) ?? { receiver: name, owner, slotMs: change.slotMs, changes: [], leads };
+        group.changes.push(change);
+        groups.set(key, group);
+      }
+    }
+  }
+  return groups;
+}
+
+/** A reading that began while another daemon's change took effect may show the values before it: that change would be announced once more. */
+function withAppliedValues({ fleet }: ComingDeps, evaluated: EvaluatedCompute): EvaluatedCompute {
+  const readAtMs = fleet.cachedProject(evaluated.compute.projectId)?.readAtMs ?? 0;
+  const compute = withoutLag(evaluated.compute, evaluated.record, readAtMs);
+  return compute === evaluated.compute ? evaluated : { ...evaluated, compute };
+}
+
+/** Creates a test for raises before openings whose waves are not fixed: they are announced once it is known when they come. */
+function createMayMove(policies: CompiledPolicies, span: { nowMs: number; toMs: number }) {
+  const openings = openingsWithoutWaves(policies, policies.readyWaves, span);
+  return ({ action, instantMs }: ComingChange, policy: Policy | undefined): boolean =>
+    policy !== undefined &&
+    changeKind([action]) === 'raise' &&
+    hasReadyWaves([policy]) &&
+    openings.some((opensAtMs) => instantMs <= opensAtMs && instantMs >= opensAtMs - LONGEST_WAVE_LEAD_MS);
+}
