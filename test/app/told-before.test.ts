@@ -198,8 +198,8 @@ it('who was told that a compute gets another timeout only was not told of a rest
   const timeoutOnly = { ...asleep, timeoutIds: ['ep-1'] };
   expect(await untold({ nowMs, told: timeoutOnly })).toEqual({ unannounced: 'boundary' });
   // The message said that this one restarts if it is awake by then: so it is told, but never late.
-  expect(await untold({ nowMs, told: asleep })).toEqual({ announcedIfAwake: true });
-  expect(await untold({ told: asleep })).toEqual({ announcedIfAwake: true });
+  expect(await untold({ nowMs, told: asleep })).toEqual({});
+  expect(await untold({ told: asleep })).toEqual({});
   expect(await untold({ nowMs, told: { timeoutIds: ['ep-1'] } })).toEqual({});
 });
 

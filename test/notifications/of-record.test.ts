@@ -73,9 +73,6 @@ describe('what people are told when a record changes', () => {
     expect(textOf({ unannounced: 'other', announcementsLostAtMs: 3_000 })).toContain(
       `${lost}; no schedule made it due`,
     );
-    expect(textOf({ announcedIfAwake: true, dropped: 0 })).toBe(
-      'ep-1 was changed to 2 CU, which disconnected its clients, if it had any; it was announced only for the case that it is awake by then',
-    );
   });
 
   it('says once of an announced restart that comes late to whom it was announced, and why', () => {

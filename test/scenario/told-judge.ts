@@ -17,7 +17,7 @@ const NEVER_FOLDED: ReadonlySet<NotificationKind> = new Set<NotificationKind>([
 
 const isUnplanned = ({ message }: Told) =>
   message.kind === 'raised_by_critical' ||
-  (message.kind === 'connections_dropped' && /it was (not announced|announced only)/.test(message.text));
+  (message.kind === 'connections_dropped' && message.text.includes('not announced'));
 
 const teamOf = (computeId: string) => TEAMS.find((team) => computeId.startsWith(`ep-${team}-`)) ?? '';
 
@@ -124,11 +124,11 @@ function howTold(facts: Facts, drop: Drop, receiver: string): (typeof ORDER)[num
   return after ? 'unplanned' : 'not';
 }
 
-/** True if the message lists a change of the compute for that time that disconnects. */
+/** True if the message lists a change of the compute for that time; one that sleeps is listed as not disconnecting. */
 function announces({ message: { kind, changes } }: Told, { atMs, computeId }: Drop): boolean {
   if (kind !== 'change_coming' || !changes) return false;
   if (atMs < Date.parse(changes.from) || atMs > Date.parse(changes.to) + SPREAD_MS) return false;
-  return changes.list.some(({ compute, disconnects }) => compute === computeId && disconnects);
+  return changes.list.some(({ compute }) => compute === computeId);
 }
 
 /** True if at that instant it was to be seen that this would disconnect: the compute was awake, and nobody has done anything since. */
@@ -160,8 +160,11 @@ function untruthOf(facts: Facts, told: Told): string | undefined {
       const restart = facts.own.findLast((one) => isOf(one) && facts.wasAwake(one.computeId, one.atMs - 1));
       if (!restart) return 'it was not restarted';
       const drop = { ...restart, connections: 0 };
+      const isNamed = ({ message: { changes } }: Told) =>
+        changes?.list.some((one) => one.compute === compute && one.disconnects) === true;
+      const isAnnounced = (one: Told) => isNamed(one) && announces(one, drop);
       return is(
-        !isUnplanned(told) || !facts.told.some((one) => one.atMs < restart.atMs && announces(one, drop)),
+        !isUnplanned(told) || !facts.told.some((one) => one.atMs < restart.atMs && isAnnounced(one)),
         'it was announced',
       );
     }
@@ -219,11 +222,9 @@ function untruthOfComing(facts: Facts, told: Told): string | undefined {
   const isIn = (ms: number) => ms >= atMs && ms <= toMs;
   const isOwn = ({ computeId }: { computeId: string }) => teamOf(computeId) === owner;
   const changed = new Set(facts.own.filter((one) => isOwn(one) && isIn(one.atMs)).map((one) => one.computeId));
-  // A second message follows for computes that the first did not list, or listed as asleep: each counts its own.
+  // A second message follows for computes that the first did not list: each counts its own.
   const others = facts.told.filter((one) => one !== told && one.receiver === receiver);
-  const isListed = (one: Told, { computeId }: Drop) =>
-    one.message.changes?.list.some(({ compute }) => compute === computeId) === true;
-  const isOfOthers = (drop: Drop) => !isListed(told, drop) && others.some((one) => isListed(one, drop));
+  const isOfOthers = (drop: Drop) => !announces(told, drop) && others.some((one) => announces(one, drop));
   const drops = facts.drops.filter((drop) => isOwn(drop) && isIn(drop.atMs) && !isOfOthers(drop));
   const dropped = new Set(drops.map((one) => one.computeId));
   const touched = facts.deeds.filter((deed) => isIn(deed.atMs));

@@ -32,7 +32,6 @@ const Intent = z.looseObject({
   unannounced: z.enum(['boundary', 'person', 'other']).exactOptional(),
   unannouncedWhy: z.string().exactOptional(),
   announcementsLostAtMs: z.number().exactOptional(),
-  announcedIfAwake: z.literal(true).exactOptional(),
   late: z
     .looseObject({
       owner: z.string(),

@@ -56,7 +56,7 @@ export async function untoldOf(
   { compute, record }: Subject,
   action: Action,
   { cause, whyOf, boundaryOf }: Reasons,
-): Promise<Pick<Intent, 'unannounced' | 'unannouncedWhy' | 'announcementsLostAtMs' | 'announcedIfAwake' | 'late'>> {
+): Promise<Pick<Intent, 'unannounced' | 'unannouncedWhy' | 'announcementsLostAtMs' | 'late'>> {
   const { notify, policies } = deps.rules.current;
   if (cause === undefined || notify.receivers.length === 0) return {};
   const policy = policies.set.policies.find(({ name }) => name === action.policy);
@@ -73,7 +73,8 @@ export async function untoldOf(
     return unannounced(deps, deps.caller ? 'person' : cause, { why: whyOf(), sinceMs });
   // A person has asked for another change than the announced one.
   if (cause === 'person') return {};
-  if (announced.ifAwake) return { announcedIfAwake: true };
+  // It was said to restart if awake: a message for each would be one for everybody who comes to work.
+  if (announced.ifAwake) return {};
   return lateOf(deps, { compute, record }, { announced, action, nowMs });
 }
 

@@ -95,8 +95,7 @@ function completedWrite(change: RecordChange): RecordNotification[] {
   const intent = completedIntent(change);
   if (!intent) return [];
   const { computeId } = compute;
-  const { atMs, policy, dropped = 0, urgent } = intent;
-  const isNews = intent.unannounced !== undefined || intent.announcedIfAwake === true;
+  const { atMs, policy, dropped = 0, urgent, unannounced } = intent;
   const changeText = intent.fields ? `was changed to ${formatSize(compute)} CU` : 'was restarted';
   const base = { atMs: nowMs, ...(policy !== undefined && { policy }) };
   const notifications: RecordNotification[] = [];
@@ -104,9 +103,9 @@ function completedWrite(change: RecordChange): RecordNotification[] {
     const text = `${computeId} had few connections left: its size was raised at once to ${formatSize(compute)} CU`;
     notifications.push({ ...base, id: `raised_by_critical:${computeId}:${atMs}`, kind: 'raised_by_critical', text });
   }
-  if (dropped > 0 || isNews) {
+  if (dropped > 0 || unannounced) {
     const text = `${computeId} ${changeText}, ${describeDrop(intent)}`;
-    const command = isNews ? { command: `ebb explain ${computeId}` } : {};
+    const command = unannounced ? { command: `ebb explain ${computeId}` } : {};
     const id = `connections_dropped:${computeId}:${atMs}`;
     notifications.push({ ...base, id, kind: 'connections_dropped', text, ...command });
   }
@@ -119,9 +118,7 @@ function describeDrop(intent: Intent): string {
   return `which disconnected its clients${counted}${describeUnannounced(intent)}`;
 }
 
-function describeUnannounced(intent: Intent): string {
-  const { unannounced, unannouncedWhy, announcementsLostAtMs: lostAtMs, announcedIfAwake } = intent;
-  if (announcedIfAwake) return '; it was announced only for the case that it is awake by then';
+function describeUnannounced({ unannounced, unannouncedWhy, announcementsLostAtMs: lostAtMs }: Intent): string {
   if (!unannounced) return '';
   const why = unannouncedWhy ?? WHY_UNANNOUNCED[unannounced];
   if (lostAtMs === undefined) return `; it was not announced: ${why}`;

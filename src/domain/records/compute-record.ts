@@ -41,8 +41,6 @@ export interface Intent {
   unannouncedWhy?: string;
   /** Set if it may have been announced, but the store has lost its data since. Milliseconds since the epoch. */
   announcementsLostAtMs?: number;
-  /** Set if the change may disconnect clients, and was announced only for the case that the compute is awake. */
-  announcedIfAwake?: true;
   /** Set if the change disconnects clients, and was announced for an instant that is long over. */
   late?: LateChange;
 }
