@@ -1,5 +1,5 @@
 import { describeChain, errorChain } from '../common/errors.ts';
-import { EngineAwayError } from '../ports/engine.ts';
+import { EngineUnavailableError } from '../ports/engine.ts';
 import type { BackgroundTask } from '../ports/metrics.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
 
@@ -31,7 +31,7 @@ export function createRunInBackground({ log, metrics }: Telemetry): RunInBackgro
   const failing = new Set<BackgroundTask>();
 
   function logFailure(task: BackgroundTask, error: unknown): void {
-    if (errorChain(error).some((one) => one instanceof EngineAwayError)) return;
+    if (errorChain(error).some((one) => one instanceof EngineUnavailableError)) return;
     metrics.increment('ebb_background_failures_total', { task });
     if (failing.has(task)) return;
     failing.add(task);

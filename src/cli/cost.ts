@@ -97,7 +97,7 @@ export function costText(report: CostReport): string {
     ...(ownFigure === undefined || difference === undefined
       ? []
       : [
-          `The account's own figure: ${hours(ownFigure)} CU-hours; the difference is ${(Math.abs(100 * difference)).toFixed(2)} %.${isOff(report) ? ' Exit code 2: it is more than 1 %.' : ''}`,
+          `The account's own figure: ${hours(ownFigure)} CU-hours; the difference is ${(Math.abs(100 * difference)).toFixed(2)} %.${isOff(report) ? ` Exit code ${DIFFERS_CODE}: it is more than ${100 * MAX_DIFFERENCE} %.` : ''}`,
         ]),
     ...quantityLines(report),
     `Not in the total: ${NOT_INCLUDED.join(', ')}.`,

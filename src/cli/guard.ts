@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { GuardAnswer } from '../app/guards/ask.ts';
 import type { Compute } from '../domain/compute/compute.ts';
-import { valueJson } from '../domain/guards/verdict.ts';
+import { numberJson } from '../domain/guards/verdict.ts';
 import type { GuardPolicy } from '../domain/policy/kinds/guard.ts';
 import { type CommonFlags, FLAGS, MAX_PAST_DAYS, pastDays, withSourceFlags } from './flags.ts';
 import type { ReplayFlags } from './guard/run-replay.ts';
@@ -93,8 +93,8 @@ function answerJson({ name, query }: GuardPolicy, computes: readonly Compute[], 
         compute_id: computeId,
         awake: awake !== 'idle',
         verdict: state,
-        value: valueJson(value),
-        limit: valueJson(limit),
+        value: numberJson(value),
+        limit: numberJson(limit),
         message,
       };
     }),

@@ -75,7 +75,7 @@ export function parsePolicyFiles(files: readonly PolicyFileText[], options: Pars
   const teams = new Set(files.flatMap(({ team }) => team ?? []));
   const all = [common, ...[...teams].map((team) => parseFiles(filesOf(team), forTeams, options))];
   const problems = [...unread, ...all.flatMap((part) => part.problems).sort(byPlace)];
-  if (problems.length === 0) return { ok: true, ...combine(all, all) };
+  if (problems.length === 0) return { ok: true, ...combine(all) };
   const broken = new Set(problems.map(({ team }) => team));
   if (broken.has(undefined)) return { ok: false, problems };
   return {
@@ -83,18 +83,18 @@ export function parsePolicyFiles(files: readonly PolicyFileText[], options: Pars
     problems,
     others: combine(
       all.filter(({ team }) => !broken.has(team)),
-      all,
+      broken,
     ),
   };
 }
 
-/** `all`: also parts with problems. */
-function combine(parts: readonly TeamFiles[], all: readonly TeamFiles[]): ParsedSet {
+/** `broken`: teams whose files have problems, so that their policies are not known. */
+function combine(parts: readonly TeamFiles[], broken: ReadonlySet<string | undefined> = new Set()): ParsedSet {
   const set = policySet(
     parts.flatMap(({ policies }) => policies),
     new Map(parts.flatMap(({ sources }) => [...sources])),
   );
-  const warnings = [...parts.flatMap((part) => part.warnings), ...wrongTeamNames(parts, all)].sort(byPlace);
+  const warnings = [...parts.flatMap((part) => part.warnings), ...wrongTeamNames(parts, broken)].sort(byPlace);
   return { set, warnings, written: parts.flatMap(({ written }) => written) };
 }
 
@@ -190,11 +190,10 @@ function trialProblems(
 }
 
 /** Wrong names of teams' policies in trials of no team: warnings, since what a team does with its own files must not break those of all. */
-function wrongTeamNames(parts: readonly TeamFiles[], all: readonly TeamFiles[]): PolicyProblem[] {
+function wrongTeamNames(parts: readonly TeamFiles[], broken: ReadonlySet<string | undefined>): PolicyProblem[] {
   const policies = parts.flatMap((part) => part.policies);
   const written = parts.flatMap((part) => part.written);
-  const unread = all.filter((part) => !parts.includes(part)).map(({ team }) => `${team}/`);
-  const isAsked = (name: string) => name.includes('/') && !unread.some((team) => name.startsWith(team));
+  const isAsked = (name: string) => name.includes('/') && !broken.has(name.split('/')[0]);
   const ofNoTeam = parts.filter(({ team }) => team === undefined).flatMap((part) => part.written);
   return policiesOfKind(policies, 'trial').flatMap((policy) => {
     const place = ofNoTeam.find(({ name }) => name === policy.name);

@@ -103,6 +103,11 @@ export const CONTROL_API_ERROR_CODES = [
 ] as const;
 export type ControlApiErrorCode = (typeof CONTROL_API_ERROR_CODES)[number];
 
+/** True if an error says that the service gives no answer, or none that is of use: not that it refuses what was asked. */
+export function isUnavailable({ code }: Pick<ControlApiError, 'code'>): boolean {
+  return code === 'unavailable' || code === 'timeout';
+}
+
 export interface ControlApiError {
   code: ControlApiErrorCode;
   /** Method and path template, e.g. `PATCH /projects/{project_id}/endpoints/{endpoint_id}`. */

@@ -43,8 +43,8 @@ export async function transaction<T>(
 }
 
 /** The engine is unavailable, which its state reports, too; the driver's error is the cause. */
-export class EngineAwayError extends Error {
-  override readonly name = 'EngineAwayError';
+export class EngineUnavailableError extends Error {
+  override readonly name = 'EngineUnavailableError';
 }
 
 export interface EngineState {
@@ -59,8 +59,8 @@ interface EngineLife {
   /** Calls `listener` on each change of state, not for the current one. */
   onStateChange(listener: (state: EngineState) => void): void;
   /** True for an error that only means that the engine is unavailable. */
-  isAway(error: Error): boolean;
-  /** Wraps the port's methods: while the engine is unavailable they reject with an {@link EngineAwayError}. */
+  isUnavailable(error: Error): boolean;
+  /** Wraps the port's methods: while the engine is unavailable they reject with an {@link EngineUnavailableError}. */
   guard<Port extends object>(port: Port): Port;
   /** Ends every connection at once and releases locks. Close queue and store first. */
   close(): Promise<void>;

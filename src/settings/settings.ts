@@ -117,14 +117,13 @@ export function readSettings({
   const overrides = Object.fromEntries([...given].map(([name, { value }]) => [name, value]));
   const values = { ...config.values, ...overrides };
   const parsed = settingsSchema.safeParse(values);
-  if (!parsed.success) {
-    const { data } = settingsSchema.shape.policies.safeParse(Reflect.get(values, 'policies'));
-    const policies = data && { policies: policyPaths(data, given, cwd) };
-    return { ...refused(schemaProblems(parsed.error, given, config)), ...policies };
-  }
+  // With problems in other settings, the policy files can still be checked.
+  const { data: paths } = settingsSchema.shape.policies.safeParse(Reflect.get(values, 'policies'));
+  const policies = paths && { policies: policyPaths(paths, given, cwd) };
+  if (!parsed.success) return { ...refused(schemaProblems(parsed.error, given, config)), ...policies };
   const proxy = findProxy(env, parsed.data.api_url);
   const problems = [...combinationProblems(parsed.data, given, env), ...(proxy.ok ? [] : [proxy.problem])];
-  if (!proxy.ok || problems.length > 0) return refused(problems);
+  if (!proxy.ok || problems.length > 0) return { ...refused(problems), ...policies };
   const settings = assemble({ values: parsed.data, given, env, cwd, file: config.file ?? 'ebb.yaml' });
   return {
     ok: true,

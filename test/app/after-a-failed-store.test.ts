@@ -8,7 +8,7 @@ import { createOverrides } from '../../src/app/overrides.ts';
 import { currentRecords, knownRecord } from '../../src/app/reconcile/records.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
-import { EngineAwayError } from '../../src/ports/engine.ts';
+import { EngineUnavailableError } from '../../src/ports/engine.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { aCompute, aRecord, aSchedule, at, currentRules, FREE_SLOTS, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
@@ -18,7 +18,7 @@ const MINUTE_MS = 60_000;
 const NOON = at('2026-03-02T12:00:00Z');
 const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
 
-const AWAY = new EngineAwayError('the store is away', { cause: new Error('gone') });
+const AWAY = new EngineUnavailableError('the store is away', { cause: new Error('gone') });
 
 it.each([
   ['because the store is away', () => Promise.reject(AWAY)],

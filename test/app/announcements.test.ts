@@ -279,7 +279,7 @@ it('a later message of a slot does not forget who was told', async () => {
   expect(messagesIn(queued)).toMatchObject([{ changes: { computes: 2, lowered: 2 } }, { compute: 'ep-c' }]);
   const told = (computeId: string, raises: boolean) =>
     announcementOf(store, { computeId, raises, sinceMs: 0, nowMs: EVENING });
-  expect(await told('ep-a', false)).toMatchObject({ atMs: EVENING, ifAwake: true });
+  expect(await told('ep-a', false)).toMatchObject({ atMs: EVENING });
   expect(await told('ep-b', false)).toMatchObject({ ownIds: ['ep-b', 'ep-c'] });
   expect([await told('ep-a', true), await told('ep-b', true)]).toEqual([undefined, undefined]);
 });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createRunInBackground } from '../../src/app/background.ts';
-import { EngineAwayError } from '../../src/ports/engine.ts';
+import { EngineUnavailableError } from '../../src/ports/engine.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 function aDaemon() {
@@ -56,7 +56,7 @@ it('says of each task that it fails, whatever else does', async () => {
 
 it('keeps quiet about an engine that is away, which has said so itself, and about nothing else', async () => {
   const { said, counted, works, fails } = aDaemon();
-  const away = new EngineAwayError('Redis is not reachable');
+  const away = new EngineUnavailableError('Redis is not reachable');
   await fails(away);
   await fails(new Error('no trigger was put', { cause: away }));
   await works();

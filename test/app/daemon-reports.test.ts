@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { type ReportDeps, readReports, startReporting } from '../../src/app/operator/daemon-reports.ts';
+import { refusedProjects } from '../../src/app/operator/documents.ts';
 import type { OperatorParts } from '../../src/app/operator/parts.ts';
 import { status } from '../../src/app/operator/status.ts';
 import type { DisruptionImpact } from '../../src/app/rollout/disruption-impact.ts';
@@ -150,6 +151,21 @@ it('the status names the projects that daemons are refused, and how', async () =
   const later = group();
   await daemonOf(later, { isHeld: true, refused: [refusal('p-one')], readAtMs: NOON });
   expect((await readReports(later, NOON))[0]?.refused_projects).toEqual([]);
+});
+
+it('a refusal to change a project ends once no change of its computes is failing', () => {
+  const refusal = { projectId: 'p', kind: 'write', message: '403', sinceMs: NOON, lastMs: NOON } as const;
+  const listedWith = (record: ReturnType<typeof aRecord>) =>
+    refusedProjects({
+      outages: { refused: () => [refusal] },
+      fleet: {
+        listed: () => ({ name: 'p' }) as never,
+        cachedProject: () => ({ computes: [aCompute()] }) as never,
+        latestEvaluation: () => ({ record }) as never,
+      },
+    }).length;
+  const failure = { key: 'k', count: 1, lastAtMs: NOON, message: '403' } as never;
+  expect([listedWith(aRecord({ failures: { size: failure } })), listedWith(aRecord())]).toEqual([1, 0]);
 });
 
 it('a daemon that was killed is shown for a day, and what nobody can read is left out', async () => {

@@ -44,15 +44,15 @@ it('tells what happened, by which policies, and leaves writes to the audit', asy
 });
 
 it('carries on while the store is away, and says so once', async () => {
-  let isAway = true;
+  let isUnavailable = true;
   const stored: HistoryEntry[] = [];
   const { memory, log } = remembering(async (entries) => {
-    if (isAway) throw new Error('away');
+    if (isUnavailable) throw new Error('away');
     stored.push(...entries);
   });
   for (const event of EVENTS) memory.remember(event);
   await vi.waitFor(() => expect(log.lines).toHaveLength(1), 10_000);
-  isAway = false;
+  isUnavailable = false;
   for (const event of EVENTS) memory.remember(event);
   await memory.close();
   expect(stored).toHaveLength(2);

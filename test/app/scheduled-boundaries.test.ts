@@ -6,10 +6,10 @@ const NEXT_MS = NOW_MS + 3_600_000;
 
 function aDaemon() {
   const added: string[] = [];
-  const engine = { isAway: false };
+  const engine = { isUnavailable: false };
   const queue = {
     async addAt(_: string, { id }: { id: string }) {
-      if (engine.isAway) throw new Error('Redis is away');
+      if (engine.isUnavailable) throw new Error('Redis is away');
       added.push(id);
     },
   };
@@ -26,9 +26,9 @@ it('projects that come to know a boundary in the same moment put it into the que
 
 it('a boundary that could not be put into the queue is put there the next time', async () => {
   const { added, engine, schedule } = aDaemon();
-  engine.isAway = true;
+  engine.isUnavailable = true;
   await expect(schedule()).rejects.toThrow('Redis is away');
-  engine.isAway = false;
+  engine.isUnavailable = false;
   await schedule();
   expect(added).toEqual([`b-${NEXT_MS}`]);
 });

@@ -95,7 +95,7 @@ it('what was announced is stored again, unless another leader has announced it s
   );
 });
 
-it('the waves and ended trials that are known are stored again, unless another leader has decided since', async () => {
+it('the waves and ended trials that are known are stored again, beside what another leader has decided since', async () => {
   const { documents, decisions, daemon, lose } = aGroup();
   decisions.readyWaves.push({ account: 'a', opensAtMs: 9_000, setHash: 'h', waves: [] });
   decisions.trialStops.push({ policy: 'trial', atMs: 1, why: 'w' } as never);
@@ -105,11 +105,18 @@ it('the waves and ended trials that are known are stored again, unless another l
   await watch.check();
   expect(await readReadyWaves(documents)).toEqual(decisions.readyWaves);
   expect(await readTrialStops(documents)).toEqual(decisions.trialStops);
-  const since = await readReadyWaves(documents);
-  decisions.readyWaves.push({ account: 'a', opensAtMs: 18_000, setHash: 'h', waves: [] });
+  const [known, later] = [9_000, 18_000].map((opensAtMs) => ({ account: 'a', opensAtMs, setHash: 'h', waves: [] }));
+  decisions.readyWaves.splice(
+    0,
+    1,
+    { account: 'a', opensAtMs: 9_000, setHash: 'older', waves: [] },
+    later as ReadyWaves,
+  );
+  decisions.trialStops.push({ policy: 'trial', terms: 'other' } as never);
   lose();
   await watch.check();
-  expect(await readReadyWaves(documents)).toEqual(since);
+  expect(await readReadyWaves(documents)).toEqual([later, known]);
+  expect(await readTrialStops(documents)).toEqual(decisions.trialStops);
 });
 
 it('after a loss nothing is decided until other daemons have written back what they know', async () => {

@@ -61,7 +61,7 @@ async function untold({
     ...{ api: { accountStatus: () => [] }, fleet: { latestEvaluation: () => undefined } },
     ...{ slots: { limitBetween: () => 'free' }, outages: outagesOf({}), ...more },
   };
-  const reasons = { cause, whyOf: () => why, boundaryOf: () => boundaryMs };
+  const reasons = { cause, ...(why !== undefined && { why }), boundaryOf: () => boundaryMs };
   return untoldOf(deps as unknown as ToldBeforeDeps, { compute, record }, { ...action, raises }, reasons);
 }
 
@@ -197,7 +197,7 @@ it('who was told that a compute gets another timeout only was not told of a rest
   const asleep = { restartIds: ['ep-2'] };
   const timeoutOnly = { ...asleep, timeoutIds: ['ep-1'] };
   expect(await untold({ nowMs, told: timeoutOnly })).toEqual({ unannounced: 'boundary' });
-  // The message said that this one restarts if it is awake by then: so it is told, but never late.
+  // The message said that this one restarts if it is awake by then: so its restart is neither unannounced nor late.
   expect(await untold({ nowMs, told: asleep })).toEqual({});
   expect(await untold({ told: asleep })).toEqual({});
   expect(await untold({ nowMs, told: { timeoutIds: ['ep-1'] } })).toEqual({});

@@ -4,7 +4,7 @@ import { memoryLog } from '../support/memory-log.ts';
 
 test('what a process that was stalled did to all its jobs is logged once, and an outage not at all', () => {
   const log = memoryLog();
-  const errors = createErrorLog({ engine: { isAway: (error) => (error as Error).message === 'away' }, log });
+  const errors = createErrorLog({ engine: { isUnavailable: (error) => (error as Error).message === 'away' }, log });
   for (let job = 0; job < 1_500; job += 1)
     errors.report(new Error(`could not renew lock for job c-p-${job}-1795352295000`));
   errors.report(new Error('Missing lock for job 7. moveToFinished'));

@@ -6,7 +6,7 @@ import { type DaemonOperatorDeps, daemonOperator } from '../../src/app/operator/
 import { createOverrides } from '../../src/app/overrides.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
-import { EngineAwayError } from '../../src/ports/engine.ts';
+import { EngineUnavailableError } from '../../src/ports/engine.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { aSchedule, currentRules, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
@@ -70,7 +70,7 @@ async function pages() {
   if (!server.ok) throw new Error(server.error);
   cleanups.push(server.close);
   const ask = (path: string, init = {}) => fetch(`${server.url}${path}`, { headers: HEADERS, ...init });
-  const away = new EngineAwayError('Redis is not reachable', { cause: new Error('ECONNREFUSED') });
+  const away = new EngineUnavailableError('Redis is not reachable', { cause: new Error('ECONNREFUSED') });
   return { now, down, ask, log, away, deps };
 }
 

@@ -13,7 +13,7 @@ it('a change was announced once a digest has named its compute, for a slot since
   expect(await announced('ep-1', 50, 120)).toEqual({ ...of('ep-1'), atMs: 104 });
   expect(await announced('ep-2', 50, 120)).toBeUndefined();
   // It was to be changed in its sleep.
-  expect(await announced('ep-3', 50, 120)).toEqual({ ...of('ep-1'), atMs: 104, ifAwake: true });
+  expect(await announced('ep-3', 50, 120)).toEqual({ ...of('ep-1'), atMs: 104 });
   // It has been changed since: whatever changes it now is something else.
   expect(await announced('ep-1', 110, 120)).toBeUndefined();
   expect(await announced('ep-1', 50, 99)).toBeUndefined();

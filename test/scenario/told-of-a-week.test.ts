@@ -5,7 +5,7 @@
  * (twenty minutes each).
  */
 import { expect, it } from 'vitest';
-import { describeWith } from '../support/requirements.ts';
+import { findProgram } from '../support/programs.ts';
 import { isLong } from '../support/seed.ts';
 import { MINUTE_MS } from './operators-week.ts';
 import { firstFired, minutesFiring } from './rules-test.ts';
@@ -25,24 +25,25 @@ const RUNS = isLong
     }))
   : [{ seed: 27001, size: 60, fromMs: MONDAY_MS + 79.6 * HOUR_MS, toMs: MONDAY_MS + 83.3 * HOUR_MS }];
 
-describeWith('promtool', 'an ordinary week', () => {
-  it.each(RUNS)(
-    'of $size computes, seed $seed: disconnects are told, little else is, all of it is true, and no alert wakes anybody',
-    async ({ fromMs, toMs, ...drawn }) => {
-      const week = await runWeek({ fromMs, toMs, ...drawn });
-      const verdict = judge(week, fromMs, toMs);
-      const alerts = alertsOf(week, fromMs, toMs);
-      process.stdout.write(`${tableOf(verdict)}alerts: ${JSON.stringify(alerts)}\n`);
-      expect(verdict.untold).toEqual([]);
-      expect(verdict.untrue).toEqual([]);
-      expect(verdict.most).toBeLessThanOrEqual(3);
-      expect(verdict.inTime).toBeGreaterThan(0);
-      expect(alerts.critical).toEqual([]);
-      expect(alerts.warning.length).toBeLessThanOrEqual(2);
-    },
-    3_600_000,
-  );
-});
+it.each(RUNS)(
+  'of $size computes, seed $seed: disconnects are told, little else is, all of it is true, and no alert wakes anybody',
+  async ({ fromMs, toMs, ...drawn }) => {
+    const week = await runWeek({ fromMs, toMs, ...drawn });
+    const verdict = judge(week, fromMs, toMs);
+    process.stdout.write(tableOf(verdict));
+    expect(verdict.untold).toEqual([]);
+    expect(verdict.untrue).toEqual([]);
+    expect(verdict.most).toBeLessThanOrEqual(3);
+    expect(verdict.inTime).toBeGreaterThan(0);
+    // CI has it.
+    if (findProgram('promtool') === undefined) return;
+    const alerts = alertsOf(week, fromMs, toMs);
+    process.stdout.write(`alerts: ${JSON.stringify(alerts)}\n`);
+    expect(alerts.critical).toEqual([]);
+    expect(alerts.warning.length).toBeLessThanOrEqual(2);
+  },
+  3_600_000,
+);
 
 /**
  * The alerts that fired, by severity. After an edit a storm of restarts is what the alert is for. To save time the simulated daemon lists the

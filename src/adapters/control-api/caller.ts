@@ -2,7 +2,14 @@ import { setMaxListeners } from 'node:events';
 import { isLoopbackHost } from '../../common/loopback.ts';
 import { DEFAULT_RATE_LIMITS } from '../../domain/rate-budget/limits.ts';
 import type { Clock, NewId } from '../../ports/clock.ts';
-import type { AccountStatus, ApiResult, ControlApi, ControlApiError, PermittedCall } from '../../ports/control-api.ts';
+import {
+  type AccountStatus,
+  type ApiResult,
+  type ControlApi,
+  type ControlApiError,
+  isUnavailable,
+  type PermittedCall,
+} from '../../ports/control-api.ts';
 import type { RateBudget } from '../../ports/rate-budget.ts';
 import type { Log, Metrics } from '../../ports/telemetry.ts';
 import { type ApiAccount, createKeyGate, DEFAULT_KEY_PROBES, type KeyProbes, withAccountKeys } from './accounts.ts';
@@ -246,7 +253,7 @@ function withRetries(
 function mayRepeat(call: ApiCall, error: ControlApiError): boolean {
   if (error.code === 'locked') return call.repeatLocked;
   if (error.code === 'throttled') return error.status === 429;
-  return (error.code === 'unavailable' || error.code === 'timeout') && error.outcomeUnknown !== true;
+  return isUnavailable(error) && error.outcomeUnknown !== true;
 }
 
 /** True if the request was not sent: the budget had no room for it before the deadline, or it was not its turn in a silence. */

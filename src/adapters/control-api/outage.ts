@@ -1,5 +1,5 @@
 import type { Clock } from '../../ports/clock.ts';
-import type { ApiResult, ControlApiError } from '../../ports/control-api.ts';
+import { type ApiResult, type ControlApiError, isUnavailable } from '../../ports/control-api.ts';
 
 /** Given to clients for which a person waits. */
 export interface Patience {
@@ -29,8 +29,7 @@ export function createOutage(clock: Pick<Clock, 'now' | 'monotonicMs'>, patience
   let isSaid = false;
 
   function say(error: ControlApiError, { failures, failingMs }: NextTry, leftMs: number): void {
-    const isOutage = error.code === 'unavailable' || error.code === 'timeout';
-    if (isSaid || !isOutage || (failures < FAILURES && failingMs < QUIET_MS)) return;
+    if (isSaid || !isUnavailable(error) || (failures < FAILURES && failingMs < QUIET_MS)) return;
     isSaid = true;
     patience?.onWait(error, clock.now() + leftMs);
   }

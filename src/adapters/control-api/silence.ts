@@ -1,5 +1,5 @@
 import type { Clock } from '../../ports/clock.ts';
-import type { ApiResult, ControlApiError } from '../../ports/control-api.ts';
+import { type ApiResult, type ControlApiError, isUnavailable } from '../../ports/control-api.ts';
 import { type ApiCall, isWrite, routeOf, type SendOnce } from './api-call.ts';
 
 /** An account counts as silent after so many failed readings, of two projects at least, without an answer in between. */
@@ -87,7 +87,7 @@ async function probe(silence: Silence, clock: Pick<Clock, 'monotonicMs' | 'wait'
       next?.();
     }
   } catch {
-    // The clock was stopped: nobody waits any more.
+    // The clock was stopped: what waits still ends.
     letAllGo(silence);
   } finally {
     silence.isProbing = false;
@@ -100,7 +100,7 @@ function letAllGo({ waiting }: Silence): void {
 
 /** Any answer ends the silence, also a refusal. What was not sent says nothing, nor does a reading that its caller gave up. */
 function note(silence: Silence, call: ApiCall, result: ApiResult<unknown>): void {
-  if (!result.ok && (result.error.code === 'unavailable' || result.error.code === 'timeout')) {
+  if (!result.ok && isUnavailable(result.error)) {
     if (isWrite(call) || call.signal?.aborted) return;
     silence.failures += 1;
     silence.projects.add(call.projectId ?? '');

@@ -53,7 +53,7 @@ async function openIn(realPath: string, { folder, schema, log }: EmbeddedOptions
       import('./pglite-pool.ts'),
       import('./watched-pool.ts'),
     ]);
-    const { isServerAway, prepareSchema, watchPool } = watched;
+    const { isServerUnavailable, prepareSchema, watchPool } = watched;
     const opened = await openDatabase(realPath);
     database = opened;
     const made = createPglitePool({ database: opened });
@@ -79,7 +79,10 @@ async function openIn(realPath: string, { folder, schema, log }: EmbeddedOptions
       await lock.release();
     });
     const engine = { kind: 'postgres', name: 'embedded', schema, pool: made, close } as const;
-    const guard = createGuard({ message: () => `the embedded queue in ${folder} does not work`, isAway: isServerAway });
+    const guard = createGuard({
+      message: () => `the embedded queue in ${folder} does not work`,
+      isUnavailable: isServerUnavailable,
+    });
     return { ok: true, engine: { ...engine, ...guard, onStateChange: changes.onStateChange } };
   } catch (error) {
     await database?.close().catch(() => {});

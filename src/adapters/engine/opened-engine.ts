@@ -1,4 +1,4 @@
-import { type Engine, EngineAwayError, type EngineState } from '../../ports/engine.ts';
+import { type Engine, type EngineState, EngineUnavailableError } from '../../ports/engine.ts';
 
 /** `in_use`: another process uses the embedded engine. The message is one line that says what to do, without a password. */
 export type OpenedEngine = { ok: true; engine: Engine } | { ok: false; error: { code?: 'in_use'; message: string } };
@@ -34,16 +34,16 @@ export function explainConnectError(error: Error): string {
   return known?.[1] ?? code ?? error.name;
 }
 
-/** Turns the drivers' various errors of an outage into {@link EngineAwayError}s with the text of `message`. */
+/** Turns the drivers' various errors of an outage into {@link EngineUnavailableError}s with the text of `message`. */
 export function createGuard({
   message,
-  isAway,
+  isUnavailable,
 }: {
   message(error: Error): string;
-  isAway(error: Error): boolean;
-}): Pick<Engine, 'guard' | 'isAway'> {
+  isUnavailable(error: Error): boolean;
+}): Pick<Engine, 'guard' | 'isUnavailable'> {
   return {
-    isAway,
+    isUnavailable,
     guard: <Port extends object>(port: Port): Port => {
       const guarded = Object.entries(port).map(([name, method]) => [
         name,
@@ -51,8 +51,8 @@ export function createGuard({
           try {
             return await method(...args);
           } catch (error) {
-            if (!(error instanceof Error && isAway(error))) throw error;
-            throw new EngineAwayError(message(error), { cause: error });
+            if (!(error instanceof Error && isUnavailable(error))) throw error;
+            throw new EngineUnavailableError(message(error), { cause: error });
           }
         },
       ]);

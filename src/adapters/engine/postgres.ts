@@ -8,7 +8,7 @@ import {
   refused,
   START_IT,
 } from './opened-engine.ts';
-import { isServerAway, prepareSchema, watchPool } from './watched-pool.ts';
+import { isServerUnavailable, prepareSchema, watchPool } from './watched-pool.ts';
 
 const CONNECT_TIMEOUT_MS = 3000;
 /** Each worker keeps a connection to listen on. */
@@ -55,6 +55,6 @@ export async function openPostgres({ url, schema }: { url: string; schema: strin
     return server.end();
   };
   const engine = { kind: 'postgres', name: 'Postgres', schema, pool, close } as const;
-  const guard = createGuard({ message: () => 'Postgres is not reachable', isAway: isServerAway });
+  const guard = createGuard({ message: () => 'Postgres is not reachable', isUnavailable: isServerUnavailable });
   return { ok: true, engine: { ...engine, ...guard, onStateChange } };
 }

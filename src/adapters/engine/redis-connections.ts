@@ -188,7 +188,7 @@ function refusal(error: Error): string | undefined {
 }
 
 /** True for errors that only mean that Redis is unavailable, or can't work. */
-export function isRedisAway(error: Error): boolean {
+export function isRedisUnavailable(error: Error): boolean {
   return AWAY.test(textOf(error)) || refusal(error) !== undefined;
 }
 

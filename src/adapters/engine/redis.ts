@@ -6,7 +6,7 @@ import {
   CONNECT_TIMEOUT_MS,
   createRedisConnections,
   explainRedisError,
-  isRedisAway,
+  isRedisUnavailable,
 } from './redis-connections.ts';
 import { type RedisPlace, redisPlace } from './redis-place.ts';
 
@@ -47,7 +47,7 @@ export async function openRedis({
       commands,
       openWorkerConnection: connections.openWorker,
       onStateChange,
-      ...createGuard({ message: awayMessage, isAway: isRedisAway }),
+      ...createGuard({ message: awayMessage, isUnavailable: isRedisUnavailable }),
       close: async () => {
         end();
         stopWatching();
@@ -155,7 +155,7 @@ function createProbe({ commands, prefix }: { commands: RedisConnection; prefix: 
 }
 
 /**
- * Reports when Redis goes away and comes back. An open connection proves little (a full server, a replica, a Cluster that lost a node, and
+ * Reports when Redis becomes unavailable, and when it is back. An open connection proves little (a full server, a replica, a Cluster that lost a node, and
  * a frozen server have one), so a small write is tried every second. Returns a function that ends the watch.
  */
 function watchRedis({
@@ -186,7 +186,7 @@ function watchRedis({
       report({ up: true, message: `Redis at ${address} is back` });
     } catch (error) {
       const problem = error instanceof Error ? error : new Error(String(error));
-      const what = isRedisAway(problem) ? 'does not work' : 'refuses to be written to';
+      const what = isRedisUnavailable(problem) ? 'does not work' : 'refuses to be written to';
       report({ up: false, message: `Redis at ${address} ${what}: ${explainRedisError(problem)}` });
     } finally {
       isProbing = false;

@@ -27,7 +27,7 @@ export function watchPool({
 
   function noteFailure(error: unknown): void {
     const problem = error instanceof Error ? error : new Error(String(error));
-    if (!isServerAway(problem)) return;
+    if (!isServerUnavailable(problem)) return;
     failed = true;
     onChange(problem);
   }
@@ -90,7 +90,7 @@ function probeText(): string {
 }
 
 /** True for an error without an SQLSTATE, or with one of a broken or ending connection, a read-only server, or a server that can't work. */
-export function isServerAway(error: Error): boolean {
+export function isServerUnavailable(error: Error): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === undefined || !/^[0-9A-Z]{5}$/.test(code) || /^(08|25006|57P|58|53|XX)/.test(code);
 }

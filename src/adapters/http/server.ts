@@ -6,7 +6,7 @@ import { HTTPException } from 'hono/http-exception';
 import { requestId } from 'hono/request-id';
 import { secureHeaders } from 'hono/secure-headers';
 import { isLoopbackHost } from '../../common/loopback.ts';
-import { EngineAwayError } from '../../ports/engine.ts';
+import { EngineUnavailableError } from '../../ports/engine.ts';
 import type { DaemonOperator } from '../../ports/operator.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { apiRoutes } from './api/api-routes.ts';
@@ -163,7 +163,7 @@ function routes(options: {
   app.onError((error, context) => {
     if (error instanceof HTTPException) return error.getResponse();
     // Not logged for each request: the engine's outage is logged once.
-    if (error instanceof EngineAwayError)
+    if (error instanceof EngineUnavailableError)
       return context.json({ code: 'unavailable', message: unavailable(error) }, 503);
     log.error({ err: error, path: context.req.path }, 'an HTTP request failed');
     return context.json({ code: 'internal', message: 'the request failed; the log says why' }, 500);

@@ -102,11 +102,11 @@ const MAX_REMEMBERED = 100;
  * Logs each error of BullMQ once a minute at most, whatever its job, since a process that was stalled loses the locks of all its jobs, and
  * BullMQ reports each of them every second. Errors of an outage are left to the engine.
  */
-export function createErrorLog({ engine, log }: { engine: Pick<Engine, 'isAway'>; log: Log }) {
+export function createErrorLog({ engine, log }: { engine: Pick<Engine, 'isUnavailable'>; log: Log }) {
   const loggedAtMs = new Map<string, number>();
   return {
     report(error: Error): void {
-      if (engine.isAway(error)) return;
+      if (engine.isUnavailable(error)) return;
       const nowMs = performance.now();
       const about = error.message.replace(/\bjob \S+/, 'job');
       const lastMs = loggedAtMs.get(about);

@@ -29,7 +29,7 @@ import type { IsGathered } from './gathering.ts';
 /** A record of what a digest has announced is kept for this long after its slot, in milliseconds: retries, limits and outages delay changes. */
 const KEPT_MS = 6 * HOUR_MS;
 
-/** Restarts of computes that have woken since a digest are told for this part of the lead: once, so the later, the more are known. */
+/** Restarts of computes that have woken since a digest are told once, this part of the lead ahead: the later, the fewer are missed. */
 const WOKEN_PART = 1 / 4;
 
 interface ComingDeps extends EvaluateDeps {
@@ -115,9 +115,11 @@ function newsOf({ changes, leads }: ComingGroup, sentBefore: SentDigest | undefi
   const leadOfNews = (one: ComingChange) => (leads(one) ?? 0) * (isUntold(one) ? 1 : WOKEN_PART);
   const isWokenDue = !isWokenTold && woken.some((one) => one.instantMs - nowMs <= leadOfNews(one));
   const untold = changes.filter(isUntold);
-  return isWokenDue
-    ? { news: [...untold, ...woken], leadOfNews, isWokenTold: true as const }
-    : { news: untold, leadOfNews, isWokenTold };
+  return {
+    news: isWokenDue ? [...untold, ...woken] : untold,
+    leadOfNews,
+    isWokenTold: isWokenDue ? (true as const) : isWokenTold,
+  };
 }
 
 /** What digests have named once these changes are told, too. */

@@ -1,5 +1,5 @@
 import { step } from '../../common/errors.ts';
-import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
+import { type Compute, groupOf, settingsOf } from '../../domain/compute/compute.ts';
 import type { Reason } from '../../domain/compute/reasons.ts';
 import { connectionsAt } from '../../domain/connections/connections.ts';
 import {
@@ -93,9 +93,10 @@ export async function applyAction(
   if (obstacle) return obstacle;
   const requestedMs = deps.clock.monotonicMs();
   const requestId = deps.newId();
-  const cause = restartCauseOf(deps, evaluatedCompute, action);
+  // Asked now: another policy set may become current before the answer.
+  const restart = restartBehind(deps, evaluatedCompute, action);
   const { intended, outcome: stored } = await step('storing the pending write', () =>
-    storeIntent(deps, lease, evaluatedCompute, { action, cause, requestId, decidedBy }),
+    storeIntent(deps, lease, evaluatedCompute, { action, restart, requestId, decidedBy }),
   );
   // The store extended the lease after the request; this process may have been suspended before it saw the answer.
   const pendingStoredMs = deps.clock.monotonicMs();
@@ -122,7 +123,7 @@ export async function applyAction(
   await step('storing what became of it', () =>
     storeResult(deps, lease, compute, { before: intended, after: record, answer, audit }),
   );
-  reportResult(deps, evaluatedCompute, action, answer, { latenessMs, cause });
+  reportResult(deps, evaluatedCompute, action, answer, { latenessMs, cause: restart.counted });
   reportDegraded(deps, compute, intended, record);
   const mayContinue = outcome === 'refused' || (answer.ok && answer.value.operations.length === 0);
   const retryAfterMs = mayContinue ? moreAfterMs(deps, compute) : RETRY_AFTER_MS[outcome];
@@ -174,27 +175,32 @@ async function abandonWrite(
   return { mayContinue: false, retryAfterMs: RECOVERY.shortestCallMs };
 }
 
-function restartCauseOf(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute, action: Action): RestartCause | undefined {
-  if (!action.disconnects) return undefined;
-  return restartCause(situationThen(deps, evaluatedCompute), evaluatedCompute);
+/** Why a change restarts a compute; without a cause if it does not. */
+interface RestartBehind {
+  cause?: RestartCause;
+  /** What made the restart due, where more than the cause is known. */
+  why?: string;
+  /** The cause that is counted: what a person has approved is not unplanned. */
+  counted?: RestartCause;
+}
+
+function restartBehind(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute, action: Action): RestartBehind {
+  if (!action.disconnects) return {};
+  const situation = situationThen(deps, evaluatedCompute);
+  const cause = restartCause(situation, evaluatedCompute);
+  const { policies, currentSinceMs, approvedBy } = deps.rules.current;
+  const isBySet =
+    !deps.caller && currentSinceMs !== undefined && isDueBySet(situation, evaluatedCompute, currentSinceMs);
+  if (!isBySet) return { cause, counted: cause };
+  const by = approvedBy === undefined ? '' : `, approved by ${approvedBy}`;
+  const why = `policy set ${shortHash(policies.set.hash)} became current at ${isoInstant(currentSinceMs)}${by}`;
+  return { cause, why, counted: cause === 'other' && approvedBy !== undefined ? 'person' : cause };
 }
 
 /** The situation in which a compute was evaluated. */
 function situationThen(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute): Situation {
   const { instantMs: nowMs } = evaluatedCompute.decision;
   return { ...situationOf(deps, { ...evaluatedCompute, projectBusy: false }), nowMs };
-}
-
-/** Names the policy set of this daemon, and who approved it, if a restart became due with it. */
-function setBehind(
-  deps: ApplyDeps,
-  evaluatedCompute: EvaluatedCompute,
-): { why: string; approvedBy?: string } | undefined {
-  const { policies, currentSinceMs, approvedBy } = deps.rules.current;
-  if (deps.caller || currentSinceMs === undefined) return undefined;
-  if (!isDueBySet(situationThen(deps, evaluatedCompute), evaluatedCompute, currentSinceMs)) return undefined;
-  const why = `policy set ${shortHash(policies.set.hash)} became current at ${isoInstant(currentSinceMs)}`;
-  return approvedBy === undefined ? { why } : { why: `${why}, approved by ${approvedBy}`, approvedBy };
 }
 
 function originOf({ rules }: ApplyDeps): WriteOrigin {
@@ -222,19 +228,18 @@ async function storeIntent(
   evaluated: EvaluatedCompute,
   {
     action,
-    cause,
+    restart,
     requestId,
     decidedBy,
-  }: { action: Action; cause: RestartCause | undefined; requestId: string; decidedBy: DecidedBy },
+  }: { action: Action; restart: RestartBehind; requestId: string; decidedBy: DecidedBy },
 ): Promise<{ intended: ComputeRecord; outcome: IntentOutcome }> {
   const { compute, record } = evaluated;
   const atMs = deps.clock.now();
   const dropped = action.disconnects ? connectionsAt(deps.samples.historyOf(compute.computeId), compute, atMs) : 0;
   const isKnownToDropNobody = dropped === 0 || action.urgent;
   const reasons = {
-    cause,
-    whyOf: () => setBehind(deps, evaluated)?.why,
-    boundaryOf: () => boundaryBehind(situationThen(deps, evaluated), [action]),
+    ...restart,
+    boundaryOf: () => boundaryBehind(situationThen(deps, evaluated), groupOf(action.fields)),
   };
   const untold = isKnownToDropNobody ? {} : await untoldOf(deps, { compute, record }, action, reasons);
   const wanted =
@@ -301,13 +306,11 @@ function withAnswer(before: Compute, { settings, state, pendingState }: WriteRes
 
 function reportResult(
   deps: ApplyDeps,
-  evaluatedCompute: EvaluatedCompute,
+  { compute, plan }: EvaluatedCompute,
   action: Action,
   answer: WriteAnswer,
   { latenessMs, cause }: { latenessMs: number | undefined; cause: RestartCause | undefined },
 ): void {
-  const { compute, plan } = evaluatedCompute;
-  const isApproved = cause === 'other' && setBehind(deps, evaluatedCompute)?.approvedBy !== undefined;
   if (answer.ok) {
     deps.outages.projectAnswers(compute, 'write');
     warnOfRestart(deps, compute, action, answer.value.operations);
@@ -322,7 +325,7 @@ function reportResult(
     origin: originOf(deps),
     ...(!answer.ok && { error: answer.error }),
     ...(latenessMs !== undefined && { latenessMs }),
-    ...(cause !== undefined && { restartCause: isApproved ? 'person' : cause }),
+    ...(cause !== undefined && { restartCause: cause }),
   });
 }
 

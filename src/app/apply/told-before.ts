@@ -40,9 +40,9 @@ type AnnouncedRestart = Announced & { atMs: number };
 type Subject = Pick<EvaluatedCompute, 'compute' | 'record'>;
 
 interface Reasons {
-  cause: RestartCause | undefined;
-  /** Returns what made the restart due, where more than the cause is known. */
-  whyOf(): string | undefined;
+  cause?: RestartCause;
+  /** What made the restart due, where more than the cause is known. */
+  why?: string;
   /** Returns the last boundary of what is changed, milliseconds since the epoch. */
   boundaryOf(): number | undefined;
 }
@@ -55,7 +55,7 @@ export async function untoldOf(
   deps: ToldBeforeDeps,
   { compute, record }: Subject,
   action: Action,
-  { cause, whyOf, boundaryOf }: Reasons,
+  { cause, why, boundaryOf }: Reasons,
 ): Promise<Pick<Intent, 'unannounced' | 'unannouncedWhy' | 'announcementsLostAtMs' | 'late'>> {
   const { notify, policies } = deps.rules.current;
   if (cause === undefined || notify.receivers.length === 0) return {};
@@ -70,11 +70,11 @@ export async function untoldOf(
   const direction = fields.maxCu === undefined ? undefined : raises;
   const announced = await announcementOf(deps.store, { ...asked, raises: direction });
   if (!announced || isOver(announced, nowMs, boundaryOf))
-    return unannounced(deps, deps.caller ? 'person' : cause, { why: whyOf(), sinceMs });
+    return unannounced(deps, deps.caller ? 'person' : cause, { why, sinceMs });
   // A person has asked for another change than the announced one.
   if (cause === 'person') return {};
-  // It was said to restart if awake: a message for each would be one for everybody who comes to work.
-  if (announced.ifAwake) return {};
+  // Announced as a restart if awake: one more message for each compute would be noise.
+  if (!announced.ownIds.includes(compute.computeId)) return {};
   return lateOf(deps, { compute, record }, { announced, action, nowMs });
 }
 

@@ -159,7 +159,7 @@ function sampleOf(
     const reported = samplesOfSource(earlier, source).findLast(({ maxConnections }) => maxConnections !== undefined);
     return { atMs, source, connections: Math.max(reported?.maxConnections ?? 0, profile.maxConnections(compute)) };
   }
-  return { atMs, source, ...outcome.value };
+  return { ...outcome.value, atMs, source };
 }
 
 async function storeSamples(

@@ -15,7 +15,7 @@ import type { Store, StoredOverrides } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { GuardVerdicts } from '../guards/verdicts.ts';
-import type { CurrentRules } from '../rules.ts';
+import type { CompiledRules, CurrentRules } from '../rules.ts';
 
 export type Mode = 'enforce' | 'observe';
 
@@ -60,7 +60,7 @@ interface Subject {
   projectBusy: boolean;
 }
 
-/** Does the same without reports. */
+/** Like {@link evaluateProject}, without reports. */
 function evaluateQuietly(
   deps: EvaluateDeps,
   computes: readonly Compute[],
@@ -84,14 +84,21 @@ export function evaluateCompute(deps: EvaluateDeps, subject: Subject): Evaluated
   return { compute, record, ...evaluate(situationOf(deps, subject)) };
 }
 
+/** The rules that gates need. */
+export type RulesForGates = Pick<CompiledRules, 'profiles' | 'verified' | 'disruption' | 'manualChanges'>;
+
+/** What the gates judge a compute by, besides its state. */
+export function gateRules({ profiles, verified, disruption, manualChanges }: RulesForGates, { account }: Compute) {
+  const profile = profiles.get(account);
+  return { ...(profile && { profile }), verified: verified.get(account), disruption, manualChanges };
+}
+
 export function situationOf(deps: EvaluateDeps, { compute, record, projectBusy }: Subject): Situation {
   const { mode, overrides } = deps;
-  const { policies, profiles, verified, disruption, manualChanges } = deps.rules.current;
   // A clock may step back, but decisions never go back in time.
   const nowMs = Math.max(deps.clock.now(), record.lastDecidedAtMs);
-  const profile = profiles.get(compute.account);
   return {
-    policies,
+    policies: deps.rules.current.policies,
     compute,
     record,
     mode,
@@ -100,11 +107,8 @@ export function situationOf(deps: EvaluateDeps, { compute, record, projectBusy }
     holds: overrides.holds,
     freezes: overrides.freezes,
     connections: deps.samples.historyOf(compute.computeId),
-    ...(profile && { profile }),
-    verified: verified.get(compute.account),
+    ...gateRules(deps.rules.current, compute),
     verdictOf: (guard) => deps.guards?.of(guard, compute.computeId, nowMs),
-    disruption,
-    manualChanges,
     isAtOnceReached: ({ policy }) => deps.slots.isAtOnceReached(policy),
     isAtMostReached: ({ policy }) => deps.slots.isAtMostReached(policy),
   };

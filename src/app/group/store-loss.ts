@@ -1,6 +1,7 @@
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { groupBy } from '../../domain/grouping.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import type { TrialStop } from '../../domain/trial/savings.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Generation } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -10,7 +11,7 @@ import { type LeaseDeps, withProjectLease } from '../leases/locked-project.ts';
 import { type KnownDigests, SENT_DIGESTS } from '../notifications/sent-digests.ts';
 import type { Overrides } from '../overrides.ts';
 import type { CurrentRules } from '../rules.ts';
-import { openReadyWaves } from '../stored-waves.ts';
+import { openReadyWaves, withNewWaves } from '../stored-waves.ts';
 import { openTrialStops } from '../usage/trial-stops.ts';
 
 /** Notices a store that came back empty, and writes back what this daemon remembers. */
@@ -92,12 +93,17 @@ async function restoreDigests({ knownDigests, store, clock }: StoreWatchDeps): P
 }
 
 /** The decisions of the leader: without its waves, a daemon that starts would make announced raises at once. */
-async function restoreDecisions({ rules, store }: StoreWatchDeps): Promise<void> {
+async function restoreDecisions({ rules, store, clock }: StoreWatchDeps): Promise<void> {
   const { readyWaves, trialStops } = rules.current.policies;
-  const waves = readyWaves.length > 0 ? await openReadyWaves(store) : undefined;
-  if (waves && waves.value === undefined) await waves.replace(readyWaves);
-  const stops = trialStops.length > 0 ? await openTrialStops(store) : undefined;
-  if (stops && stops.value === undefined) await stops.replace(trialStops);
+  if (readyWaves.length > 0) {
+    const { value: stored = [], replace } = await openReadyWaves(store);
+    await replace(withNewWaves(readyWaves, stored, clock.now()));
+  }
+  if (trialStops.length > 0) {
+    const { value: stored = [], replace } = await openTrialStops(store);
+    const isStored = (stop: TrialStop) => stored.some((one) => one.policy === stop.policy && one.terms === stop.terms);
+    await replace([...stored, ...trialStops.filter((stop) => !isStored(stop))]);
+  }
 }
 
 /** Stores the known records of a project again. Returns false if another process has the project's lease. */

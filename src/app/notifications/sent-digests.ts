@@ -39,15 +39,13 @@ export function digestKey(receiver: string, owner: string, slotMs: number): stri
 /** What was announced with the restart of a compute. Instants are milliseconds since the epoch. */
 export interface Announced {
   owner: string;
-  /** Those of its computes that were to restart. */
+  /** Those of its computes that were to restart: of the others it was said that they may, if awake by then. */
   ownIds: readonly string[];
   slotMs: number;
   /** The computes that were to restart in the slot, whoever owns them; several receivers may have been told of one. */
   restartIds: readonly string[];
   /** The last instant of the changes; absent in documents of earlier versions. */
   atMs?: number;
-  /** Set if the compute was said to restart only if it is awake by then. */
-  ifAwake?: true;
 }
 
 interface Asked {
@@ -112,13 +110,11 @@ function announcementIn(digests: SentDigests, asked: Asked): Announced | undefin
     .at(-1);
   if (!last) return undefined;
   const { owner, slotMs, restartIds, toMs } = last;
-  const ifAwake = toMs !== undefined && !restartIds.includes(computeId);
   return {
     owner,
     slotMs,
     ownIds: restartIds,
     ...(toMs !== undefined && { atMs: toMs }),
-    ...(ifAwake && { ifAwake }),
     restartIds: begun.filter((one) => one.slotMs === slotMs).flatMap((one) => one.restartIds),
   };
 }

@@ -1,5 +1,6 @@
 /** The daemons of a group report their status to the store, for commands that can only reach the store. */
 import { hostname } from 'node:os';
+import { groupBy } from '../../domain/grouping.ts';
 import { isHeardOf, presentReports } from '../../domain/records/recovery-times.ts';
 import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import type { Clock, NewId } from '../../ports/clock.ts';
@@ -145,8 +146,9 @@ export async function readReports(
 export function reportedRefusals(reports: readonly DaemonDocument[], nowMs: number): RefusedProjectDocument[] | null {
   const known = presentReports(reports, nowMs).flatMap((one) => (one.refused_projects ? [one.refused_projects] : []));
   if (known.length === 0) return null;
-  const byRequest = new Map(known.flat().map((one) => [`${one.project_id} ${one.request}`, one]));
-  return [...byRequest.values()];
+  const bySince = known.flat().toSorted((a, b) => a.since.localeCompare(b.since));
+  const alike = groupBy(bySince, ({ project_id, request }) => `${project_id} ${request}`);
+  return [...alike.values()].flatMap(([first]) => first ?? []);
 }
 
 /**

@@ -221,16 +221,23 @@ export function apiLimitsDocument({
   });
 }
 
-/** The projects that the control API refuses, the longest first. A later reading, perhaps by another daemon, ends a refusal to read. */
+/**
+ * The projects that the control API refuses, the longest first. A later reading, perhaps by another daemon, ends a refusal to read, and one
+ * to change ends once no record of the project has a failed change.
+ */
 export function refusedProjects({
   fleet,
   outages,
 }: {
-  fleet: Pick<Fleet, 'listed' | 'cachedProject'>;
+  fleet: Pick<Fleet, 'listed' | 'cachedProject' | 'latestEvaluation'>;
   outages: Pick<Outages, 'refused'>;
 }): RefusedProjectDocument[] {
-  const isOver = ({ projectId, kind, lastMs }: Refusal) =>
-    kind === 'read' && (fleet.cachedProject(projectId)?.readAtMs ?? 0) > lastMs;
+  const isOver = ({ projectId, kind, lastMs }: Refusal) => {
+    const { readAtMs = 0, computes = [] } = fleet.cachedProject(projectId) ?? {};
+    if (kind === 'read') return readAtMs > lastMs;
+    const evaluated = computes.flatMap(({ computeId }) => fleet.latestEvaluation(computeId) ?? []);
+    return kind === 'write' && evaluated.length > 0 && evaluated.every(({ record }) => record.failures === undefined);
+  };
   const current = outages.refused().filter((one) => fleet.listed(one.projectId) && !isOver(one));
   return current
     .toSorted((a, b) => a.sinceMs - b.sinceMs)

@@ -55,9 +55,9 @@ type Parts = OperatorParts & { daemon: DaemonView };
 export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetDocument> {
   const { daemon, clock } = parts;
   const all = [...daemon.fleet.evaluatedComputes()];
-  const { nowMs, holds, freezes, evaluate } = await situationOf(parts, all);
+  const { nowMs, holds, freezes, evaluate, withOverdue } = await situationOf(parts, all);
   const fleet = await mapInTurns(all, evaluate, clock);
-  const matched = await matching(fleet, query, clock);
+  const matched = await mapInTurns(await matching(fleet, query, clock), withOverdue, clock);
   const { perPage = COMPUTES_PER_PAGE } = query;
   const pages = Math.max(1, Math.ceil(matched.length / perPage));
   const page = Math.min(Math.max(1, Math.floor(query.page)), pages);
@@ -107,8 +107,8 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
   const ofProject = [...daemon.fleet.evaluatedComputes()].filter(
     (one) => one.compute.projectId === evaluatedCompute.compute.projectId,
   );
-  const { nowMs, holds, freezes, evaluate } = await situationOf(parts, ofProject);
-  const withStatus = evaluate(evaluatedCompute);
+  const { nowMs, holds, freezes, evaluate, withOverdue } = await situationOf(parts, ofProject);
+  const withStatus = withOverdue(evaluate(evaluatedCompute));
   const own = holds.filter((hold) => hold.computeId === computeId);
   const subject = subjectOf(withStatus, { holds: own, freezes });
   const [week] = await daemon.week.of([subject], nowMs);
@@ -172,20 +172,16 @@ async function situationOf({ store, daemon, now }: Parts, evaluated: readonly { 
   const computes = evaluated.map(({ compute }) => compute);
   const policies = daemon.policies();
   const ownerOf = computeOwners({ rules: daemon.owners(), policies, computes });
-  const evaluate = (evaluatedCompute: EvaluatedCompute): ComputeWithStatus => {
-    const status = statusOf(daemon, evaluatedCompute, isFrozen);
-    const owner = ownerOf(evaluatedCompute.compute);
-    const overdueSinceMs = overdueSince(evaluatedCompute, {
-      policies,
-      holds,
-      freezes,
-      status,
-      nowMs,
-      rules: daemon.rules,
-    });
-    return { evaluatedCompute, status, owner, overdueSinceMs };
+  const evaluate = (evaluatedCompute: EvaluatedCompute): ComputeWithStatus => ({
+    evaluatedCompute,
+    status: statusOf(daemon, evaluatedCompute, isFrozen),
+    owner: ownerOf(evaluatedCompute.compute),
+  });
+  const withOverdue = (one: ComputeWithStatus): ComputeWithStatus => {
+    const asked = { policies, holds, freezes, status: one.status, nowMs, rules: daemon.rules };
+    return { ...one, overdueSinceMs: overdueSince(one.evaluatedCompute, asked) };
   };
-  return { nowMs, holds, freezes, evaluate };
+  return { nowMs, holds, freezes, evaluate, withOverdue };
 }
 
 function subjectOf(

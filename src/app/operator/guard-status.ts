@@ -10,7 +10,7 @@ import { asKind } from '../../domain/policy/kinds/kinds.ts';
 import type { Amount } from '../../domain/recommend/saving.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { MAX_LISTED, type StatusDocument } from '../../ports/documents.ts';
-import { EngineAwayError } from '../../ports/engine.ts';
+import { EngineUnavailableError } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
 import { readGuardStates } from '../guards/stored-states.ts';
 import { floorCosts } from '../recommend/floor-costs.ts';
@@ -97,7 +97,7 @@ async function floorsOf(
   const parts = { store, fleet, policies: policies(), costs: costs() };
   const known = await floorCosts(parts, floored, nowMs).catch((error) => {
     // Stored operations are not remembered while the store is unavailable.
-    if (error instanceof EngineAwayError) return new Map<string, Amount>();
+    if (error instanceof EngineUnavailableError) return new Map<string, Amount>();
     throw error;
   });
   const isFirst = new Set<string>();

@@ -11,7 +11,7 @@ import type { Plan } from '../../domain/plan/plan.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { ComputeStatus } from '../../ports/compute-events.ts';
-import type { CompiledRules } from '../rules.ts';
+import { gateRules, type RulesForGates } from '../evaluate-project/evaluate.ts';
 
 /** A change counts as overdue after this time: at a boundary the rate limit spreads the changes of a fleet. */
 const OVERDUE_AFTER_MS = MINUTE_MS;
@@ -21,7 +21,7 @@ const MAX_STEPS = 20;
 
 interface Asked extends Pick<Situation, 'policies' | 'holds' | 'freezes' | 'nowMs'> {
   /** Waits and disconnections are judged by these, as in decisions. */
-  rules(): Pick<CompiledRules, 'profiles' | 'verified' | 'disruption' | 'manualChanges'>;
+  rules(): RulesForGates;
   status: ComputeStatus;
 }
 
@@ -32,7 +32,10 @@ interface Asked extends Pick<Situation, 'policies' | 'holds' | 'freezes' | 'nowM
 export function overdueSince(evaluated: EvaluatedCompute, asked: Asked): number | undefined {
   const { plan, nextChangeMs = Number.POSITIVE_INFINITY } = evaluated;
   const latestMs = asked.nowMs - OVERDUE_AFTER_MS;
-  const undecidedMs = Math.min(nextChangeMs, (plan.verdict === 'wait' && plan.untilMs) || Number.POSITIVE_INFINITY);
+  const undecidedMs = Math.min(
+    nextChangeMs,
+    plan.verdict === 'wait' ? (plan.untilMs ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY,
+  );
   const isAct = plan.verdict === 'act';
   if (asked.status === 'observed' || (!isAct && undecidedMs > latestMs)) return undefined;
   const situation = situationOf(evaluated, asked);
@@ -40,25 +43,20 @@ export function overdueSince(evaluated: EvaluatedCompute, asked: Asked): number 
     isAct ? decidedSince(evaluated, situation) : undefined,
     undecidedSince(situation, undecidedMs, latestMs),
   ];
-  const overdue = dueMs.filter((ms) => ms !== undefined && ms <= latestMs) as number[];
+  const overdue = dueMs.flatMap((ms) => (ms !== undefined && ms <= latestMs ? [ms] : []));
   return overdue.length === 0 ? undefined : Math.min(...overdue);
 }
 
 /** What is left out only delays another attempt: a change that failed has been due since before. */
 function situationOf({ compute, record }: EvaluatedCompute, { rules, status: _status, ...asked }: Asked): Situation {
   const { failures: _failed, ...withoutFailures } = record;
-  const { profiles, verified, disruption, manualChanges } = rules();
-  const profile = profiles.get(compute.account);
   return laterSituation({
     ...asked,
     compute,
     record: withoutFailures,
     mode: 'enforce',
     projectBusy: false,
-    verified: verified.get(compute.account),
-    disruption,
-    manualChanges,
-    ...(profile && { profile }),
+    ...gateRules(rules(), compute),
   });
 }
 

@@ -1,7 +1,7 @@
 import { isoInstant } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Staleness } from '../../ports/documents.ts';
-import { EngineAwayError } from '../../ports/engine.ts';
+import { EngineUnavailableError } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Overrides } from '../overrides.ts';
 import { OPERATIONS_KEY } from '../readings/reading.ts';
@@ -10,8 +10,8 @@ import { OPERATIONS_KEY } from '../readings/reading.ts';
 const MAX_KEPT = 100;
 
 /**
- * Returns a store for display only. While the store is unavailable, it answers with the holds and freezes that the daemon knows, and with the last
- * answers to the same questions. Everything else rejects then.
+ * Returns a store for display only. While the store is unavailable, it answers with the holds and freezes that the daemon knows, and with the
+ * last answers to the same questions. Everything else rejects then.
  */
 export function rememberReads({
   store,
@@ -26,17 +26,17 @@ export function rememberReads({
   /** The last answer to each question, in the order of asking. */
   const kept = new Map<string, unknown>();
   let readAtMs: number | undefined;
-  let isAway = false;
+  let isUnavailable = false;
 
   async function readOr<T>(read: () => Promise<T>, otherwise: () => T): Promise<T> {
     try {
       const value = await read();
       readAtMs = clock.now();
-      isAway = false;
+      isUnavailable = false;
       return value;
     } catch (error) {
-      if (!(error instanceof EngineAwayError)) throw error;
-      isAway = true;
+      if (!(error instanceof EngineUnavailableError)) throw error;
+      isUnavailable = true;
       return otherwise();
     }
   }
@@ -81,7 +81,7 @@ export function rememberReads({
       history: (query) => remembered(['history', query], () => store.history(query), []),
     },
     staleness() {
-      if (!isAway) return undefined;
+      if (!isUnavailable) return undefined;
       const sinceMs = Math.max(startedMs, readAtMs ?? 0, overrides.readAtMs ?? 0);
       return { since: isoInstant(sinceMs), seconds: Math.max(0, Math.round((clock.now() - sinceMs) / 1000)) };
     },

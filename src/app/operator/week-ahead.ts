@@ -3,6 +3,7 @@ import { flipsOfAll } from '../../domain/decide/control-group.ts';
 import { type ForecastSubject, freezesOf } from '../../domain/forecast/compute-groups.ts';
 import { forecast, type Segment } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import { overlaps } from '../../domain/time/span.ts';
 import { DAY_MS, WEEK_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 
@@ -136,7 +137,7 @@ function keep(kept: Map<string, Kept>, kind: string, week: Kept): void {
 function cut(segments: readonly Segment[], nowMs: number): Segment[] {
   const endMs = nowMs + WEEK_MS;
   return segments
-    .filter(({ fromMs, toMs }) => toMs > nowMs && fromMs < endMs)
+    .filter((segment) => overlaps(segment, { fromMs: nowMs, toMs: endMs }))
     .map((segment) => ({
       ...segment,
       fromMs: Math.max(segment.fromMs, nowMs),

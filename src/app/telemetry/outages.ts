@@ -1,6 +1,12 @@
 import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { ControlApi, ControlApiError, ControlApiErrorCode, UnreadableCompute } from '../../ports/control-api.ts';
+import {
+  type ControlApi,
+  type ControlApiError,
+  type ControlApiErrorCode,
+  isUnavailable,
+  type UnreadableCompute,
+} from '../../ports/control-api.ts';
 import type { RefusedProjectDocument } from '../../ports/documents.ts';
 import type { Log, Telemetry } from '../../ports/telemetry.ts';
 import { createEvidence, type ProjectRef } from './outage-evidence.ts';
@@ -39,7 +45,7 @@ export interface Outages {
    * A project failed as if the control API were down. The API counts as down once another project fails, too, without an answer in between;
    * for one account, without an answer for a project of the account. A project that kept failing while others were answered is no evidence.
    */
-  projectFails(project: ProjectRef, message: string, kind: RequestKind, others?: { othersFail?: boolean }): void;
+  projectFails(project: ProjectRef, message: string, kind: RequestKind): void;
   /** A write failed in the same way. It is tried again and has its own log lines, so it makes an outage, but refuses no project. */
   writeFails(project: ProjectRef, message: string): void;
   /** One project fails while others work. */
@@ -78,9 +84,10 @@ export function createOutages({ log, metrics }: Telemetry, clock: OutageClock): 
   const namesFor = ({ account }: Pick<ProjectRef, 'account'> = {}) =>
     account === undefined ? [CONTROL_API] : [CONTROL_API, controlApiFor(account)];
 
-  function forgetOutageOf({ account }: Pick<ProjectRef, 'account'> = {}): void {
-    if (dependencies.down.has(CONTROL_API)) evidence.forgetOutage(undefined);
-    if (account !== undefined && dependencies.down.has(controlApiFor(account))) evidence.forgetOutage(account);
+  /** Who has failed in an outage that ends was not at fault. */
+  function endOutages({ account }: Pick<ProjectRef, 'account'>, kind: RequestKind): void {
+    if (dependencies.goUp(CONTROL_API, kind)) evidence.forgetOutage(undefined);
+    if (account !== undefined && dependencies.goUp(controlApiFor(account), kind)) evidence.forgetOutage(account);
   }
 
   function fails(project: ProjectRef, message: string, kind: RequestKind): void {
@@ -93,11 +100,11 @@ export function createOutages({ log, metrics }: Telemetry, clock: OutageClock): 
   return {
     down: dependencies.goDown,
     up(dependency) {
-      if (dependency === CONTROL_API) {
-        forgetOutageOf();
+      if (dependency !== CONTROL_API) dependencies.goUp(dependency, 'read');
+      else {
+        endOutages({}, 'read');
         evidence.answered();
       }
-      dependencies.goUp(dependency, 'read');
     },
     current: () => dependencies.down,
     ended: () => dependencies.ended,
@@ -105,12 +112,12 @@ export function createOutages({ log, metrics }: Telemetry, clock: OutageClock): 
       const ends = namesFor(project).flatMap((name) => dependencies.ended.get(name)?.atMonotonicMs ?? []);
       return ends.some((atMonotonicMs) => beganAtMonotonicMs < atMonotonicMs);
     },
-    projectFails(project, message, kind, { othersFail = false } = {}) {
+    projectFails(project, message, kind) {
       // The first failure may begin an outage, which the next project's would show.
       const wasFailing = evidence.isFailing(project);
       fails(project, message, kind);
       const isDown = namesFor(project).some((name) => dependencies.down.has(name));
-      if (wasFailing && !isDown && !othersFail) refusals.refuse(project.projectId, message, kind);
+      if (wasFailing && !isDown) refusals.refuse(project.projectId, message, kind);
     },
     writeFails(project, message) {
       dependencies.noteFailedWrite();
@@ -119,9 +126,8 @@ export function createOutages({ log, metrics }: Telemetry, clock: OutageClock): 
     projectRefused: refusals.refuse,
     refused: () => [...refusals.all.values()],
     projectAnswers(project, kind) {
-      forgetOutageOf(project);
+      endOutages(project, kind);
       evidence.answeredFor(project);
-      for (const name of namesFor(project)) dependencies.goUp(name, kind);
       refusals.end(project.projectId, kind);
     },
     computesUnreadable: createUnreadableReports(log),
@@ -147,14 +153,16 @@ function createDependencies({ log, metrics }: Telemetry, clock: OutageClock) {
       metrics.increment('ebb_outages_total', { dependency });
       log.error({ event: 'ebb.outage', dependency }, `${dependency} is not available: ${message}; carrying on`);
     },
-    goUp(dependency: string, kind: RequestKind): void {
+    /** Returns true if this ends an outage. */
+    goUp(dependency: string, kind: RequestKind): boolean {
       const message = down.get(dependency);
-      if (message === undefined) return;
+      if (message === undefined) return false;
       const mayStillFail = kind !== 'write' && clock.now() - writeFailedAtMs < WRITES_QUIET_MS;
-      if (mayStillFail && shownBy.get(dependency) === 'write') return;
+      if (mayStillFail && shownBy.get(dependency) === 'write') return false;
       down.delete(dependency);
       ended.set(dependency, { message, atMs: clock.now(), atMonotonicMs: clock.monotonicMs() });
       log.info({ event: 'ebb.recovered', dependency }, `${dependency} is available again`);
+      return true;
     },
     noteFailedWrite(): void {
       writeFailedAtMs = clock.now();
@@ -205,8 +213,7 @@ function createUnreadableReports(log: Log): Outages['computesUnreadable'] {
   };
 }
 
-/** Errors of the whole service, and temporary ones. All others, such as an invalid answer, concern one project. */
-const SERVICE_ERRORS: ReadonlySet<ControlApiErrorCode> = new Set(['unavailable', 'timeout']);
+/** Errors that end by themselves. Others concern the whole service, or one project, such as an invalid answer. */
 const TEMPORARY_ERRORS: ReadonlySet<ControlApiErrorCode> = new Set(['throttled', 'locked']);
 
 export interface OutageDeps {
@@ -220,9 +227,9 @@ export function reportApiError(
   error: ControlApiError,
   kind: RequestKind = 'read',
 ): void {
-  if (isReportedElsewhere(error) || (SERVICE_ERRORS.has(error.code) && outages.beganInOutage(project, error))) return;
+  if (saysNothing(outages, project, error)) return;
   if (project === undefined) outages.down(CONTROL_API, describe(error));
-  else if (SERVICE_ERRORS.has(error.code)) outages.projectFails(project, describe(error), kind, error);
+  else if (isUnavailable(error)) outages.projectFails(project, describe(error), kind);
   else outages.projectRefused(project.projectId, describe(error), kind);
 }
 
@@ -231,8 +238,8 @@ const REFUSALS: ReadonlySet<ControlApiErrorCode> = new Set(['forbidden', 'not_fo
 
 /** Reports the error of a single write, which is not tried again at once as a reading is. */
 export function reportWriteError({ outages }: OutageDeps, project: ProjectRef, error: ControlApiError): void {
-  const isOfService = SERVICE_ERRORS.has(error.code);
-  if (isOfService && !outages.beganInOutage(project, error)) outages.writeFails(project, describe(error));
+  if (saysNothing(outages, project, error)) return;
+  if (isUnavailable(error)) outages.writeFails(project, describe(error));
   else if (REFUSALS.has(error.code)) outages.projectRefused(project.projectId, describe(error), 'write');
 }
 
@@ -254,14 +261,23 @@ export function reportListing(
     const error = failures.get(account);
     if (error === undefined) outages.up(listOf(account));
     else if (!answered) reportApiError(deps, undefined, error);
-    else if (!isReportedElsewhere(error) && !outages.beganInOutage({ account }, error))
-      outages.down(listOf(account), describe(error));
+    else if (!saysNothing(outages, { account }, error)) outages.down(listOf(account), describe(error));
   }
 }
 
 /** The name under which the list of an account's projects counts as a dependency. */
 export function listOf(account: string): string {
   return `project list of ${account}`;
+}
+
+/** True for an error that is no sign of what is the case now: it is told elsewhere, nothing was sent, or it is of an outage that is over. */
+function saysNothing(
+  outages: Outages,
+  project: Pick<ProjectRef, 'account'> | undefined,
+  error: ControlApiError,
+): boolean {
+  if (isReportedElsewhere(error) || error.othersFail === true) return true;
+  return isUnavailable(error) && outages.beganInOutage(project, error);
 }
 
 /** The client of the control API reports refused keys, and readiness shows them. */

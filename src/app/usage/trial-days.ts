@@ -1,7 +1,7 @@
 /** Stores the local days of trials, which take longer than the two weeks for which hours are stored. */
 import { chunksOf } from '../../common/chunks.ts';
 import { localDayAt } from '../../domain/time/windows/local-time.ts';
-import { type TrialDesign, trialSpan } from '../../domain/trial/assignment.ts';
+import { endDayOf, type TrialDesign, trialSpan } from '../../domain/trial/assignment.ts';
 import { type LocalDay, localDays, moreComplete } from '../../domain/trial/cells.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
 import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
@@ -30,8 +30,8 @@ export async function keepTrialDays(
   place: Place,
   { stored, trial, nowMs }: { stored: UsageReader; trial: KeptTrial; nowMs: number },
 ): Promise<void> {
-  const { zone, fromDay, periods, rotateDays } = trial.design;
-  const untilDay = Math.min(localDayAt(zone, nowMs), fromDay + periods * rotateDays);
+  const { zone, fromDay } = trial.design;
+  const untilDay = Math.min(localDayAt(zone, nowMs), endDayOf(trial.design));
   if (untilDay <= fromDay) return;
   for (const units of chunksOf(trial.units, UNITS_AT_ONCE)) {
     const before = await readTrialDays(store, place, trial.name, units);

@@ -126,7 +126,7 @@ const NEEDS: Partial<Record<FactName, string>> = {
   restart_drops: 'it needs a client: give --database-url',
 };
 
-/** Facts for which one run is enough: no activity of others can produce the opposite result. All others need two runs that agree. */
+/** Facts for which one run is enough: no activity of others can produce the opposite result. Other experiments need two runs that agree. */
 const ONE_RUN: readonly FactName[] = ['last_active', 'restart_drops'];
 
 /** Collects outcomes, and the times and requests of experiments. */

@@ -140,14 +140,12 @@ export function findCompute(
       project !== undefined ? [computeId] : [computeId, projectName],
     ),
   );
-  const [first] = unread;
-  if (first) {
-    const where = printable(`${firstNames(unread.map((one) => one.name))}, not read now: ${first.problem}`);
-    throw new UserError(`there is no compute ${shown} in what can be read; it may be in ${where}`);
-  }
-  if (names.size === 0) throw new UserError(`there is no compute ${shown}: the fleet is empty`);
   const near = nearest([...names], id).join(', ');
-  throw new UserError(`there is no compute ${shown}; the nearest of ${computes.length}: ${near}`);
+  const others = names.size === 0 ? ': the fleet is empty' : `; the nearest of ${computes.length}: ${near}`;
+  if (unread.length === 0) throw new UserError(`there is no compute ${shown}${others}`);
+  const [problem, ...more] = new Set(unread.map((one) => one.problem));
+  const where = `${firstNames(unread.map((one) => one.name))}, not read now${more.length > 0 ? '' : `: ${problem}`}`;
+  throw new UserError(`there is no compute ${shown} in what can be read${others}; it may be in ${printable(where)}`);
 }
 
 function nearest(names: readonly string[], wanted: string): string[] {

@@ -38,14 +38,14 @@ function inZone(ms: number, zone: string): DateTime {
 }
 
 /**
- * The zone of shown days and hours: `--zone`, otherwise that of the first window with a zone, otherwise UTC. For an owner that is a team only
- * windows of its own and of no team count.
+ * The zone of shown days and hours: `--zone`, otherwise that of the first window with a zone, otherwise UTC. For an owner that is a team its
+ * own windows come first, then those of no team.
  */
 export function displayZone({ zone, owner }: { zone?: string; owner?: string }, sets: readonly PolicySet[]): string {
   if (zone === undefined) {
     const all = sets.flatMap(({ policies }) => policies);
-    const isTeam = all.some(({ team }) => team !== undefined && team === owner);
-    const policies = isTeam ? all.filter(({ team }) => team === undefined || team === owner) : all;
+    const own = all.filter(({ team }) => owner !== undefined && team === owner);
+    const policies = own.length > 0 ? [...own, ...all.filter(({ team }) => team === undefined)] : all;
     const times = policies.flatMap((policy) => ruleOf(policy).times(policy));
     return times.map(zoneOf).find(Boolean) ?? 'UTC';
   }

@@ -2,7 +2,7 @@ import { printable } from '../../common/safe-text.ts';
 import type { GuardReplay } from '../../compose/guard-replay.ts';
 import { formatChange, formatDuration } from '../../domain/compute/compute-units.ts';
 import { fieldsJson } from '../../domain/evaluate/fleet-plan-json.ts';
-import { type Verdict, valueJson } from '../../domain/guards/verdict.ts';
+import { numberJson, type Verdict } from '../../domain/guards/verdict.ts';
 import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
 import { roundTo } from '../../domain/sum.ts';
 import { isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
@@ -66,7 +66,7 @@ function sinceIso(badSinceMs: number | undefined, loweredAtMs: number): string |
 }
 
 function verdictJson({ state, value, limit, message }: Verdict) {
-  return { verdict: state, value: valueJson(value), limit: valueJson(limit), message };
+  return { verdict: state, value: numberJson(value), limit: numberJson(limit), message };
 }
 
 function minutes(ms: number): number {

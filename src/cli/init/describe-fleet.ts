@@ -27,15 +27,10 @@ export function fleetTable(computes: readonly Compute[]): string {
   return more > 0 ? `${table}\nand ${more} more: ebb snapshot shows them all` : table.toString();
 }
 
+type Totals = ReturnType<typeof totalsOf>;
+
 /** Such as `6 computes in 3 projects: 2 awake, 1 never sleeps; 3.5 to 12 CU if all were awake`. */
-export function totalsLine({
-  projects,
-  computes,
-  active,
-  neverSuspend,
-  minCu,
-  maxCu,
-}: ReturnType<typeof totalsOf>): string {
+export function totalsLine({ projects, computes, active, neverSuspend, minCu, maxCu }: Totals): string {
   const never = `${neverSuspend} never ${neverSuspend === 1 ? 'sleeps' : 'sleep'}`;
   const fleet = `${counted(computes, 'compute')} in ${counted(projects, 'project')}`;
   return `${fleet}: ${active} awake, ${never}; ${minCu} to ${maxCu} CU if all were awake`;
@@ -68,7 +63,7 @@ export function awakeLongest(computes: readonly Compute[]): Compute[] {
   return computes.filter(({ state }) => state === 'active').toSorted((a, b) => ascending(startMs(a), startMs(b)));
 }
 
-/** Counts, and the sums of all minima and of all maxima. */
+/** Counts, and the sums of all minima and of all maxima, in CU. */
 export function totalsOf(computes: readonly Compute[], projects: number) {
   return {
     projects,

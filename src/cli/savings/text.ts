@@ -41,12 +41,12 @@ function effectLines({ relative, cu_hours, usd, trial_cost: cost }: SavingsRepor
   const isNegative = (one: MaybeEstimate) => one !== null && savingOrCost(one).isCost;
   const shown = (one: MaybeEstimate, isNegated: boolean) =>
     one && isNegated ? inOrder(mapEstimate(one, (value) => 0 - value)) : one;
-  const [policiesCost, trialSaved] = [isNegative(relative), isNegative(cost.cu_hours)];
-  const ofPolicies = amounts({ cu_hours: shown(cu_hours, policiesCost), usd: shown(usd, policiesCost) });
-  const ofTrial = amounts({ cu_hours: shown(cost.cu_hours, trialSaved), usd: shown(cost.usd, trialSaved) });
+  const [isPoliciesCost, isTrialSaving] = [isNegative(relative), isNegative(cost.cu_hours)];
+  const ofPolicies = amounts({ cu_hours: shown(cu_hours, isPoliciesCost), usd: shown(usd, isPoliciesCost) });
+  const ofTrial = amounts({ cu_hours: shown(cost.cu_hours, isTrialSaving), usd: shown(cost.usd, isTrialSaving) });
   return [
-    `  ${policiesCost ? 'cost more' : 'saved    '} ${share(shown(relative, policiesCost))}${ofPolicies}`,
-    `  ${trialSaved ? 'it saved ' : 'its cost '} ${ofTrial.replace(/^, /, '') || 'not measurable'}`,
+    `  ${isPoliciesCost ? 'cost more' : 'saved    '} ${share(shown(relative, isPoliciesCost))}${ofPolicies}`,
+    `  ${isTrialSaving ? 'it saved ' : 'its cost '} ${ofTrial.replace(/^, /, '') || 'not measurable'}`,
   ];
 }
 

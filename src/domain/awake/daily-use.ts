@@ -50,8 +50,8 @@ export function dailyUse(
 }
 
 function awakeHours({ intervals }: AwakeHistory, fromMs: number, toMs: number): number {
-  const overlaps = intervals.map(({ startMs, endMs }) =>
+  const overlapsMs = intervals.map(({ startMs, endMs }) =>
     Math.max(0, Math.min(endMs, toMs) - Math.max(startMs, fromMs)),
   );
-  return sum(overlaps) / HOUR_MS;
+  return sum(overlapsMs) / HOUR_MS;
 }

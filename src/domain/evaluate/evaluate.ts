@@ -15,7 +15,7 @@ import { changesOf } from '../plan/change.ts';
 import type { GateInput, GuardVerdict } from '../plan/gates/gate.ts';
 import { manualChange } from '../plan/gates/people.ts';
 import type { Respected } from '../plan/manual-changes.ts';
-import { type Action, type Plan, plan } from '../plan/plan.ts';
+import { type Plan, plan } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { GuardPolicy } from '../policy/kinds/guard.ts';
 import { asKind, ruleOf } from '../policy/kinds/kinds.ts';
@@ -215,14 +215,14 @@ export function restartCause(
   if (isAskedByPerson(why)) return 'person';
   if (why.some(({ code }) => code === 'restart_due')) return 'boundary';
   const group = groupOf(actions[0]?.fields ?? {});
-  const boundaryMs = boundaryBehind(situation, actions);
+  const boundaryMs = boundaryBehind(situation, group);
   const since = wantedSince({ ...decideInput(situation), record: situation.record, decision }, group);
   return boundaryMs === since && Number.isFinite(boundaryMs) ? 'boundary' : 'other';
 }
 
-/** The last boundary of what the first action changes, milliseconds since the epoch; −Infinity or undefined if none was found. */
-export function boundaryBehind(situation: Situation, [action]: readonly Action[]): number | undefined {
-  return lastBoundary(decideInput(situation), situation.nowMs, groupOf(action?.fields ?? {}));
+/** The last boundary of a group of fields, milliseconds since the epoch; −Infinity or undefined if none was found. */
+export function boundaryBehind(situation: Situation, group: FieldGroup): number | undefined {
+  return lastBoundary(decideInput(situation), situation.nowMs, group);
 }
 
 function isAskedByPerson(why: readonly Reason[]): boolean {
@@ -242,7 +242,7 @@ export function isDueBySet(
   const isByConnections = why.some(({ code }) => code.startsWith('headroom'));
   if (nowMs - currentSinceMs > HOUR_MS || isByConnections || isAskedByPerson(why)) return false;
   const group = groupOf(actions[0]?.fields ?? {});
-  const boundaryMs = boundaryBehind(situation, actions) ?? 0;
+  const boundaryMs = boundaryBehind(situation, group) ?? 0;
   return Math.max(boundaryMs, (record && lastChangeMs(record, group)) ?? 0) < currentSinceMs;
 }
 

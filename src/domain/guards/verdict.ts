@@ -153,7 +153,7 @@ function formatted(value: number): string {
 }
 
 /** A value for JSON, which has no infinite numbers: they become texts. */
-export function valueJson(value: number | undefined): number | string | null {
+export function numberJson(value: number | undefined): number | string | null {
   if (value === undefined) return null;
   return Number.isFinite(value) ? value : formatted(value);
 }

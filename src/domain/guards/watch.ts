@@ -294,7 +294,7 @@ function endWithoutHarm(terms: WatchTerms, computeId: string, compute: WatchedCo
   if (!compute?.watch || compute.watch.isOver) return [];
   const outcome = outcomeOf(terms, compute.watch, compute);
   if (outcome === undefined) return [];
-  compute.watch.isOver = true;
+  endWatch(compute);
   return [{ computeId, loweredAtMs: compute.watch.loweredAtMs, outcome }];
 }
 

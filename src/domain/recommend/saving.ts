@@ -3,7 +3,7 @@
  * Rules are settings over time. Negative savings are costs.
  *
  * Each figure has an expected value and a range. For sizes the ends are bounds (`useInHour` in forecast/expected.ts); for timeouts those of an
- * 80 % interval, fitted to generated databases (timeout.ts, long-timeout.ts). `savingOf` adds them.
+ * 80 % interval, fitted to generated databases (later-weeks.ts), or for `at_least` a low end that is promised. `savingOf` adds them.
  */
 
 import { MONTH_HOURS } from '../awake/causes.ts';

@@ -6,7 +6,7 @@ import { type Estimate, mapEstimate, ZERO } from '../estimate.ts';
 import { fieldsJson } from '../evaluate/fleet-plan-json.ts';
 import { isLower } from '../records/lowerings.ts';
 import type { Span } from '../time/span.ts';
-import { DAY_MS, HOUR_MS, isoInstant, MINUTE_MS, WEEK_MS } from '../time/units.ts';
+import { DAY_MINUTES, DAY_MS, HOUR_MS, isoInstant, MINUTE_MS, WEEK_MS } from '../time/units.ts';
 import { localDayAt, offsetMsAt, weekdayOf } from '../time/windows/local-time.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import type { HarmFacts, PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
@@ -172,7 +172,7 @@ function insideOf({ days, startMinute, endMinute }: UseWindow, zone: string): (a
     const day = weekdayOf(localDayAt(zone, atMs));
     const before = ((day + 5) % 7) + 1;
     const isToday = days.includes(day) && minute >= startMinute && minute < endMinute;
-    return isToday || (days.includes(before) && minute < endMinute - 24 * 60);
+    return isToday || (days.includes(before) && minute < endMinute - DAY_MINUTES);
   };
 }
 

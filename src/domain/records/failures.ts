@@ -133,7 +133,7 @@ function withLateEffect(
   const applied = fieldsOf(group, record.lastApplied);
   const isExpected = [applied, record.manual?.[group]?.fields].some((fields) => fields && hasSettings(actual, fields));
   const isShown = ({ fields }: LostWrite) => hasSettings(actual, fields);
-  // A daemon that was unavailable dates the effect by `updated_at`, which some accounts don't move.
+  // A daemon that was not running dates the effect by `updated_at`, which some accounts don't move.
   const changedAtMs = ({ atMs }: LostWrite) =>
     updatedAtMs !== undefined && updatedAtMs >= atMs - CLOCKS_APART_MS ? Math.min(readAtMs, updatedAtMs) : readAtMs;
   const isLate = (write: LostWrite) =>

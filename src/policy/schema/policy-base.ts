@@ -145,8 +145,8 @@ export const Selector = mapping(
 
 const NAME = 'a name of letters, digits, ".", "_" and "-", at most 64 characters';
 
-const NAME_CHARACTERS = '[A-Za-z0-9][\\w.-]{0,63}';
-const NAME_PATTERN = new RegExp(`^${NAME_CHARACTERS}$`);
+const NAME_SOURCE = '[A-Za-z0-9][\\w.-]{0,63}';
+const NAME_PATTERN = new RegExp(`^${NAME_SOURCE}$`);
 const SELECT = 'a selector such as {projects: ["web-*"]}, or the name of a group';
 
 export const PolicyName = z
@@ -160,7 +160,7 @@ const FULL_NAME = `${NAME}, or of a team such as team-web/hours`;
 /** The name of a policy; if it belongs to another team, after the name of that. */
 export const FullName = z
   .string(expected(FULL_NAME))
-  .regex(new RegExp(`^(?:${NAME_CHARACTERS}/)?${NAME_CHARACTERS}$`), `expected ${FULL_NAME}`);
+  .regex(new RegExp(`^(?:${NAME_SOURCE}/)?${NAME_SOURCE}$`), `expected ${FULL_NAME}`);
 
 /** Names of receivers, which the settings define. */
 export const ReceiverList = z

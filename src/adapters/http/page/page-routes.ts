@@ -5,7 +5,7 @@ import { HTTPException } from 'hono/http-exception';
 import type { z } from 'zod';
 import { DAY_MS } from '../../../domain/time/units.ts';
 import type { DecisionDocument } from '../../../ports/documents.ts';
-import { EngineAwayError } from '../../../ports/engine.ts';
+import { EngineUnavailableError } from '../../../ports/engine.ts';
 import {
   type DaemonOperator,
   MAX_CHARACTERS,
@@ -50,7 +50,7 @@ export function pageRoutes(options: { operator: DaemonOperator; tokens: Tokens; 
   addRelease(app, operator, options);
   app.onError(async (error, context) => {
     if (error instanceof HTTPException) return error.getResponse();
-    if (error instanceof EngineAwayError)
+    if (error instanceof EngineUnavailableError)
       return errorAnswer(context, { code: 'unavailable', message: unavailable(error) });
     log.error({ err: error, path: context.req.path }, 'a page failed');
     const readiness = await operator.readiness().catch(() => undefined);
