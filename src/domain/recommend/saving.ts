@@ -200,7 +200,7 @@ type Past = ReturnType<typeof pastWithin>;
  * A compute that was unused for this share of the known time before its first use has only just begun to be used: only the time since then
  * is taken as typical.
  */
-const UNUSED_BEFORE = 0.75;
+const UNUSED_BEFORE = 2 / 3;
 /** The least time for a rate: a week, and the hour in which it begins. */
 const LEAST_KNOWN_MS = WEEK_MS + HOUR_MS;
 

@@ -42,10 +42,10 @@ function evidenceOf(seed: number, suspendTimeoutSeconds: number): { evidence: Ev
 }
 
 describe('the saving of rules in a past', () => {
-  it('is at the rate since a compute was first used, if it was not for three quarters of the time', () => {
+  it('is at the rate since a compute was first used, if it was not for two thirds of the time', () => {
     const rateSince = (usedForDays: number, knownForDays: number) => {
       const span = { fromMs: TO - knownForDays * DAY, toMs: TO };
-      const activities = Array.from({ length: usedForDays * 24 }, (_, index) => {
+      const activities = Array.from({ length: Math.round(usedForDays * 24) }, (_, index) => {
         const fromMs = TO - usedForDays * DAY + index * HOUR;
         return { fromMs, toMs: fromMs + 5 * MINUTE, cu: 0 };
       });
@@ -61,6 +61,8 @@ describe('the saving of rules in a past', () => {
     expect(usedAlways / 3600).toBeCloseTo(730 / 3, -1);
     expect(used / usedAlways).toBeCloseTo(1, 1);
     expect(saved / savedAlways).toBeCloseTo(1, 1);
+    // A week of use is well within: an hour more or less is no other figure.
+    expect(rateSince(7 + 1 / 24, 28)[0] / usedAlways).toBeCloseTo(1, 1);
     // Used for a day, or for half of the time: that may be its rhythm.
     expect(rateSince(1, 28)[0] / usedAlways).toBeLessThan(0.2);
     expect(rateSince(14, 28)[0] / usedAlways).toBeCloseTo(0.5, 1);
