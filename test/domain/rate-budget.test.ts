@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
+  FIRST_PROBE_MS,
   grant,
   HALVED_MS,
   learn,
@@ -211,13 +212,49 @@ test('a 429 takes a quarter of the second, the next the burst of the minute, the
   expect(at(HALVED_MS - 1)).toBe(3);
 });
 
-test('what is tried again and refused at once is tried half as often from then on', () => {
-  let state = newRateBudget(LIMITS, START, true);
-  state = learn(LIMITS, state, START, 0);
-  const probed = learn(LIMITS, state, START + PROBE_MS + 60_000, 0);
-  expect([probed.level, probed.probeMs]).toEqual([1, 2 * PROBE_MS]);
-  const longAfter = learn(LIMITS, probed, START + 40 * PROBE_MS, 0);
-  expect(longAfter.probeMs).toBe(PROBE_MS);
+/** Learns from a 429 at each of these instants, counted from the start. */
+function learnAt(start: RateBudgetState, ...afterMs: number[]): RateBudgetState {
+  return afterMs.reduce((state, ms) => learn(LIMITS, state, START + ms, 0), start);
+}
+
+/** How long after an instant, counted from the start, level 0 comes. */
+function normalAfterMs(state: RateBudgetState, fromMs: number): number | undefined {
+  return grant(LIMITS, state, START + fromMs, { route: PATCH, count: 1, priority: 'raise' }).learnt?.normalInMs;
+}
+
+test('what is tried again and refused is tried after an hour, then half as often each time', () => {
+  const first = learnAt(newRateBudget(LIMITS, START, true), 0);
+  expect([first.level, first.probeMs]).toEqual([1, FIRST_PROBE_MS]);
+  const again = learnAt(first, FIRST_PROBE_MS + 60_000);
+  expect([again.level, again.probeMs]).toEqual([1, PROBE_MS]);
+  const thirdMs = FIRST_PROBE_MS + PROBE_MS + 120_000;
+  const third = learnAt(again, thirdMs);
+  expect([third.level, third.probeMs]).toEqual([1, 2 * PROBE_MS]);
+  expect(learnAt(third, 40 * PROBE_MS).probeMs).toBe(FIRST_PROBE_MS);
+});
+
+test('a 429 that does not come again lowers the rate for minutes, and a second one soon after it for hours', () => {
+  const known = newRateBudget(LIMITS, START, true);
+  expect(normalAfterMs(learnAt(known, 0), 0)).toBe(FIRST_PROBE_MS);
+  expect(normalAfterMs(learnAt(known, 0, 5_000), 5_000)).toBe(2 * PROBE_MS);
+});
+
+test('429s within a minute of a lost log lower the rate as others do, but for minutes; one after that minute for hours', () => {
+  const lost = newRateBudget(LIMITS, START);
+  expect(learnAt(lost, 1_000, 5_000).level).toBe(2);
+  expect(normalAfterMs(learnAt(lost, 1_000, 5_000), 5_000)).toBe(2 * FIRST_PROBE_MS);
+  expect(learnAt(lost, 1_000, 5_000, 70_000).level).toBe(3);
+  expect(normalAfterMs(learnAt(lost, 1_000, 5_000, 70_000), 70_000)).toBe(HALVED_MS + 2 * PROBE_MS);
+});
+
+test('a lost log does not shorten what was learnt before it', () => {
+  const { state } = grant(LIMITS, learnAt(newRateBudget(LIMITS, START, true), 0, 5_000), START + 10_000, {
+    route: PATCH,
+    count: 1,
+    priority: 'raise',
+    unlogged: true,
+  });
+  expect(normalAfterMs(learnAt(state, 20_000), 20_000)).toBe(HALVED_MS + 2 * PROBE_MS);
 });
 
 test('nothing is sent for as long as the service asks, but for five minutes at most', () => {

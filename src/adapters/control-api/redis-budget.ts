@@ -5,6 +5,7 @@ import {
   BATCH_MS,
   DEFAULT_PAUSE_MS,
   FIRST_PATIENT,
+  FIRST_PROBE_MS,
   HALVED_MS,
   HIGHEST_LEVEL,
   LONGEST_PAUSE_MS,
@@ -52,7 +53,7 @@ local steady_at = field('steady_at', now)
 local unknown_until = field('unknown_until', now + minute_ms)
 local level = field('level', 0)
 local learned_at = field('learned_at', 0)
-local probe = field('probe', ${PROBE_MS})
+local probe = field('probe', ${FIRST_PROBE_MS})
 local paused_until = field('paused_until', 0)
 
 local quiet = math.max(0, now - learned_at)
@@ -78,8 +79,14 @@ end
 if ARGV[5] == 'learn' then
   local same = level > 0 and now - learned_at < ${SAME_EVENT_MS}
   if not same then
-    local probed = active < math.min(level, ${STEADY_LEVEL}) and now - learned_at < 4 * probe
-    probe = probed and math.min(${LONGEST_PROBE_MS}, 2 * probe) or ${PROBE_MS}
+    local recent = now - learned_at < 4 * math.max(${PROBE_MS}, probe)
+    local probed = recent and active < math.min(level, ${STEADY_LEVEL})
+    local first = active == 0 and not probed
+    if first or (now < unknown_until and probe < ${PROBE_MS}) then
+      probe = ${FIRST_PROBE_MS}
+    else
+      probe = probed and math.min(${LONGEST_PROBE_MS}, math.max(${PROBE_MS}, 2 * probe)) or ${PROBE_MS}
+    end
     level = math.min(${HIGHEST_LEVEL}, active + 1)
     learned_at = now
   end

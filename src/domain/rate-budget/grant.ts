@@ -81,7 +81,9 @@ export const SECOND_SHARE = 0.75;
 export const SAME_EVENT_MS = 2_000;
 /** The duration of each level above {@link STEADY_LEVEL}; lower ones last {@link RateBudgetState.probeMs}. */
 export const HALVED_MS = MINUTE_MS;
-/** The time before a lower level is tried; doubled if that leads to a 429 within the same time. */
+/** The time before a lower level is tried after a first 429, or after one whose cause may be a lost log. */
+export const FIRST_PROBE_MS = 5 * MINUTE_MS;
+/** The same if a 429 has come again; doubled if a lower level then leads to another. */
 export const PROBE_MS = HOUR_MS;
 export const LONGEST_PROBE_MS = DAY_MS;
 /** The pause after a 429 that names none. */
@@ -100,7 +102,7 @@ export function newRateBudget({ jitterMs }: RateLimits, nowMs: number, known = f
     unknownUntilMs: known ? nowMs : nowMs + MINUTE_MS + jitterMs,
     level: 0,
     learnedAtMs: 0,
-    probeMs: PROBE_MS,
+    probeMs: FIRST_PROBE_MS,
     pausedUntilMs: 0,
     waitingUntilMs: PRIORITIES.map(() => 0),
   };
@@ -249,10 +251,16 @@ export function learn(
   };
 }
 
-/** How long the new level lasts: twice as long if a lower level was just tried without success, otherwise an hour. */
-function probeAfter({ level, learnedAtMs, probeMs }: RateBudgetState, known: number, timeMs: number): number {
-  const hasProbed = known < Math.min(level, STEADY_LEVEL);
-  return hasProbed && timeMs - learnedAtMs < 4 * probeMs ? Math.min(LONGEST_PROBE_MS, 2 * probeMs) : PROBE_MS;
+/**
+ * How long the new level lasts: an hour, or twice as long as before if a lower level was just tried without success. Minutes after a first
+ * 429, which may have a passing cause, and while earlier requests are unknown, as after a loss of the store's data.
+ */
+function probeAfter({ level, learnedAtMs, probeMs, unknownUntilMs }: RateBudgetState, known: number, timeMs: number) {
+  const isRecent = timeMs - learnedAtMs < 4 * Math.max(PROBE_MS, probeMs);
+  const hasProbed = isRecent && known < Math.min(level, STEADY_LEVEL);
+  const isFirst = known === 0 && !hasProbed;
+  if (isFirst || (timeMs < unknownUntilMs && probeMs < PROBE_MS)) return FIRST_PROBE_MS;
+  return hasProbed ? Math.min(LONGEST_PROBE_MS, Math.max(PROBE_MS, 2 * probeMs)) : PROBE_MS;
 }
 
 function instantsAfter(instants: readonly number[], fromMs: number): number[] {
