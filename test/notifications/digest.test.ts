@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { createToldMessages } from '../../src/app/notifications/told.ts';
+import { createWeeklyDigest } from '../../src/app/usage/weekly-digest.ts';
 import { digestOf, digestWeek } from '../../src/domain/notifications/digest.ts';
+import type { Receiver } from '../../src/domain/notifications/notification.ts';
+import type { HistoryEntry } from '../../src/domain/records/history.ts';
 import { isoInstant } from '../../src/domain/time/units.ts';
-import { at } from '../support/builders.ts';
+import type { Store } from '../../src/ports/store.ts';
+import { aHold, at, currentRules } from '../support/builders.ts';
+import { createSteppedClock } from '../support/simulated/clock.ts';
+import { createMemoryStore } from '../support/simulated/store.ts';
 
 const weekAt = (now: string) => {
   const week = digestWeek(at(now));
@@ -49,4 +56,31 @@ describe('a digest', () => {
     const cost = { cuHours: 1, usd: undefined, unknownHours: 0 };
     expect(digestOf({ ...nothing, cost }, week).text).toContain('cost: 1.0 CU-hours (price unknown); ');
   });
+});
+
+it('a digest is not sent again by a daemon that starts after the store has lost its data', async () => {
+  const nowMs = at('2026-11-30T09:00:00Z');
+  const empty = () => createMemoryStore(createSteppedClock(nowMs, () => false));
+  const store = empty();
+  const rules = currentRules();
+  const url = { from: 'text', text: 'http://127.0.0.1/' } as const;
+  const receiver: Receiver = { ...{ name: 'ops', to: 'webhook', allowedOrigins: [], file: 'ebb.yaml' }, url };
+  rules.current = { ...rules.current, notify: { receivers: [receiver] } };
+  const told = async (of: Store) => {
+    const audit: HistoryEntry = {
+      ...{ atMs: at('2026-11-25T08:00:00Z'), projectId: 'p', computeId: 'ep-one', owner: 'team-web' },
+      ...{ kind: 'write', setHash: '', reasons: [] },
+    };
+    await of.putHold(aHold(), { audit });
+    const daemon = createWeeklyDigest({ store: of, clock: { now: () => nowMs }, rules });
+    await daemon(() => ({ organizations: [], ownerOf: () => 'team-web', months: [] }));
+    const entries = await of.outbox({ receiver: 'ops', state: 'waiting', limit: 9 });
+    return entries.map(({ id }) => id);
+  };
+  const another = createToldMessages(store);
+  expect(await told(store)).toEqual(['digest:team-web:2026-11-23>ops']);
+  await another.learn();
+  Object.assign(store, empty());
+  await another.learn();
+  expect(await told(store)).toEqual([]);
 });

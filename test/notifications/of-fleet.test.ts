@@ -3,15 +3,17 @@ import { describe, expect, it } from 'vitest';
 import { type AnnounceDeps, startAnnouncements } from '../../src/app/announcements/announcements.ts';
 import { SENT_DIGESTS } from '../../src/app/notifications/sent-digests.ts';
 import { createPolicySets, type PartState } from '../../src/app/rollout/write-permission.ts';
+import { openBudgets } from '../../src/app/usage/budget-store.ts';
 import { keepSummary } from '../../src/app/usage/cost-summary.ts';
 import type { Receiver } from '../../src/domain/notifications/notification.ts';
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
 import { unloadedPart } from '../../src/domain/policy/team-parts.ts';
+import type { BudgetState } from '../../src/domain/spend/state.ts';
 import type { AccountStatus } from '../../src/ports/control-api.ts';
 import type { CostsDocument } from '../../src/ports/cost-documents.ts';
 import type { QueuedEntry } from '../../src/ports/outbox.ts';
-import { aCompute, at, currentRules } from '../support/builders.ts';
+import { aBudget, aCompute, at, currentRules } from '../support/builders.ts';
 import { aSelector } from '../support/selectors.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
@@ -393,6 +395,56 @@ describe('receivers get once', () => {
     expect(await leader.told()).toHaveLength(2);
   });
 });
+
+const BUDGET_STATE: BudgetState = {
+  ...{ policy: 'dev-budget', account: 'main', month: { unit: 'usd', amount: 400 } },
+  ...{ fromMs: at('2026-03-01T00:00:00Z'), toMs: at('2026-04-01T00:00:00Z'), knownUntilMs: NOON },
+  ...{ spent: 410, projected: null, unknownHours: 0, decidedAtMs: 0, spans: [], released: [] },
+  notified: [{ at: 1, of: 'spent' }],
+};
+
+it.each(['the leader', 'a daemon that did not lead'])(
+  'after the store has lost its data, nothing is told again, not by later daemons either, if %s has known it',
+  async (who) => {
+    const leader = aLeader();
+    const { store } = leader;
+    const daemonsOfGroup = (...daemons: (typeof leader)[]) => {
+      for (const { is, rules } of daemons) {
+        is.freezes = [FREEZE];
+        const { policies } = currentRules(aBudget({ name: 'dev-budget' })).current;
+        rules.current = { ...rules.current, policies, teams: [{ name: 'web', projects: ['web-*'] }] };
+      }
+      return daemons;
+    };
+    const follower = aLeader(RECEIVERS, store);
+    follower.is.leader = false;
+    const daemons = daemonsOfGroup(leader, follower);
+    const decideBudgets = async () => void (await (await openBudgets(store)).replace([BUDGET_STATE]));
+    await decideBudgets();
+    for (const problems of [[], ['policies/web/a.yaml:1:1: x'], []]) {
+      for (const { told, later, sets } of daemons) {
+        sets.teams.set('web', { candidate: undefined, problems });
+        await told();
+        later(60_000);
+        await told();
+      }
+    }
+    const { length } = await leader.told();
+    expect(length).toBe(4);
+    const again = expect.objectContaining({ text: 'policy files of web can be loaded again' });
+    expect(await leader.told()).toContainEqual(again);
+
+    Object.assign(store, createMemoryStore(createSteppedClock(NOON, () => false)));
+    await decideBudgets();
+    const [own] = who === 'the leader' ? [leader] : [follower];
+    own.is.leader = true;
+    expect(await own.told()).toEqual([]);
+    for (const next of [aLeader(RECEIVERS, store, NOON + 240_000), aLeader(RECEIVERS, store, NOON + 300_000)]) {
+      daemonsOfGroup(next);
+      expect(await next.told()).toEqual([]);
+    }
+  },
+);
 
 it('who does not lead tells nothing, and without receivers nothing is queued', async () => {
   const follower = aLeader();

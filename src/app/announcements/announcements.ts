@@ -12,7 +12,6 @@ import { type BudgetState, describeBudget } from '../../domain/spend/state.ts';
 import { type StepThreshold, sameStep, stepText } from '../../domain/spend/terms.ts';
 import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
-import type { OutboxEntry } from '../../ports/outbox.ts';
 import type { Store } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import { adoptProject, type EvaluateDeps } from '../evaluate-project/evaluate.ts';
@@ -21,6 +20,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { LeaderLease } from '../group/leader.ts';
 import { outboxEntries } from '../notifications/notify.ts';
 import { type KnownDigests, SENT_DIGESTS } from '../notifications/sent-digests.ts';
+import { createToldMessages } from '../notifications/told.ts';
 import { type SetsDeps, stagedSets } from '../rollout/write-permission.ts';
 import type { OutageDeps } from '../telemetry/outages.ts';
 import { readBudgets } from '../usage/budget-store.ts';
@@ -40,9 +40,6 @@ const LEARN_EVERY_MS = 15_000;
 /** Projects whose records are read concurrently. */
 const CONCURRENT_READS = 8;
 
-/** How many queued ids this daemon remembers. The store rejects repeated ids, too. */
-const MAX_REMEMBERED_IDS = 20_000;
-
 export interface AnnounceDeps extends EvaluateDeps, SetsDeps, OutageDeps {
   api: Pick<ControlApi, 'accountStatus'>;
   store: Pick<
@@ -57,7 +54,7 @@ export interface AnnounceDeps extends EvaluateDeps, SetsDeps, OutageDeps {
 
 export function startAnnouncements(deps: AnnounceDeps): Running {
   const { clock, leaderLease, fleet, knownDigests } = deps;
-  const queued = new Set<string>();
+  const told = createToldMessages(deps.store);
   let learntAtMs = Number.NEGATIVE_INFINITY;
   const futureOf = createFutureCache(deps);
   const isGathered = createGathering(clock);
@@ -82,16 +79,14 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
       await pLimit(CONCURRENT_READS).map(projectIds, (projectId) => adoptProject(deps, projectId));
     }
     const coming = found.length > 0 ? comingDigests(deps, known()) : [];
-    const ofStates = await Promise.all(lasting.map((states) => states.read()));
-    const ofFleet = [freezes(), ofStates.flat(), await fleetNotifications(deps)].flat();
-    const entries = [...coming.map(({ entry }) => entry), ...outboxEntries(deps.rules.current.notify, ofFleet)];
-    const fresh = entries.filter(({ id }) => !queued.has(id));
-    if (fresh.length > 0) await deps.store.appendOutbox(fresh);
+    if (coming.length > 0) await deps.store.appendOutbox(coming.map(({ entry }) => entry));
     for (const { key, digest } of coming) {
       await SENT_DIGESTS.put(deps.store, key, digest);
       knownDigests.current = new Map([...knownDigests.current, [key, digest]]);
     }
-    remember(fresh);
+    const ofStates = await Promise.all(lasting.map((states) => states.read()));
+    const ofFleet = [freezes(), ofStates.flat(), await fleetNotifications(deps)].flat();
+    await told.queue(outboxEntries(deps.rules.current.notify, ofFleet));
   }
 
   /** Any daemon of the group may have to write them back. */
@@ -100,11 +95,7 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
     learntAtMs = clock.now();
     await readSentDigests(deps);
     for (const states of lasting) await states.learn();
-  }
-
-  function remember(entries: readonly OutboxEntry[]): void {
-    if (queued.size > MAX_REMEMBERED_IDS) queued.clear();
-    for (const { id } of entries) queued.add(id);
+    await told.learn();
   }
 
   return clock.every(ROUND_MS, () => deps.runInBackground('notifications', queueNews));

@@ -13,6 +13,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { CostRules } from '../../ports/rules.ts';
 import type { Store } from '../../ports/store.ts';
 import { outboxEntries } from '../notifications/notify.ts';
+import { createToldMessages } from '../notifications/told.ts';
 import { auditEntries } from '../pages.ts';
 import type { CurrentRules } from '../rules.ts';
 import { unreadProjects } from './cost-summary.ts';
@@ -54,7 +55,7 @@ export function createWeeklyDigest({
     if (unread > 0 && clock.now() < startedMs + LONGEST_WAIT_MS) return;
     const owners = await ownersOfWeek(store, spending, { week, costs, unread });
     const digests = owners.map((one) => digestOf(one, week));
-    await store.appendOutbox(outboxEntries(notify, digests));
+    await createToldMessages(store).queue(outboxEntries(notify, digests));
     doneMs = week.toMs;
   };
 }
