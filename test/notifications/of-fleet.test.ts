@@ -365,16 +365,50 @@ describe('receivers get once', () => {
     expect([await leader.told('api'), await leader.told('platform')]).toEqual([[], []]);
   });
 
-  it('a day that the key of an account is refused', async () => {
-    const leader = aLeader();
+  it('a day that the key of an account is refused, and that it works again, though another daemon leads by then', async () => {
+    const leader = await aRunningLeader();
     const refused: AccountStatus = { account: 'shop', key: 'refused', message: 'shop: 401, the key is not valid' };
     leader.is.accounts = [{ account: 'main', key: 'valid' }, refused];
+    // A single answer 401 is no news.
+    expect(await leader.told()).toEqual([]);
+    leader.later(60_000);
     const once = [{ kind: 'key_refused', text: 'shop: 401, the key is not valid' }];
     expect(await leader.told()).toMatchObject(once);
     leader.later(60_000);
     expect(await leader.told()).toMatchObject(once);
     leader.later(DAY_MS);
-    expect(await leader.told()).toMatchObject([...once, ...once]);
+    const twice = [...once, ...once];
+    expect(await leader.told()).toMatchObject(twice);
+    const next = aLeader(RECEIVERS, leader.store, NOON + DAY_MS + 180_000);
+    // Of a daemon that has just started, and of a key that can't be read, it is not known.
+    for (const key of ['unknown', 'missing', 'unknown'] as const) {
+      next.is.accounts = [{ account: 'shop', key }];
+      await next.told();
+      next.later(120_000);
+      expect(await next.told()).toMatchObject(twice);
+    }
+    next.is.accounts = [{ account: 'shop', key: 'valid' }];
+    await next.told();
+    next.later(60_000);
+    const text = 'the API key of account shop works again; it was refused since 2026-03-04T12:00:00Z';
+    expect(await next.told()).toMatchObject([...twice, { kind: 'key_refused', text }]);
+    next.later(DAY_MS);
+    expect(await next.told()).toHaveLength(3);
+  });
+
+  it('since when a key works again, where that was seen, and nothing of accounts that are no longer there', async () => {
+    const leader = await aRunningLeader();
+    const refused = (account: string): AccountStatus => ({ account, key: 'refused', message: `${account}: 401` });
+    leader.is.accounts = [refused('shop'), refused('gone')];
+    await leader.told();
+    leader.later(60_000);
+    expect(await leader.told()).toHaveLength(2);
+    leader.is.accounts = [{ account: 'shop', key: 'valid' }];
+    await leader.told();
+    leader.later(60_000);
+    const text =
+      'the API key of account shop works again since 2026-03-04T12:01:00Z; it was refused since 2026-03-04T12:00:00Z';
+    expect((await leader.told()).slice(2)).toMatchObject([{ text }]);
   });
 
   it('that yesterday cost more than usual, whose computes they were, and the owner too', async () => {

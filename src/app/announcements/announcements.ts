@@ -10,7 +10,7 @@ import type { PolicySet } from '../../domain/policy/policy.ts';
 import { NO_TEAM, unloadedTeams } from '../../domain/policy/team-parts.ts';
 import { type BudgetState, describeBudget } from '../../domain/spend/state.ts';
 import { type StepThreshold, sameStep, stepText } from '../../domain/spend/terms.ts';
-import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
+import { isoInstant } from '../../domain/time/units.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
@@ -27,6 +27,7 @@ import { readBudgets } from '../usage/budget-store.ts';
 import { readSummary } from '../usage/cost-summary.ts';
 import { comingDigests, createFutureCache } from './coming-digests.ts';
 import { createGathering } from './gathering.ts';
+import { createKeyNotifications } from './of-keys.ts';
 import { createOutageNotifications } from './of-outages.ts';
 import { createFreezeNotifications, holdNotifications } from './of-overrides.ts';
 import { createPolicyFileNotifications } from './of-policy-files.ts';
@@ -60,7 +61,7 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
   const isGathered = createGathering(clock);
   const known = () => ({ futureOf, isGathered, sent: knownDigests.current });
   const freezes = createFreezeNotifications(deps);
-  const lasting = [createPolicyFileNotifications(deps), createOutageNotifications(deps)];
+  const lasting = [createPolicyFileNotifications(deps), createOutageNotifications(deps), createKeyNotifications(deps)];
 
   async function queueNews(): Promise<void> {
     const { receivers } = deps.rules.current.notify;
@@ -114,7 +115,6 @@ async function fleetNotifications(deps: AnnounceDeps): Promise<Notification[]> {
   return [
     ...stagedNotifications(deps),
     ...holdNotifications(deps, deps.clock.now()),
-    ...refusedKeyNotifications(deps),
     ...(await spendAnomalyNotifications(deps)),
     ...(await readBudgetStepNotifications(deps)),
   ];
@@ -135,18 +135,6 @@ function stagedNotifications(deps: AnnounceDeps): Notification[] {
       command: `ebb approve ${hash}`,
     };
   });
-}
-
-/** Notifies about a refused key once a day while it is refused. */
-function refusedKeyNotifications({ api, clock }: AnnounceDeps): Notification[] {
-  const nowMs = clock.now();
-  const refused = api.accountStatus().filter(({ key }) => key === 'refused');
-  return refused.map(({ account, message }) => ({
-    id: `key_refused:${account}:${Math.floor(nowMs / DAY_MS)}`,
-    kind: 'key_refused',
-    atMs: nowMs,
-    text: message ?? `the control API refuses the key of the account ${account}`,
-  }));
 }
 
 async function readBudgetStepNotifications({ store, clock, rules }: AnnounceDeps): Promise<Notification[]> {

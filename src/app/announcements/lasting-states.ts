@@ -1,6 +1,6 @@
 /** Notifications of states such as an outage: one once a state has lasted, and one once it is over, whichever daemon leads. */
 import type { Notification } from '../../domain/notifications/notification.ts';
-import { HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';
+import { HOUR_MS, isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import { sharedDocument } from '../shared-documents.ts';
@@ -38,8 +38,10 @@ interface LastingStateOptions {
   settledMs: number;
   /** The present states: their descriptions by name. */
   present(): ReadonlyMap<string, string>;
-  /** True if a change of the description is reported again. */
-  isWorse?(now: string, before: string): boolean;
+  /** True if an open state is reported again, now with this description. */
+  isToldAgain?(state: LastingState, text: string): boolean;
+  /** True while it is not known whether a state is the case: it is neither begun nor over. */
+  isUnknown?(name: string): boolean;
   /** True if nothing more is reported of a name. */
   isGone?(name: string): boolean;
   /** Returns the notification that a state has begun; or that it is over, if `endedAtMs` is given. */
@@ -63,7 +65,8 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
     settledMs,
     present,
     isGone = () => false,
-    isWorse = () => false,
+    isUnknown = () => false,
+    isToldAgain = () => false,
     notificationOf,
   } = options;
   const document = sharedDocument<readonly LastingState[]>(collection, 'all', version);
@@ -89,7 +92,7 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
     if (nowMs - sinceMs < settledMs) return last;
     if (text === undefined)
       return isOpen ? { ...last, ...(ended && { overSinceMs: sinceMs }), endedAtMs: nowMs } : last;
-    if (isOpen) return isWorse(text, last.text) ? { ...last, foundAtMs: nowMs, text } : last;
+    if (isOpen) return isToldAgain(last, text) ? { ...last, foundAtMs: nowMs, text } : last;
     return { name, ...beginning(sinceMs), foundAtMs: nowMs, text };
   }
 
@@ -105,7 +108,8 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
       for (const name of new Set([...seen.keys(), ...now.keys()])) {
         const [text, before] = [now.get(name), seen.get(name)];
         const isSame = before !== undefined && (before.text === undefined) === (text === undefined);
-        if (isSame) seen.set(name, { ...before, text });
+        if (isUnknown(name)) seen.delete(name);
+        else if (isSame) seen.set(name, { ...before, text });
         else seen.set(name, { text, sinceMs: clock.now(), ended: text === undefined });
       }
     },
@@ -113,9 +117,11 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
       const { stored, before } = await openAll();
       // What another leader has found is looked at from now on.
       for (const { name } of before)
-        if (!seen.has(name)) seen.set(name, { text: present().get(name), sinceMs: clock.now() });
+        if (!seen.has(name) && !isUnknown(name)) seen.set(name, { text: present().get(name), sinceMs: clock.now() });
       const stateBefore = new Map(before.map((state) => [state.name, state]));
-      const after = [...seen.keys()].flatMap((name) => stateNow(name, stateBefore.get(name)) ?? []);
+      const after = [...new Set([...stateBefore.keys(), ...seen.keys()])].flatMap(
+        (name) => stateNow(name, stateBefore.get(name)) ?? [],
+      );
       // The replacement fails if another daemon leads now and has stored states.
       const isNews = JSON.stringify(after) !== JSON.stringify(stored.value ?? []);
       if (isNews && !(await stored.replace(after))) return [];
@@ -128,5 +134,13 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
       const { stored, before, hasLost } = await openAll();
       if (hasLost) await stored.replace(before);
     },
+  };
+}
+
+/** Since when a state is the case, and since when it is over, if that was seen. */
+export function describeSpan({ sinceMs, isSinceAtLeast, overSinceMs }: LastingState): { since: string; over: string } {
+  return {
+    since: `since ${isSinceAtLeast ? 'at least ' : ''}${isoInstant(sinceMs)}`,
+    over: overSinceMs === undefined ? '' : ` since ${isoInstant(overSinceMs)}`,
   };
 }

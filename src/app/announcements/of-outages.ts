@@ -1,9 +1,9 @@
 /** Notifications of outages that last, and of their ends. There is none of the store itself: then nothing can be queued. */
-import { isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
+import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import type { OutageDeps } from '../telemetry/outages.ts';
-import { createLastingStates, type StateNotifications } from './lasting-states.ts';
+import { createLastingStates, describeSpan, type StateNotifications } from './lasting-states.ts';
 
 interface OutageNotificationDeps extends OutageDeps {
   clock: Pick<Clock, 'now'>;
@@ -16,15 +16,15 @@ export function createOutageNotifications(deps: OutageNotificationDeps): StateNo
     version: 1,
     settledMs: 5 * MINUTE_MS,
     present: () => deps.outages.current(),
-    notificationOf({ name, sinceMs, isSinceAtLeast, foundAtMs, overSinceMs, text: cause }, endedAtMs) {
+    notificationOf(state, endedAtMs) {
+      const { name, foundAtMs, text: cause } = state;
       const id = `outage:${name}:${foundAtMs}`;
-      const since = `${isSinceAtLeast ? 'at least ' : ''}${isoInstant(sinceMs)}`;
+      const { since, over } = describeSpan(state);
       if (endedAtMs !== undefined) {
-        const over = overSinceMs === undefined ? '' : ` since ${isoInstant(overSinceMs)}`;
-        const text = `${name} is available again${over}; it was not since ${since}`;
+        const text = `${name} is available again${over}; it was not ${since}`;
         return { id: `${id}:ended`, kind: 'outage', atMs: endedAtMs, text };
       }
-      const text = `${name} has not been available since ${since}: ${cause}`;
+      const text = `${name} has not been available ${since}: ${cause}`;
       return { id, kind: 'outage', atMs: foundAtMs, text, command: 'ebb status' };
     },
   });

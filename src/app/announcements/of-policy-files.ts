@@ -26,7 +26,7 @@ export function createPolicyFileNotifications(deps: PolicyFileDeps): StateNotifi
         ),
       ),
     // A daemon that has just started does not know the last good version, if no other daemon has it either.
-    isWorse: (now, before) => sets.newer === undefined && isLeftAlone(now) && !isLeftAlone(before),
+    isToldAgain: (before, text) => sets.newer === undefined && isLeftAlone(text) && !isLeftAlone(before.text),
     isGone: (team) => team !== NO_TEAM && rules.current.teams.every(({ name }) => name !== team),
     notificationOf({ name: team, foundAtMs, text }, endedAtMs) {
       const about = { kind: 'policies_refused', ...ownerOf(team) } as const;
