@@ -45,6 +45,7 @@ export function startResync(deps: ResyncDeps): Running {
 /**
  * Requests a reconcile of every project with a compute that is not as wanted or whose boundary has passed: a wait for sleep has no known
  * end, and triggers may be lost. First it adopts the records of other daemons. Accounts whose boundary is being handled are left out.
+ * It also evaluates what this daemon has read and another one has reconciled: limits such as `at_once` are shares of the whole fleet.
  */
 export async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
   const nowMs = deps.clock.now();
@@ -58,6 +59,7 @@ export async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
     if (evaluatedCompute.record.openOperations.length > 0) followed.add(projectId);
   }
   await deps.runInBackground('resync', async () => {
+    for (const projectId of neverEvaluated(deps.fleet)) await adoptProject(deps, projectId);
     for (const projectId of unfinished) {
       await adoptProject(deps, projectId);
       const evaluated = latestEvaluations(deps, projectId);
@@ -65,6 +67,12 @@ export async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
     }
     for (const projectId of followed) await requestFollowing(deps, projectId);
   });
+}
+
+function neverEvaluated(fleet: Fleet): string[] {
+  return [...fleet.cachedProjects()]
+    .filter(({ computes }) => computes.some(({ computeId }) => fleet.latestEvaluation(computeId) === undefined))
+    .map(({ project }) => project.projectId);
 }
 
 /** Gates that wait for a known instant or for a person: a reconcile each minute would change nothing. */

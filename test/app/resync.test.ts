@@ -11,7 +11,15 @@ const EIGHT = Date.parse('2026-11-23T08:00:00Z');
 const OFFICE_HOURS = { minCu: 1, maxCu: 4 };
 
 /** A daemon that has read and evaluated one compute before a boundary, and what it asks for 20 s after it. */
-async function askedFor({ stored, atBoundary }: { stored: Partial<ComputeRecord>; atBoundary?: string }) {
+async function askedFor({
+  stored,
+  atBoundary,
+  isEvaluated = true,
+}: {
+  stored: Partial<ComputeRecord>;
+  atBoundary?: string;
+  isEvaluated?: boolean;
+}) {
   const time = { ms: SEVEN };
   const clock = { now: () => time.ms, monotonicMs: () => time.ms };
   const fleet = createFleet({ clock } as never);
@@ -22,7 +30,8 @@ async function askedFor({ stored, atBoundary }: { stored: Partial<ComputeRecord>
   fleet.cache({ project, computes: [compute], unreadable: [], readAtMs: SEVEN, readAtMonotonicMs: SEVEN });
   const record = aRecord({ lastApplied: { minCu: 0.25, maxCu: 1, suspendTimeoutSeconds: 300 } });
   const situation = { policies: rules.current.policies, compute, record, nowMs: SEVEN, mode: 'enforce' };
-  fleet.putEvaluated({ compute, record, ...evaluate({ ...situation, projectBusy: false, disruption: {} } as never) });
+  if (isEvaluated)
+    fleet.putEvaluated({ compute, record, ...evaluate({ ...situation, projectBusy: false, disruption: {} } as never) });
   if (atBoundary) beginAtBoundary(fleet, EIGHT, atBoundary);
   const asked: string[] = [];
   const deps = {
@@ -74,4 +83,11 @@ it('while projects of its account are taken over a boundary, what is due is left
 
 it('a boundary of one account keeps nothing of another from being reconciled', async () => {
   expect((await askedFor({ stored: {}, atBoundary: 'other' })).asked).toEqual(['reconcile p-one']);
+});
+
+it('what this daemon has read and another one has reconciled counts in its fleet', async () => {
+  const lastApplied = { ...OFFICE_HOURS, suspendTimeoutSeconds: 300 };
+  const { fleet, asked } = await askedFor({ stored: { lastApplied, lastSentAtMs: EIGHT + 2_000 }, isEvaluated: false });
+  expect([...fleet.evaluatedComputes()]).toHaveLength(1);
+  expect(asked).toEqual([]);
 });
