@@ -157,12 +157,13 @@ async function reconcileKnown(deps: DaemonDeps): Promise<void> {
 async function joinGroup(deps: DaemonDeps): Promise<void> {
   const { store, storeWatch, storeClock, overrides, clock } = deps;
   await overrides.refresh(store, clock.now());
-  await refreshLeaderDecisions(deps);
   await storeWatch.check();
   await storeClock.compare();
   await deps.leaderLease.attend();
   const isNew = (await store.generation()) === undefined && (await store.projectIds()).length === 0;
   await startWithRules(deps);
+  // Which of them count depends on the policies, some of which may come from the store.
+  await refreshLeaderDecisions(deps);
   exportSets(deps);
   if (isNew) logEmptyStore(deps);
 }

@@ -223,3 +223,13 @@ it('an announced raise that was made seconds too early is over', async () => {
   const fleet = { latestEvaluation: () => ({ compute, record: early }) } as unknown as ToldBeforeDeps['fleet'];
   expect((await untold({ record: lowered, fleet })).late?.left).toBe(0);
 });
+
+it('an announced restart that comes seconds too early was announced', async () => {
+  const told = { raiseIds: ['ep-1', 'ep-2'], lowerIds: [] };
+  const nowMs = EIGHT - 15_000;
+  expect(await untold({ told, nowMs })).toEqual({});
+  expect(await untold({ told, nowMs, raises: false })).toEqual({ unannounced: 'boundary' });
+  expect(await untold({ told, nowMs: EIGHT - 2 * MINUTE_MS })).toEqual({ unannounced: 'boundary' });
+  for (const cause of ['person', 'other'] as const)
+    expect(await untold({ told, nowMs, cause })).toEqual({ unannounced: cause });
+});

@@ -66,7 +66,11 @@ export async function untoldOf(
   // An old announcement may be of another change, except at a boundary, however late it is applied.
   const oldestMs = cause === 'boundary' ? 0 : nowMs - HOUR_MS;
   const sinceMs = Math.max(changedMs(record, groupOf(fields)), oldestMs);
-  const asked = { computeId: compute.computeId, sinceMs: Math.max(sinceMs, doneMs(record, action)), nowMs };
+  const asked = {
+    ...{ computeId: compute.computeId, sinceMs: Math.max(sinceMs, doneMs(record, action)), nowMs },
+    // Nothing but the boundary itself makes the announced change early, such as on a daemon that does not know its wave.
+    ...(cause === 'boundary' && { aheadMs: EARLY_MS }),
+  };
   const direction = fields.maxCu === undefined ? undefined : raises;
   const announced = await announcementOf(deps.store, { ...asked, raises: direction });
   if (!announced || isOver(announced, nowMs, boundaryOf))

@@ -54,6 +54,8 @@ interface Asked {
   raises?: boolean | undefined;
   sinceMs: number;
   nowMs: number;
+  /** Slots that begin up to this long from now count, too, in milliseconds. */
+  aheadMs?: number;
 }
 
 /** How long digests that were read serve for further restarts, in milliseconds: a boundary has hundreds, and digests have megabytes. */
@@ -62,8 +64,8 @@ const FRESH_MS = 5_000;
 const lastRead = new WeakMap<Pick<Store, 'documents'>, { atMs: number; reading: Promise<SentDigests> }>();
 
 /**
- * Returns the last announcement of a compute's restart for an instant after `sinceMs`, of a slot that has begun; for a raise, only that of a
- * raise, and so on. Instants are milliseconds since the epoch.
+ * Returns the last announcement of a compute's restart for an instant after `sinceMs`, of a slot that has begun or is at most `aheadMs` away;
+ * for a raise, only that of a raise, and so on. Instants are milliseconds since the epoch.
  */
 export async function announcementOf(store: Pick<Store, 'documents'>, asked: Asked): Promise<Announced | undefined> {
   const { nowMs } = asked;
@@ -93,15 +95,15 @@ function isSameDirection({ raiseIds = [], lowerIds = [] }: SentDigest, { compute
 }
 
 function announcementIn(digests: SentDigests, asked: Asked): Announced | undefined {
-  const { computeId, sinceMs, nowMs } = asked;
-  const begun = [...digests].flatMap(([key, { restartIds = [], ...digest }]) => {
+  const { computeId, sinceMs, nowMs, aheadMs = 0 } = asked;
+  const near = [...digests].flatMap(([key, { restartIds = [], ...digest }]) => {
     const [, owner, slotMs]: [string, string, number] = JSON.parse(key);
-    const isValid = slotMs <= nowMs && digest.untilMs >= nowMs;
+    const isValid = slotMs <= nowMs + aheadMs && digest.untilMs >= nowMs;
     return isValid ? [{ owner, slotMs, restartIds, ...digest }] : [];
   });
   // A slot of waits begins up to a quarter before they end: the compute may have been changed in between.
-  const instantOf = ({ slotMs, instants }: (typeof begun)[number]) => instants?.[computeId] ?? slotMs;
-  const found = begun.filter(
+  const instantOf = ({ slotMs, instants }: (typeof near)[number]) => instants?.[computeId] ?? slotMs;
+  const found = near.filter(
     (digest) => mayRestart(digest, computeId) && isSameDirection(digest, asked) && instantOf(digest) > sinceMs,
   );
   // A receiver that a policy names was told of its restarts only: the owner's count.
@@ -115,6 +117,6 @@ function announcementIn(digests: SentDigests, asked: Asked): Announced | undefin
     slotMs,
     ownIds: restartIds,
     ...(toMs !== undefined && { atMs: toMs }),
-    restartIds: begun.filter((one) => one.slotMs === slotMs).flatMap((one) => one.restartIds),
+    restartIds: near.filter((one) => one.slotMs === slotMs).flatMap((one) => one.restartIds),
   };
 }

@@ -16,6 +16,7 @@ import { type Closer, type OpenAdapters, openParts } from '../../../src/compose/
 import { declareFixedMetrics, startParts } from '../../../src/compose/run-daemon.ts';
 import { openSender } from '../../../src/compose/sources-and-receivers.ts';
 import type { AccountFacts } from '../../../src/domain/compute/account-facts.ts';
+import type { PolicySet } from '../../../src/domain/policy/policy.ts';
 import type { ComputeRecord } from '../../../src/domain/records/compute-record.ts';
 import type { FleetCompute } from '../../../src/emulator/fleet.ts';
 import type { EmulatorOptions } from '../../../src/emulator/server.ts';
@@ -96,6 +97,8 @@ export async function startSimulatedDaemon(options: {
   /** How often it lists the projects, by the time; instead of that of `rhythm`. */
   inventoryMs?: (nowMs: number) => number;
   settings?: (settings: Settings) => Settings;
+  /** What the daemon is given instead of the set of its file. */
+  withSet?: (set: PolicySet) => PolicySet;
   /** Gets what it reloads. */
   source?: RulesSource;
   counters?: ConnectionCounters;
@@ -161,7 +164,7 @@ export async function startSimulatedDaemon(options: {
     events.push({ atMs: clock.now(), event });
     options.onEvent?.(event);
   };
-  const policies = loaded.set;
+  const policies = options.withSet?.(loaded.set) ?? loaded.set;
   const { machineMs = () => Date.now() } = options;
   const own = { settings, policies, clock, machineMs, rhythm, onEvent };
   const parts = await openParts(own, telemetry, opened, outside);
