@@ -3,9 +3,16 @@ import type { Rules } from '../ports/rules.ts';
 
 export interface CompiledRules extends Omit<Rules, 'policies'> {
   policies: CompiledPolicies;
-  /** When they became current; absent for those of the start. Milliseconds since the epoch. */
-  currentSinceMs?: number;
-  /** Who has approved them, if anybody had to. */
+  /** The sets that have become current, the newest first: restarts that an earlier one made due may still wait. Absent at a first start. */
+  becameCurrent?: readonly CurrentSet[];
+}
+
+/** A policy set that has become current. */
+export interface CurrentSet {
+  hash: string;
+  /** Milliseconds since the epoch. */
+  currentSinceMs: number;
+  /** Who has approved it, if anybody had to. */
   approvedBy?: string;
 }
 

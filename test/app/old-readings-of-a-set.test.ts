@@ -71,7 +71,7 @@ async function startOld(awake: number, platform: Partial<EmulatorOptions> = {}) 
     },
     /** Loads the larger set, and tells what came of it. */
     async load() {
-      const { policies: _, currentSinceMs: __, approvedBy: ___, ...others } = rules.current;
+      const { policies: _, becameCurrent: __, ...others } = rules.current;
       const before = await reads();
       files.rules = { ...others, policies: LARGER };
       await clock.runTo(clock.now() + MINUTE_MS);

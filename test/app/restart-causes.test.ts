@@ -33,7 +33,8 @@ it.each([
   if (policy?.kind !== 'schedule') throw new Error('another policy');
   const edited = { ...policy, otherwise: { size: { minCu: 0.5, maxCu: 0.5 } } };
   const policies = compilePolicies({ ...set, hash: 'edited', policies: [edited] });
-  daemon.rules.current = { ...current, policies, currentSinceMs: daemon.clock.now(), ...approver };
+  const becameCurrent = [{ hash: 'edited', currentSinceMs: daemon.clock.now(), ...approver }];
+  daemon.rules.current = { ...current, policies, becameCurrent };
   await daemon.clock.runTo(MONDAY + 22 * HOUR_MS);
 
   const counted: Record<string, number> = {};

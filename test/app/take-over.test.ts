@@ -229,7 +229,7 @@ describe('a daemon that starts without the policies of a team', () => {
     const approvedAtMs = group.clock.now();
     await group.store.approve({ hash: staged?.hash ?? '', who: 'ann', atMs: approvedAtMs });
     await group.pass(4);
-    expect(fresh.deps.rules.current.currentSinceMs).toBeGreaterThan(approvedAtMs);
+    expect(fresh.deps.rules.current.becameCurrent?.[0]?.currentSinceMs).toBeGreaterThan(approvedAtMs);
     expect(await group.pass(60)).toEqual(['fresh']);
   });
 

@@ -363,7 +363,7 @@ describe('a change that would disconnect many computes of a team', () => {
     expect(stagedSets(deps)).toEqual([]);
   });
 
-  it('names who has approved what became current with it, also by a daemon that follows another', async () => {
+  it('names who has approved what became current with it, also by a daemon that follows another, or starts later', async () => {
     const [first, second] = [await aDaemon(), await aDaemon()];
     second.deps.store = first.deps.store;
     for (const { deps, write, reload } of [first, second]) {
@@ -375,13 +375,19 @@ describe('a change that would disconnect many computes of a team', () => {
     const [staged] = stagedSets(first.deps);
     await first.deps.store.approve({ hash: staged?.hash ?? '', who: 'ann', atMs: NOW_MS });
     for (const { deps } of [first, second]) {
-      expect(deps.rules.current.approvedBy).toBeUndefined();
+      expect(deps.rules.current.becameCurrent?.[0]?.approvedBy).toBeUndefined();
       await advanceRules(deps, signal);
-      expect(deps.rules.current.approvedBy).toBe('ann');
+      expect(deps.rules.current.becameCurrent?.[0]?.approvedBy).toBe('ann');
     }
+    const restarted = await aDaemon({ 'policies/a/size.yaml': sized('a', '4-8') });
+    restarted.deps.store = first.deps.store;
+    await startWithRules(restarted.deps);
+    expect(restarted.deps.rules.current.becameCurrent).toEqual([
+      { hash: first.deps.rules.current.policies.set.hash, currentSinceMs: NOW_MS, approvedBy: 'ann' },
+    ]);
     await first.write('policies/b/size.yaml', sized('b', '0.25-2').replace('name: size', 'name: other'));
     await first.reload();
-    expect(first.deps.rules.current.approvedBy).toBeUndefined();
+    expect(first.deps.rules.current.becameCurrent?.[0]?.approvedBy).toBeUndefined();
   });
 
   it('stops nobody else at a start either', async () => {

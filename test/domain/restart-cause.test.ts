@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { evaluateNow, isDueBySet, restartCause, type Situation } from '../../src/domain/evaluate/evaluate.ts';
+import { evaluateNow, restartCause, type Situation, setBehind } from '../../src/domain/evaluate/evaluate.ts';
 import { withWanted } from '../../src/domain/evaluate/wanted-since.ts';
 import type { RestartCause } from '../../src/domain/records/compute-record.ts';
 import { aCompute, aHold, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
@@ -75,10 +75,10 @@ describe('a restart is due by a policy set that became current', () => {
     const policies = compiled(aSchedule({ disruption: AT_ONCE }));
     const basis = { policies, compute, record: aRecord(), nowMs: NOON, mode: 'enforce', projectBusy: false } as const;
     const situation: Situation = { ...basis, ...also };
-    return isDueBySet(situation, evaluateNow(situation), currentSinceMs);
+    return setBehind(situation, evaluateNow(situation), [{ currentSinceMs }]) !== undefined;
   };
 
-  it('within the hour, if no boundary and no change of the value came after it', () => {
+  it('within the hour where it is not known since when it is wanted, if no boundary and no change of the value came after it', () => {
     expect(isDue(NOON - 10 * 60_000)).toBe(true);
     expect(isDue(NOON - HOUR_MS - 1)).toBe(false);
     const nearBoundary = { nowMs: MORNING + 60_000 };
@@ -86,6 +86,29 @@ describe('a restart is due by a policy set that became current', () => {
     expect(isDue(MORNING + 30_000, nearBoundary)).toBe(true);
     const mark = { fields: { minCu: 2, maxCu: 2 }, seenAtMs: NOON - 5 * 60_000, raises: false };
     expect(isDue(NOON - 10 * 60_000, { record: aRecord({ manual: { size: mark } }) })).toBe(false);
+  });
+
+  it('as long as its value is wanted since then, and no longer', () => {
+    const wantedSince = (sinceMs: number) => {
+      const wanted = { size: { fields: { minCu: 1, maxCu: 4 }, sinceMs } };
+      return { record: aRecord({ wanted }), nowMs: NOON + 5 * HOUR_MS };
+    };
+    expect(isDue(NOON, wantedSince(NOON + 1_000))).toBe(true);
+    // Another daemon of the group had taken the set before.
+    expect(isDue(NOON, wantedSince(NOON - 60_000))).toBe(true);
+    expect(isDue(NOON, wantedSince(NOON - 2 * HOUR_MS))).toBe(false);
+    expect(isDue(NOON, wantedSince(NOON + 2 * HOUR_MS))).toBe(false);
+    expect(isDue(NOON, { ...wantedSince(NOON + 1_000), nowMs: MORNING + 10 * HOUR_MS })).toBe(false);
+  });
+
+  it('the one nearest to when its value was first wanted', () => {
+    const policies = compiled(aSchedule({ disruption: AT_ONCE }));
+    const wanted = { size: { fields: { minCu: 1, maxCu: 4 }, sinceMs: NOON + 1_000 } };
+    const compute = aCompute({ minCu: 2, maxCu: 2 });
+    const basis = { policies, compute, record: aRecord({ wanted }), nowMs: NOON + 2 * HOUR_MS } as const;
+    const situation: Situation = { ...basis, mode: 'enforce', projectBusy: false };
+    const sets = [NOON + 30 * 60_000, NOON, NOON - 30 * 60_000].map((currentSinceMs) => ({ currentSinceMs }));
+    expect(setBehind(situation, evaluateNow(situation), sets)).toBe(sets[1]);
   });
 
   it('but not what a person holds', () => {

@@ -5,9 +5,9 @@ import { connectionsAt } from '../../domain/connections/connections.ts';
 import {
   boundaryBehind,
   type EvaluatedCompute,
-  isDueBySet,
   restartCause,
   type Situation,
+  setBehind,
 } from '../../domain/evaluate/evaluate.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { Action } from '../../domain/plan/plan.ts';
@@ -188,12 +188,11 @@ function restartBehind(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute, acti
   if (!action.disconnects) return {};
   const situation = situationThen(deps, evaluatedCompute);
   const cause = restartCause(situation, evaluatedCompute);
-  const { policies, currentSinceMs, approvedBy } = deps.rules.current;
-  const isBySet =
-    !deps.caller && currentSinceMs !== undefined && isDueBySet(situation, evaluatedCompute, currentSinceMs);
-  if (!isBySet) return { cause, counted: cause };
+  const set = deps.caller ? undefined : setBehind(situation, evaluatedCompute, deps.rules.current.becameCurrent);
+  if (!set) return { cause, counted: cause };
+  const { hash, currentSinceMs, approvedBy } = set;
   const by = approvedBy === undefined ? '' : `, approved by ${approvedBy}`;
-  const why = `policy set ${shortHash(policies.set.hash)} became current at ${isoInstant(currentSinceMs)}${by}`;
+  const why = `policy set ${shortHash(hash)} became current at ${isoInstant(currentSinceMs)}${by}`;
   return { cause, why, counted: cause === 'other' && approvedBy !== undefined ? 'person' : cause };
 }
 

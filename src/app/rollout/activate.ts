@@ -4,6 +4,7 @@ import { compileScope } from '../../domain/policy/select.ts';
 import { isUnloaded, NO_TEAM, teamPart, unloadedTeams, withParts } from '../../domain/policy/team-parts.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Rules } from '../../ports/rules.ts';
+import type { Approval } from '../../ports/store.ts';
 import type { Metrics } from '../../ports/telemetry.ts';
 import { type EvaluateProjectDeps, evaluateProject, isSettled } from '../evaluate-project/evaluate.ts';
 import { invalidateReading } from '../fleet/cached-projects.ts';
@@ -16,6 +17,9 @@ import { lacksBranches, type MeasureImpactDeps, measureImpact, needsApproval } f
 import { identityOf, registerGeneration } from './generations.ts';
 import { lastParts } from './stored-parts.ts';
 import { type Candidate, ownerOf, partStates, type SetsDeps, stagedSets, stateOf } from './write-permission.ts';
+
+/** How many sets that became current are remembered. */
+const MAX_REMEMBERED = 20;
 
 /** The length of the shortest accepted prefix of a hash. */
 const MIN_HASH_LENGTH = 12;
@@ -34,6 +38,23 @@ export interface ActivateDeps extends SetsDeps, MeasureImpactDeps, EvaluateProje
 export async function startWithRules(deps: ActivateDeps): Promise<void> {
   const { sets, mode } = deps;
   if (mode === 'observe') return;
+  await chooseRules(deps);
+  if (sets.stages) await rememberApproval(deps);
+}
+
+/** Restarts that a person has approved may still wait for limits and operations, on whichever daemon. */
+async function rememberApproval(deps: ActivateDeps): Promise<void> {
+  const rules = currentRules(deps);
+  const parts = rules.teams.map(({ name }) => ({ ...rules, policies: teamPart(rules.policies, name) }));
+  const approval = await lastApproval(deps, [rules, ...parts]);
+  if (!approval) return;
+  const { who: approvedBy, atMs: currentSinceMs } = approval;
+  const approved = { hash: rules.policies.hash, currentSinceMs, approvedBy };
+  deps.rules.current = { ...deps.rules.current, becameCurrent: [approved] };
+}
+
+async function chooseRules(deps: ActivateDeps): Promise<void> {
+  const { sets } = deps;
   const given = currentRules(deps);
   const { teams } = given;
   for (const { name } of teams) stateOf(sets, name);
@@ -178,24 +199,30 @@ function isOneOf(hashes: readonly string[]): (given: string) => boolean {
 async function makeCurrent(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>): Promise<void> {
   const { sets, mode } = deps;
   const rules = withRulesOf(deps, parts);
-  const approver = mode === 'enforce' && sets.stages ? await approverOf(deps, [...parts.values(), rules]) : {};
+  const approver = mode === 'enforce' && sets.stages ? await approverOf(deps, [...parts.values(), rules]) : undefined;
   if (mode === 'enforce') await registerRules(deps, rules);
   for (const team of parts.keys()) stateOf(sets, team).candidate = undefined;
   swapRules(deps, rules, approver);
 }
 
 /** Names who has approved one of the rules last. The first daemon of a group that has them may need an approval, the others do not. */
-async function approverOf({ sets, store }: ActivateDeps, offered: readonly Rules[]): Promise<{ approvedBy?: string }> {
-  const hashes = offered.flatMap((rules) => {
+async function approverOf(deps: ActivateDeps, offered: readonly Rules[]): Promise<string | undefined> {
+  const { accepted } = deps.sets;
+  if (accepted && isOneOf(hashesOf(deps, offered))(accepted.hash)) return accepted.caller.who;
+  return (await lastApproval(deps, offered))?.who;
+}
+
+async function lastApproval(deps: ActivateDeps, offered: readonly Rules[]): Promise<Approval | undefined> {
+  const isOffered = isOneOf(hashesOf(deps, offered));
+  const approvals = (await deps.store.approvals()).filter(({ hash }) => isOffered(hash));
+  return approvals.toSorted((a, b) => b.atMs - a.atMs).at(0);
+}
+
+function hashesOf({ sets }: ActivateDeps, offered: readonly Rules[]): string[] {
+  return offered.flatMap((rules) => {
     const { setHash, decisionHash } = identityOf(sets, rules);
     return [setHash, decisionHash];
   });
-  const isOffered = isOneOf(hashes);
-  const { accepted } = sets;
-  if (accepted && isOffered(accepted.hash)) return { approvedBy: accepted.caller.who };
-  const approvals = (await store.approvals()).filter(({ hash }) => isOffered(hash));
-  const [last] = approvals.toSorted((a, b) => b.atMs - a.atMs);
-  return last ? { approvedBy: last.who } : {};
 }
 
 /** A set without the policies of a team replaces none of a daemon that may still have them: that daemon writes for the group. */
@@ -209,10 +236,18 @@ async function registerRules(deps: ActivateDeps, rules: Rules): Promise<void> {
 }
 
 /** Replaces the rules in one assignment, so that each decision uses either the old or the new rules throughout. */
-export function swapRules(deps: ActivateDeps, rules: Rules, approver: { approvedBy?: string } = {}): void {
+export function swapRules(deps: ActivateDeps, rules: Rules, approvedBy?: string): void {
   const { log, metrics } = deps.telemetry;
-  const since = { currentSinceMs: deps.clock.now(), ...approver };
-  deps.rules.current = { ...compileRules(rules, deps.rules.current), ...since };
+  const { becameCurrent = [] } = deps.rules.current;
+  const newest = {
+    hash: rules.policies.hash,
+    currentSinceMs: deps.clock.now(),
+    ...(approvedBy !== undefined && { approvedBy }),
+  };
+  deps.rules.current = {
+    ...compileRules(rules, deps.rules.current),
+    becameCurrent: [newest, ...becameCurrent].slice(0, MAX_REMEMBERED),
+  };
   deps.sets.needsReevaluation = true;
   exportPolicies(metrics, rules.policies.policies);
   const { policies, hash } = rules.policies;
@@ -225,7 +260,7 @@ export function swapRules(deps: ActivateDeps, rules: Rules, approver: { approved
 }
 
 export function currentRules({ rules }: ActivateDeps): Rules {
-  const { policies, currentSinceMs: _, approvedBy: __, ...others } = rules.current;
+  const { policies, becameCurrent: _, ...others } = rules.current;
   return { policies: policies.set, ...others };
 }
 

@@ -25,6 +25,12 @@ import { nextChange } from './next-change.ts';
 import { deadlineStartAfterFlip, trialGateInput } from './trials.ts';
 import { wantedSince } from './wanted-since.ts';
 
+/**
+ * A value that a new policy set wants is recorded as wanted within this time, in milliseconds: daemons of a group take the set one after the
+ * other, and an outage delays the first decision of a compute.
+ */
+const FIRST_WANTED_MS = HOUR_MS;
+
 /** The input of an evaluation of one compute at an instant. */
 export interface Situation
   extends Pick<
@@ -230,20 +236,28 @@ function isAskedByPerson(why: readonly Reason[]): boolean {
 }
 
 /**
- * True if the restarts that a plan makes became due because a policy set became current at this instant, at most an hour ago: no boundary has
- * come since, nobody has changed the value, and nothing but policies wants it. Milliseconds since the epoch.
+ * Returns the policy set that made the restarts of a plan due as it became current, however long limits and operations have delayed them:
+ * their value has been wanted since then, no boundary has come since, nobody has changed the value, and nothing but policies wants it.
  */
-export function isDueBySet(
+export function setBehind<S extends { currentSinceMs: number }>(
   situation: Situation,
-  { plan: { actions, why } }: Pick<Evaluation, 'plan'>,
-  currentSinceMs: number,
-): boolean {
+  { decision, plan: { actions, why } }: Pick<Evaluation, 'decision' | 'plan'>,
+  sets: readonly S[] = [],
+): S | undefined {
   const { nowMs, record } = situation;
-  const isByConnections = why.some(({ code }) => code.startsWith('headroom'));
-  if (nowMs - currentSinceMs > HOUR_MS || isByConnections || isAskedByPerson(why)) return false;
+  if (sets.length === 0 || why.some(({ code }) => code.startsWith('headroom')) || isAskedByPerson(why))
+    return undefined;
   const group = groupOf(actions[0]?.fields ?? {});
   const boundaryMs = boundaryBehind(situation, group) ?? 0;
-  return Math.max(boundaryMs, (record && lastChangeMs(record, group)) ?? 0) < currentSinceMs;
+  const sinceMs = wantedSince({ ...decideInput(situation), record, decision }, group);
+  // By the new policies a value may seem to be wanted since an earlier boundary. Then only a restart soon after the set is surely due by it.
+  const dueMs = sinceMs > boundaryMs ? sinceMs : nowMs;
+  const otherCauseMs = Math.max(boundaryMs, (record && lastChangeMs(record, group)) ?? 0);
+  const distanceMs = ({ currentSinceMs }: S) => Math.abs(dueMs - currentSinceMs);
+  const [nearest] = sets
+    .filter((set) => distanceMs(set) <= FIRST_WANTED_MS && otherCauseMs < set.currentSinceMs)
+    .toSorted((a, b) => distanceMs(a) - distanceMs(b));
+  return nearest;
 }
 
 /** For predictions: assumes that guards are healthy. */
