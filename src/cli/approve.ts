@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { whenDisconnected } from '../app/rollout/impact-text.ts';
 import { countedComputes } from '../common/names.ts';
 import { actingCommand, actorOf, answered, withOperator } from './operator/access.ts';
 import { agreedCount, type ConfirmFlags, withConfirmFlags } from './operator/confirm.ts';
@@ -23,14 +24,15 @@ export function approveCommand(): Command {
 async function approve(hash: string, flags: ConfirmFlags): Promise<void> {
   const owner = actorOf(flags);
   const approved = await withOperator(flags, async ({ operator }) => {
-    const { count } = await answered(operator.approve({ hash, owner, preview: true }));
-    if (!flags.json) printLines([impactText(count)]);
+    const { count, later } = await answered(operator.approve({ hash, owner, preview: true }));
+    if (!flags.json) printLines([impactText({ count, later })]);
     return answered(operator.approve({ hash, owner, confirm: await agreedCount(count, flags) }));
   });
   printAnswer(flags, approved, [`policy set ${approved.hash} is approved`]);
 }
 
-export function impactText(count: number | undefined): string {
-  if (count !== undefined) return `disconnects ${countedComputes(count)} at once`;
+export function impactText({ count, later }: { count?: number | undefined; later?: number | undefined }): string {
+  if (count !== undefined)
+    return `disconnects ${countedComputes(count)}${whenDisconnected({ disconnected: count, later })}`;
   return 'how many computes it disconnects is not known: no daemon reports that it is staged';
 }

@@ -210,11 +210,19 @@ const DaemonDocument = z.object({
   /** The number of its registered generation; null where it could not register it. */
   generation: z.number().nullable().exactOptional(),
   /**
-   * In the order of `staged`. `disconnected`: the number of computes that the set would disconnect at once. `owner`: the team that the files
-   * belong to, or '' for none. `set_hash`: the hash of the policies alone; `hash`, which approves them, may differ from it.
+   * In the order of `staged`. `disconnected`: the number of computes that the set would disconnect, `later` of them not at once. `owner`: the team
+   * that the files belong to, or '' for none. `set_hash`: the hash of the policies alone; `hash`, which approves them, may differ from it.
    */
   staged_sets: z
-    .array(z.object({ hash, disconnected: z.number(), owner: text.exactOptional(), set_hash: hash.exactOptional() }))
+    .array(
+      z.object({
+        hash,
+        disconnected: z.number(),
+        later: z.number().exactOptional(),
+        owner: text.exactOptional(),
+        set_hash: hash.exactOptional(),
+      }),
+    )
     .exactOptional(),
   /** Why it does not use the newest policies, besides `staged`: the first few, one line each. */
   policy_problems: texts.exactOptional(),
@@ -331,7 +339,8 @@ export const StatusDocument = z
   .meta({ id: 'Status' });
 export type StatusDocument = z.infer<typeof StatusDocument>;
 
-export const ApproveDocument = z.object({ hash: text, ...counted });
+/** `later`: how many of the `count` computes would wait first, such as those that ebb has just discovered or restarted. */
+export const ApproveDocument = z.object({ hash: text, ...counted, later: z.number().int().exactOptional() });
 export type ApproveDocument = z.infer<typeof ApproveDocument>;
 
 /** The ids of the ended freezes. `count` is the number of computes with a change that one of them blocks. */

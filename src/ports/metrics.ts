@@ -115,7 +115,7 @@ export const METRICS = {
   },
   ebb_staged_changes: {
     type: 'gauge',
-    help: 'Computes that a staged policy set would disconnect at once; 0 if none is staged.',
+    help: 'Computes that a staged policy set would disconnect, also those that wait first; 0 if none is staged.',
     labels: [],
     zero: [{}],
   },
@@ -132,7 +132,7 @@ export const METRICS = {
   },
   ebb_team_staged_changes: {
     type: 'gauge',
-    help: 'Computes that the staged policies of a team would disconnect at once; 0 if none are staged.',
+    help: 'Computes that the staged policies of a team would disconnect, also those that wait first; 0 if none are staged.',
     labels: ['owner'],
   },
   ebb_write_blocked: {

@@ -10,9 +10,14 @@ import { memoryLog } from '../support/memory-log.ts';
 const NOW_MS = at('2026-03-02T20:00:00Z');
 
 /** How many of these computes a lowering that waits for nothing disconnects. */
-async function disconnectedOf(
+async function disconnectedOf(...given: Parameters<typeof impactOf>) {
+  return (await impactOf(...given)).disconnected;
+}
+
+async function impactOf(
   states: Pick<Compute, 'state' | 'pendingState'>[],
   slots = { isAtOnceReached: () => false, isAtMostReached: () => false },
+  records: Record<string, ComputeRecord> = {},
 ) {
   const clock = { now: () => NOW_MS, monotonicMs: () => NOW_MS, nextTurn: async () => {} };
   const fleet = createFleet({ clock } as never);
@@ -24,7 +29,7 @@ async function disconnectedOf(
   fleet.cache({ project, computes, unreadable: [], readAtMs: NOW_MS, readAtMonotonicMs: NOW_MS });
   const rules = currentRules(aSchedule({ disruption: { lower: { when: 'any', atDeadline: 'apply' } } }));
   const deps = {
-    ...{ clock, fleet, rules, store: { records: async () => new Map() } },
+    ...{ clock, fleet, rules, store: { records: async () => new Map(Object.entries(records)) } },
     api: {
       async *listProjects() {
         yield { ok: true, value: [project] };
@@ -41,7 +46,7 @@ async function disconnectedOf(
     },
   };
   const candidate = { ...rules.current, policies: rules.current.policies.set };
-  return (await measureImpact(deps as never, candidate, new AbortController().signal))?.disconnected;
+  return (await measureImpact(deps as never, candidate, new AbortController().signal)) ?? { disconnected: -1 };
 }
 
 /** What a daemon read three hours ago of a project with one compute, what the list and the store show by now, and what a reading shows. */
@@ -55,6 +60,7 @@ interface Past {
 }
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const READ_MS = NOW_MS - 3 * HOUR_MS;
 /** The list shows that a project was used an hour ago. */
 const USED: Partial<Project> = { computeLastActiveAtMs: NOW_MS - HOUR_MS };
@@ -172,4 +178,16 @@ it('computes that are waking are counted as disconnected, those that are falling
 it('while another set still restarts computes, those that wait for its limits count: they are disconnected all the same', async () => {
   const slots = { isAtOnceReached: () => true, isAtMostReached: () => true };
   expect(await disconnectedOf([{ state: 'active' }, { state: 'active' }], slots)).toBe(2);
+});
+
+it('computes that ebb has just discovered or restarted count, and are said to be disconnected later', async () => {
+  const known = aRecord({ lastApplied: { minCu: 1, maxCu: 4 } });
+  const records = {
+    'ep-1': known,
+    'ep-2': { ...known, lastDisruption: { atMs: NOW_MS - 60_000, lowered: true } },
+    'ep-3': { ...known, lastDisruption: { atMs: NOW_MS - 7 * DAY_MS, lowered: true } },
+  };
+  const states = Array.from({ length: 4 }, () => ({ state: 'active' as const }));
+  const slots = { isAtOnceReached: () => true, isAtMostReached: () => true };
+  expect(await impactOf(states, slots, records)).toMatchObject({ disconnected: 4, later: 2, unknown: 0 });
 });

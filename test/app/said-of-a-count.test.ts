@@ -5,8 +5,19 @@ import { selectorOf } from '../../src/cli/operator/parse-flags.ts';
 import { coverText } from '../../src/cli/operator/show.ts';
 
 it('of an approval: how many are disconnected, none, or that it is not known', () => {
-  expect([12, 1, 0, undefined].map(impactText)).toEqual([
+  const counts = [
+    { count: 12 },
+    { count: 12, later: 8 },
+    { count: 9, later: 9 },
+    { count: 1, later: 0 },
+    { count: 0 },
+    {},
+  ];
+  const why = 'such as those that ebb has just discovered or restarted';
+  expect(counts.map(impactText)).toEqual([
     'disconnects 12 computes at once',
+    `disconnects 12 computes, 4 at once and 8 later, ${why}`,
+    `disconnects 9 computes, none at once and 9 later, ${why}`,
     'disconnects 1 compute at once',
     'disconnects 0 computes at once',
     'how many computes it disconnects is not known: no daemon reports that it is staged',

@@ -202,8 +202,8 @@ async function approve(parts: OperatorParts, request: ApproveRequest): Promise<O
     const message = `no staged policy set begins with ${hash}; staged: ${hashes}`;
     return fail('not_found', staged.length > 0 ? message : NOT_STAGED_HERE);
   }
-  const count = await disconnectedBy(parts, hash);
-  const value = { hash, ...(count !== undefined && { count }) };
+  const { disconnected: count, later } = (await impactOf(parts, hash)) ?? {};
+  const value = { hash, ...(count !== undefined && { count }), ...(later !== undefined && { later }) };
   if (preview) return { ok: true, value };
   const refused = count === undefined ? undefined : unconfirmed(request, count);
   if (refused) return refused;
@@ -215,9 +215,9 @@ async function approve(parts: OperatorParts, request: ApproveRequest): Promise<O
   return { ok: true, value };
 }
 
-/** The number of computes that a staged set would disconnect at once; undefined if no running daemon has staged it. */
-async function disconnectedBy({ daemon, store, now }: OperatorParts, hash: string): Promise<number | undefined> {
-  if (daemon) return daemon.staged().find((one) => one.hash.startsWith(hash))?.impact.disconnected;
+/** The numbers of computes that a staged set would disconnect; undefined if no running daemon has staged it. */
+async function impactOf({ daemon, store, now }: OperatorParts, hash: string) {
+  if (daemon) return daemon.staged().find((one) => one.hash.startsWith(hash))?.impact;
   const sets = (await readReports(store, await now())).flatMap(({ staged_sets = [] }) => staged_sets);
-  return sets.find((one) => one.hash.startsWith(hash))?.disconnected;
+  return sets.find((one) => one.hash.startsWith(hash));
 }

@@ -99,6 +99,7 @@ function documentOf(deps: ReportDeps, { ready, checks }: Readiness): DaemonDocum
     staged_sets: staged.map(({ team, hash, setHash, impact }) => ({
       hash,
       disconnected: impact.disconnected,
+      ...(impact.later !== undefined && { later: impact.later }),
       owner: team,
       set_hash: setHash,
     })),

@@ -63,7 +63,7 @@ export interface DaemonView {
     hash: string;
     setHash: string;
     message: string;
-    impact: { disconnected: number };
+    impact: { disconnected: number; later?: number };
   }[];
   week: WeekAhead;
   /** Other reasons why the newest policies are not in effect, one line each: those of no team, and of teams that pass the test. */

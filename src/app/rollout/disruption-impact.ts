@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import { afterOperation, type Compute } from '../../domain/compute/compute.ts';
-import { evaluateNow, laterSituation } from '../../domain/evaluate/evaluate.ts';
+import { evaluateNow, laterSituation, type Situation } from '../../domain/evaluate/evaluate.ts';
 import { changesSizeAtFirstFlip } from '../../domain/evaluate/trials.ts';
 import { type ComputeRecord, decidingFacts, firstRecord } from '../../domain/records/compute-record.ts';
 import type { Project } from '../../ports/control-api.ts';
@@ -20,6 +20,8 @@ export interface DisruptionImpact {
   /** Computes that would be disconnected as soon as the rules become current. */
   disconnected: number;
   computes: number;
+  /** How many of the disconnected ones would wait first, for what passes by itself: that ebb has just discovered or restarted them. */
+  later?: number;
   /** How many of the disconnected ones may sleep or be gone: their projects can't be read now. */
   unknown?: number;
   /** The number of disconnected computes by policy, and some of their ids. */
@@ -53,8 +55,8 @@ export function needsApproval({ disconnected, computes }: DisruptionImpact): boo
 /**
  * Counts the computes that rules would disconnect now, in the whole fleet; projects that are not cached are read. Undefined if the fleet
  * can't be listed. Holds, freezes and manual changes are respected. Recent discovery, recent restarts and limits on restarts are ignored,
- * since they pass by themselves: a set that restarts computes may follow another that still does. The first flip of a future trial counts
- * as if it were now. `isCounted` selects the computes.
+ * since they pass by themselves: a set that restarts computes may follow another that still does. The first flip of a future trial counts,
+ * too. Those that wait for these are among `later`. `isCounted` selects the computes.
  *
  * Invariant: no compute counts as asleep by a reading that may be older than its last use. It counts as awake, and before rules need an
  * approval because of it, its project is read again.
@@ -91,7 +93,7 @@ async function countDisconnected(
   { list, isCounted, signal }: CountOptions,
 ): Promise<{ impact: DisruptionImpact; counted: Project[] } | undefined> {
   const byPolicy: Record<string, number> = {};
-  const impact = { disconnected: 0, computes: 0, unknown: 0, byPolicy, examples: [] as string[] };
+  const impact = { disconnected: 0, computes: 0, later: 0, unknown: 0, byPolicy, examples: [] as string[] };
   const listed = new Map(list.projects.map((project) => [project.projectId, project]));
   const counted: Project[] = [];
   let turn = 0;
@@ -105,15 +107,16 @@ async function countDisconnected(
       listed: listed.get(project.projectId),
     });
     const ofProject = computes.filter(isCounted);
-    const policies = ofProject.flatMap((compute) => {
-      const policy = disconnectingPolicy(deps, compute, records.get(compute.computeId));
-      if (policy === undefined) return [];
+    const found = ofProject.flatMap((compute) => {
+      const one = disconnectionOf(deps, compute, records.get(compute.computeId));
+      if (one === undefined) return [];
       if (impact.examples.length < MAX_EXAMPLES) impact.examples.push(compute.computeId);
-      return [policy];
+      return [one];
     });
-    for (const policy of policies) byPolicy[policy] = (byPolicy[policy] ?? 0) + 1;
+    for (const { policy } of found) byPolicy[policy] = (byPolicy[policy] ?? 0) + 1;
     const unread = ofProject.length > 0 ? added : 0;
-    const disconnected = policies.length + unread;
+    const disconnected = found.length + unread;
+    impact.later += found.filter(({ isLater }) => isLater).length;
     impact.computes += ofProject.length + unread;
     impact.disconnected += disconnected;
     if (disconnected === 0) continue;
@@ -191,14 +194,32 @@ async function presentState(
   return { computes: present, records, added: added.length };
 }
 
-/** Returns the policy that disconnects the compute now, or `trial` for the first flip of one; undefined if none does. */
-function disconnectingPolicy(deps: EvaluateDeps, read: Compute, stored: ComputeRecord | undefined): string | undefined {
+interface Disconnection {
+  /** `trial` for the first flip of one. */
+  policy: string;
+  isLater: boolean;
+}
+
+/** Returns what disconnects the compute, now or once temporary states have passed; undefined if nothing does. */
+function disconnectionOf(
+  deps: EvaluateDeps,
+  read: Compute,
+  stored: ComputeRecord | undefined,
+): Disconnection | undefined {
   if (isAsleep(read)) return undefined;
   const compute = afterOperation(read);
-  const record = withoutTemporaryStates(stored ?? firstRecord(compute, deps.clock.now()), compute);
+  const present = stored ?? firstRecord(compute, deps.clock.now());
+  const record = withoutTemporaryStates(present, compute);
   const situation = situationOf(deps, { compute, record, projectBusy: false });
   const { policies, nowMs, holds } = situation;
-  if (changesSizeAtFirstFlip({ policies, compute, ...decidingFacts(record), holds }, nowMs)) return 'trial';
+  if (changesSizeAtFirstFlip({ policies, compute, ...decidingFacts(record), holds }, nowMs))
+    return { policy: 'trial', isLater: true };
+  const policy = disconnectingPolicy(situation);
+  if (policy === undefined) return undefined;
+  return { policy, isLater: disconnectingPolicy({ ...situation, record: present }) === undefined };
+}
+
+function disconnectingPolicy(situation: Situation): string | undefined {
   const { plan } = evaluateNow(laterSituation(situation));
   return plan.verdict === 'act' ? plan.actions.find(({ disconnects }) => disconnects)?.policy : undefined;
 }

@@ -12,6 +12,7 @@ import type { CurrentRules } from '../rules.ts';
 import { type ChangeTimes, type DelayedReading, describeDelay } from './delayed-reading.ts';
 import type { DisruptionImpact } from './disruption-impact.ts';
 import { type CompareGenerationsDeps, compareGenerations, describeNewer, type GenerationState } from './generations.ts';
+import { whenDisconnected } from './impact-text.ts';
 
 /** Rules that have been read and are not yet current. */
 export interface Candidate {
@@ -161,10 +162,11 @@ export function stagedSets({ sets, rules }: SetsDeps): StagedSet[] {
     const { disconnected, computes, unknown = 0 } = candidate.impact;
     const doubt = unknown === 0 ? '' : ` (${unknown} of them are awake or not known)`;
     const bySettings = hash === setHash ? '' : ', by other settings or another release,';
+    const when = whenDisconnected(candidate.impact);
     const what = `policy set ${shortHash(setHash)}${team === NO_TEAM ? '' : ` of ${team}`}${bySettings}`;
     const isBlocked = sets.generation === undefined || candidate === sets.takeOver;
     const meanwhile = isBlocked ? 'nothing is written' : staysCurrent(rules, team);
-    const message = `${what} would disconnect ${disconnected} of ${computes} computes at once${doubt}: it is staged, and ${meanwhile}; to make it current: ebb approve ${hash}`;
+    const message = `${what} would disconnect ${disconnected} of ${computes} computes${when}${doubt}: it is staged, and ${meanwhile}; to make it current: ebb approve ${hash}`;
     return [{ team, hash, setHash, message, impact: candidate.impact }];
   });
 }

@@ -1,0 +1,12 @@
+/** When computes would be disconnected by a set that becomes current. `later`: how many of them would wait first. */
+export function whenDisconnected({
+  disconnected,
+  later = 0,
+}: {
+  disconnected: number;
+  later?: number | undefined;
+}): string {
+  if (later === 0) return ' at once';
+  const now = disconnected - later;
+  return `, ${now === 0 ? 'none' : now} at once and ${later} later, such as those that ebb has just discovered or restarted`;
+}
