@@ -6,6 +6,7 @@ import type { Running } from './background.ts';
 import { type AdoptDeps, adoptProject } from './evaluate-project/evaluate.ts';
 import { isAtBoundary } from './fleet/at-boundary.ts';
 import type { Fleet } from './fleet/fleet.ts';
+import type { SharedReadings } from './fleet/stored-readings.ts';
 import type { StoreClock } from './group/clock-skew.ts';
 import type { WriteBlock } from './group/leader.ts';
 import { type CountSavingsDeps, countSavings } from './operator/fleet-metrics.ts';
@@ -14,6 +15,8 @@ import { type EnsureTriggersDeps, ensureTriggers, requestFollowing, requestRecon
 export interface ResyncDeps extends EnsureTriggersDeps, CountSavingsDeps, AdoptDeps {
   fleet: Fleet;
   storeClock: StoreClock;
+  /** Absent: no other daemon has the store. */
+  sharedReadings?: Pick<SharedReadings, 'take'>;
   mode: 'enforce' | 'observe';
   /** The last known reason for which this daemon may not write. */
   blocked(): WriteBlock | undefined;
@@ -45,7 +48,7 @@ export function startResync(deps: ResyncDeps): Running {
 /**
  * Requests a reconcile of every project with a compute that is not as wanted or whose boundary has passed: a wait for sleep has no known
  * end, and triggers may be lost. First it adopts the records of other daemons. Accounts whose boundary is being handled are left out.
- * It also evaluates what this daemon has read and another one has reconciled: limits such as `at_once` are shares of the whole fleet.
+ * At the end it evaluates what other daemons have read or reconciled: limits such as `at_once` are shares of the whole fleet.
  */
 export async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
   const nowMs = deps.clock.now();
@@ -59,14 +62,23 @@ export async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
     if (evaluatedCompute.record.openOperations.length > 0) followed.add(projectId);
   }
   await deps.runInBackground('resync', async () => {
-    for (const projectId of neverEvaluated(deps.fleet)) await adoptProject(deps, projectId);
     for (const projectId of unfinished) {
       await adoptProject(deps, projectId);
       const evaluated = latestEvaluations(deps, projectId);
       if (evaluated.some((one) => isUnfinished(deps, one, nowMs))) await requestReconcile(deps, projectId);
     }
     for (const projectId of followed) await requestFollowing(deps, projectId);
+    await takeUnread(deps);
+    for (const projectId of neverEvaluated(deps.fleet)) await adoptProject(deps, projectId);
   });
+}
+
+/** However old a stored reading is, it is enough to count the computes. Nothing is written from it before a list confirms it. */
+async function takeUnread({ fleet, sharedReadings }: ResyncDeps): Promise<void> {
+  for (const projectId of fleet.projectIds()) {
+    const listed = fleet.listed(projectId);
+    if (listed && !fleet.cachedProject(projectId)) await sharedReadings?.take(listed, Number.POSITIVE_INFINITY);
+  }
 }
 
 function neverEvaluated(fleet: Fleet): string[] {

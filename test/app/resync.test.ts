@@ -15,10 +15,12 @@ async function askedFor({
   stored,
   atBoundary,
   isEvaluated = true,
+  isRead = true,
 }: {
   stored: Partial<ComputeRecord>;
   atBoundary?: string;
   isEvaluated?: boolean;
+  isRead?: boolean;
 }) {
   const time = { ms: SEVEN };
   const clock = { now: () => time.ms, monotonicMs: () => time.ms };
@@ -27,7 +29,9 @@ async function askedFor({
   const compute = aCompute({ minCu: 0.25, maxCu: 1 });
   const { projectId, computeId } = compute;
   const project = { account: 'default', projectId, name: 'p', regionId: 'r', updatedAtMs: 0 };
-  fleet.cache({ project, computes: [compute], unreadable: [], readAtMs: SEVEN, readAtMonotonicMs: SEVEN });
+  const reading = { project, computes: [compute], unreadable: [], readAtMs: SEVEN, readAtMonotonicMs: SEVEN };
+  fleet.list(project);
+  if (isRead) fleet.cache(reading);
   const record = aRecord({ lastApplied: { minCu: 0.25, maxCu: 1, suspendTimeoutSeconds: 300 } });
   const situation = { policies: rules.current.policies, compute, record, nowMs: SEVEN, mode: 'enforce' };
   if (isEvaluated)
@@ -38,6 +42,7 @@ async function askedFor({
     ...{ clock, fleet, rules, overrides: { holds: [], freezes: [] }, mode: 'enforce', blocked: () => undefined },
     ...{ samples: { historyOf: () => [] }, slots: { isAtOnceReached: () => false, isAtMostReached: () => false } },
     store: { records: async () => new Map([[computeId, { ...record, ...stored }]]) },
+    sharedReadings: { take: async () => Boolean(fleet.cache({ ...reading, isShared: true })) },
     queue: { add: async (queue: string, { key }: { key: string }) => asked.push(`${queue} ${key}`) },
     runInBackground: (_task: string, work: () => Promise<void>) => work(),
   } as unknown as ResyncDeps;
@@ -85,9 +90,13 @@ it('a boundary of one account keeps nothing of another from being reconciled', a
   expect((await askedFor({ stored: {}, atBoundary: 'other' })).asked).toEqual(['reconcile p-one']);
 });
 
-it('what this daemon has read and another one has reconciled counts in its fleet', async () => {
+it.each([
+  ['what this daemon has read and another one has reconciled', true],
+  ['what only another daemon has read', false],
+])('%s counts in its fleet', async (_what, isRead) => {
   const lastApplied = { ...OFFICE_HOURS, suspendTimeoutSeconds: 300 };
-  const { fleet, asked } = await askedFor({ stored: { lastApplied, lastSentAtMs: EIGHT + 2_000 }, isEvaluated: false });
+  const stored = { lastApplied, lastSentAtMs: EIGHT + 2_000 };
+  const { fleet, asked } = await askedFor({ stored, isEvaluated: false, isRead });
   expect([...fleet.evaluatedComputes()]).toHaveLength(1);
   expect(asked).toEqual([]);
 });
