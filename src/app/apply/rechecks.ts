@@ -10,7 +10,8 @@ import { type CachedProject, CONFIRMED_MS, FRESH_MS } from '../fleet/fleet.ts';
 import { branchesOf } from '../fleet/read-computes.ts';
 import { READ_RETRY_MS } from '../leases/locked-project.ts';
 import { reportApiError } from '../telemetry/outages.ts';
-import { requestReconcile, type TriggerDeps, wakeAt } from '../triggers.ts';
+import { requestReconcile, type TriggerDeps } from '../triggers.ts';
+import { tryAgain } from '../try-again.ts';
 
 /**
  * How long a reading proves that a compute is asleep, in real milliseconds: any client may wake it. With an older reading, a change that is
@@ -30,7 +31,7 @@ export async function isStillAsleep(
   { signal, permit }: { signal: AbortSignal; permit?: Permit | undefined },
 ): Promise<boolean> {
   const { projectId, computeId } = compute;
-  const { fleet, clock } = deps;
+  const { fleet } = deps;
   const project = fleet.listed(projectId);
   const options = { signal, deadlineMs: LATE_READ_DEADLINE_MS, permit };
   const cachedProject = project && (await readProject(deps, project, options));
@@ -38,7 +39,7 @@ export async function isStillAsleep(
   const now = cachedProject?.computes.find((one) => one.computeId === computeId);
   if (now?.state === 'idle' && now.pendingState === undefined && hasSettings(now, compute)) return true;
   if (cachedProject) await requestReconcile(deps, projectId);
-  else await wakeAt(deps, projectId, clock.now() + READ_RETRY_MS);
+  else await tryAgain(deps, projectId, READ_RETRY_MS);
   return false;
 }
 
@@ -74,13 +75,13 @@ export async function isBranchAsDecided(
 ): Promise<boolean> {
   const mayDependOnBranch = deps.rules.current.policies.selectsByBranch && compute.branchName !== undefined;
   if (!mayDependOnBranch || !plan.actions[0]?.disconnects) return true;
-  const { fleet, clock } = deps;
+  const { fleet } = deps;
   const { project } = cachedProject;
   const options = { signal, deadlineMs: RECOVERY.readMs, branchesServeMs: FRESH_MS };
   const branches = await branchesOf(deps, project, [compute], options);
   if (!branches.ok) {
     if (!signal.aborted) reportApiError(deps, project, branches.error, 'branches');
-    await wakeAt(deps, project.projectId, clock.now() + READ_RETRY_MS);
+    await tryAgain(deps, project.projectId, READ_RETRY_MS);
     return false;
   }
   deps.outages.projectAnswers(project, 'branches');

@@ -72,7 +72,7 @@ export interface Fleet {
   warnedOfTimeoutRestarts: Set<string>;
   /** When this daemon last changed a project, until a list is compared with it, by project id, milliseconds since the epoch. */
   changedAtMs: Map<string, number>;
-  /** When a change of a project that was not made is tried again, by project id, milliseconds since the epoch. */
+  /** When a project that could not be locked, read or changed is tried again, by project id, milliseconds since the epoch. */
   retryAtMs: Map<string, number>;
   boundaryReconciles: BoundaryReconciles;
   /** Projects whose boundary reconcile waits for permits, with their priority. It decides again after the wait. */

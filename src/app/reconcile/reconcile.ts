@@ -37,6 +37,7 @@ import { type LockDeps, type LockedProject, lockProject, READ_RETRY_MS } from '.
 import type { Slots } from '../operations/restart-slots.ts';
 import type { Overrides, OverridesSnapshot } from '../overrides.ts';
 import { requestFollowing, requestReconcile, type ScheduleDeps, scheduleBoundaries, wakeAt } from '../triggers.ts';
+import { tryAgain } from '../try-again.ts';
 import { type MayDecideDeps, mayDecide } from './may-decide.ts';
 import {
   expectedPermits,
@@ -50,7 +51,6 @@ import {
   usableCachedProject,
 } from './missing.ts';
 import { currentRecords, type RecordsDeps, recordWanted, reportManualChanges } from './records.ts';
-import { tryAgain } from './try-again.ts';
 import { createSlotWaits } from './waits-for-slot.ts';
 
 /** A generation number that no policy set has. */
@@ -213,7 +213,7 @@ async function lockAndReconcile(
   if (!(await mayDecide(deps, projectId))) return undefined;
   const locked = await step('locking it', () => lockProject(deps, projectId));
   if (!locked) {
-    await wakeAt(deps, projectId, deps.clock.now() + LEASE_RETRY_MS);
+    await tryAgain(deps, projectId, LEASE_RETRY_MS);
     return undefined;
   }
   const { requestedReading, priority = 'read' } = options;
@@ -232,8 +232,8 @@ async function readUnlocked(
   { priority, requestedReading: { records } }: MissingReading,
   { signal, mayTake }: { signal: AbortSignal; mayTake: boolean },
 ): Promise<boolean> {
-  const { fleet, clock } = deps;
-  const begunMs = clock.monotonicMs();
+  const { fleet } = deps;
+  const begunMs = deps.clock.monotonicMs();
   const cachedProject = await step('reading its state', async () => {
     const project = await findProject(deps, projectId, { signal, records });
     if (mayTake && project && (await deps.sharedReadings?.take(project, FRESH_MS)))
@@ -243,7 +243,7 @@ async function readUnlocked(
   signal.throwIfAborted();
   // The list of projects may be older than this reconcile; then the next list may contain the project.
   const mayExist = fleet.listed(projectId) !== undefined || fleet.listAskedAtMonotonicMs < begunMs;
-  if (!cachedProject && mayExist) await wakeAt(deps, projectId, clock.now() + READ_RETRY_MS);
+  if (!cachedProject && mayExist) await tryAgain(deps, projectId, READ_RETRY_MS);
   return cachedProject !== undefined;
 }
 
@@ -264,7 +264,7 @@ async function reconcileLocked(
     records = await step('reading its records', () => deps.store.records(projectId));
   }
   // Holds, freezes or rules keep changing: other projects get their turn first.
-  await wakeAt(deps, projectId, deps.clock.now() + LEASE_RETRY_MS);
+  await tryAgain(deps, projectId, LEASE_RETRY_MS);
   return undefined;
 }
 

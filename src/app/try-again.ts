@@ -1,10 +1,10 @@
-import type { Clock } from '../../ports/clock.ts';
-import type { Fleet } from '../fleet/fleet.ts';
-import { type TriggerDeps, wakeAt } from '../triggers.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Fleet } from './fleet/fleet.ts';
+import { type TriggerDeps, wakeAt } from './triggers.ts';
 
 /**
- * Wakes a project after `afterMs`, since a change was not made. Does nothing if this daemon will try it again before that anyway: otherwise
- * each trigger of a change that can't be made would start its own series of retries.
+ * Wakes a project after `afterMs`, since it could not be locked, read or changed. Does nothing if this daemon will try it again before that
+ * anyway: otherwise each trigger in the meantime would start its own series of retries.
  */
 export async function tryAgain(
   deps: TriggerDeps & { clock: Pick<Clock, 'now'>; fleet: Pick<Fleet, 'retryAtMs'> },
