@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { csvLine } from '../common/csv-text.ts';
 import { printable } from '../common/safe-text.ts';
 import { formatUsd } from '../domain/compute/cost.ts';
-import { roundTo } from '../domain/sum.ts';
+import { roundTo, roundToSum } from '../domain/sum.ts';
 import { isoInstant } from '../domain/time/units.ts';
 import type { BillLine } from '../domain/usage/bill.ts';
 import type { CostFlags } from './cost/read-cost.ts';
@@ -70,24 +70,25 @@ function monthOf(text: string | undefined, nowMs: number): number {
 const NOT_INCLUDED = ['storage', 'transfer', 'extra branches'];
 const SECONDS_PER_HOUR = 3600;
 
-const hours = (cuSeconds: number): string => (cuSeconds / SECONDS_PER_HOUR).toFixed(1);
+/** The CU-hours of lines, and last of the total, which is the sum of the others. */
+function cuHours({ lines, total }: CostReport, digits: number): number[] {
+  const hours = lines.map(({ cuSeconds }) => cuSeconds / SECONDS_PER_HOUR);
+  return [...roundToSum(hours, digits), roundTo(total.cuSeconds / SECONDS_PER_HOUR, digits)];
+}
+
 const dollars = (usd: number | undefined): string => (usd === undefined ? '?' : formatUsd(usd));
 
 export function costText(report: CostReport): string {
   const { month, lines, total, by, ownFigure, difference } = report;
-  const row = ({ name, cuSeconds, usd, unknownHours }: BillLine) => [
-    printable(name),
-    hours(cuSeconds),
-    dollars(usd),
-    unknownHours === 0 ? '' : `${Math.round(unknownHours)}`,
-  ];
-  const shown = lines.filter(({ cuSeconds, unknownHours }) => hours(Math.abs(cuSeconds)) !== '0.0' || unknownHours > 0);
-  const table = plainTable([by, 'CU-hours', 'USD', 'unknown hours'], [...shown, total].map(row), [
-    'left',
-    'right',
-    'right',
-    'right',
-  ]);
+  const hours = cuHours(report, 1);
+  const rows = [...lines, total].flatMap((line, index) => {
+    const { name, usd, unknownHours } = line;
+    const isNothing = hours[index] === 0 && (usd ?? 0) === 0 && unknownHours === 0;
+    if (isNothing && line !== total) return [];
+    const unknown = unknownHours === 0 ? '' : `${Math.round(unknownHours)}`;
+    return [[printable(name), hours[index]?.toFixed(1) ?? '', dollars(usd), unknown]];
+  });
+  const table = plainTable([by, 'CU-hours', 'USD', 'unknown hours'], rows, ['left', 'right', 'right', 'right']);
   return [
     `${isoInstant(month.fromMs)} to ${isoInstant(month.untilMs)}`,
     '',
@@ -97,7 +98,7 @@ export function costText(report: CostReport): string {
     ...(ownFigure === undefined || difference === undefined
       ? []
       : [
-          `The account's own figure: ${hours(ownFigure)} CU-hours; the difference is ${(Math.abs(100 * difference)).toFixed(2)} %.${isOff(report) ? ` Exit code ${DIFFERS_CODE}: it is more than ${100 * MAX_DIFFERENCE} %.` : ''}`,
+          `The account's own figure: ${(ownFigure / SECONDS_PER_HOUR).toFixed(1)} CU-hours; the difference is ${(Math.abs(100 * difference)).toFixed(2)} %.${isOff(report) ? ` Exit code ${DIFFERS_CODE}: it is more than ${100 * MAX_DIFFERENCE} %.` : ''}`,
         ]),
     ...quantityLines(report),
     `Not in the total: ${NOT_INCLUDED.join(', ')}.`,
@@ -110,27 +111,25 @@ function quantityLines({ quantities }: CostReport): string[] {
   return known.length === 0 ? [] : [`Without a price: ${known.map(([name, value]) => `${name} ${value}`).join(', ')}.`];
 }
 
-function costCsv({ lines, total, by }: CostReport): string {
-  const rows = [...lines, total].map(({ name, cuSeconds, usd, unknownHours }) =>
-    csvLine([
-      name,
-      roundTo(cuSeconds / SECONDS_PER_HOUR, 4),
-      usd === undefined ? undefined : roundTo(usd, 4),
-      unknownHours,
-    ]),
+function costCsv(report: CostReport): string {
+  const { lines, total, by } = report;
+  const hours = cuHours(report, 4);
+  const rows = [...lines, total].map(({ name, usd, unknownHours }, index) =>
+    csvLine([name, hours[index], usd, unknownHours]),
   );
   return `${[`${by},cu_hours,usd,unknown_hours`, ...rows].join('\n')}\n`;
 }
 
-function costJson(report: CostReport): string {
+export function costJson(report: CostReport): string {
   const { month, by, lines, total, ownFigure, difference, quantities } = report;
-  const render = ({ name, cuSeconds, usd, unknownHours }: BillLine) => ({
+  const hours = cuHours(report, 4);
+  const render = ({ name, usd, unknownHours }: BillLine, index: number) => ({
     name,
-    cu_hours: roundTo(cuSeconds / SECONDS_PER_HOUR, 4),
-    usd: usd === undefined ? null : roundTo(usd, 4),
+    cu_hours: hours[index] ?? 0,
+    usd: usd ?? null,
     unknown_hours: unknownHours,
   });
-  const { name: _, ...sum } = render(total);
+  const { name: _, ...sum } = render(total, lines.length);
   return `${jsonText({
     month: isoInstant(month.fromMs).slice(0, 7),
     from: isoInstant(month.fromMs),

@@ -12,3 +12,13 @@ export function roundTo(value: number, digits: number): number {
 export function toHundredths(value: number): number {
   return roundTo(value, 2);
 }
+
+/** Rounds numbers so that they sum to their rounded sum: all down, then those with the largest remainders up. */
+export function roundToSum(values: readonly number[], digits: number): number[] {
+  const factor = 10 ** digits;
+  const down = values.map((value) => Math.floor(value * factor));
+  const remainderOf = (index: number) => (values[index] ?? 0) * factor - (down[index] ?? 0);
+  const byRemainder = [...values.keys()].sort((a, b) => remainderOf(b) - remainderOf(a));
+  const up = new Set(byRemainder.slice(0, Math.round(sum(values) * factor) - sum(down)));
+  return down.map((value, index) => (value + (up.has(index) ? 1 : 0)) / factor);
+}

@@ -1,7 +1,7 @@
 /** Measured usage by day and project, and of one branch, as the pages draw it. */
 import { sum, toHundredths } from '../../domain/sum.ts';
 import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
-import { type BillLine, dailyLines } from '../../domain/usage/bill.ts';
+import { type BillLine, dailyLines, inCents } from '../../domain/usage/bill.ts';
 import { billingMonth } from '../../domain/usage/month.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
 import type { UsageUnit } from '../../domain/usage/usage.ts';
@@ -41,14 +41,16 @@ export function costDetail(
   if (rest.length > 0)
     owners.push([OTHERS, rest.reduce((total, days) => total.map((line, day) => plus(line, days[day])))]);
   const lines = all.flatMap((one) => one.lines).sort((a, b) => b.cuSeconds - a.cuSeconds);
+  const cents = inCents(lines);
   return {
     first_day: isoInstant(span.fromMs).slice(0, 10),
     owners: owners.map(([owner, days]) => ({ owner, ...dailyDocument(days) })),
-    projects: lines.slice(0, MAX_PROJECTS).map((line) => ({
+    projects: lines.slice(0, MAX_PROJECTS).map((line, index) => ({
       project_id: line.projectId,
       project_name: nameOf(line.projectId),
       owner: line.name,
       ...sumDocument(line),
+      usd: cents[index] ?? null,
     })),
     projects_left_out: Math.max(0, lines.length - MAX_PROJECTS),
   };

@@ -2,8 +2,9 @@
 import { type Estimate, mapEstimate, ZERO } from '../../domain/estimate.ts';
 import { NOT_READ } from '../../domain/policy/owners.ts';
 import { type Amount, times, weakestFigure } from '../../domain/recommend/saving.ts';
-import { sum, toHundredths } from '../../domain/sum.ts';
+import { roundToSum, sum, toHundredths } from '../../domain/sum.ts';
 import { isoInstant } from '../../domain/time/units.ts';
+import { inCents } from '../../domain/usage/bill.ts';
 import { type Projection, sumOfRanges } from '../../domain/usage/projection.ts';
 import type { CostsDocument, OwnerCostsDocument } from '../../ports/cost-documents.ts';
 import { sharedDocument } from '../shared-documents.ts';
@@ -16,9 +17,17 @@ export const { read: readSummary, keep: keepSummary } = sharedDocument<CostsDocu
 export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDocument | undefined {
   const [first] = all;
   if (first === undefined) return undefined;
-  const owners = all.flatMap(({ account, owners: own }) => own.map((one) => ownerDocument(account, one)));
-  // Sums unrounded values, so that they equal those of `ebb cost`.
-  const parts = all.flatMap(({ owners: own }) => own);
+  const parts = all.flatMap(({ account, owners: own }) => own.map((one) => ({ ...one, account })));
+  const cents = inCents(parts);
+  const hours = roundToSum(
+    parts.map(({ cuSeconds }) => cuSeconds / 3600),
+    2,
+  );
+  const owners = parts.map((part, index) => ({
+    ...ownerDocument(part),
+    cu_hours: hours[index] ?? 0,
+    usd: cents[index] ?? null,
+  }));
   const { month } = first;
   const unread = unreadProjects(all);
   return {
@@ -27,6 +36,7 @@ export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDoc
     to: isoInstant(month.toMs),
     known_until: isoInstant(Math.min(...all.map(({ knownUntilMs }) => knownUntilMs))),
     owners: owners.toSorted((a, b) => b.cu_hours - a.cu_hours),
+    // Sums unrounded values, so that they equal those of `ebb cost`.
     total: {
       cu_hours: toHundredths(sum(parts.map(({ cuSeconds }) => cuSeconds)) / 3600),
       usd: usdSum(parts.map(({ usd }) => usd)),
@@ -87,13 +97,14 @@ function savedDocument(all: readonly MonthCosts[]): CostsDocument['would_have_sa
   };
 }
 
-function ownerDocument(account: string, costs: MonthCosts['owners'][number]): OwnerCostsDocument {
-  const { name: owner, cuSeconds, usd, unknownHours, projectedUsd, projectedCuSeconds, anomaly } = costs;
+/** An owner's costs but for what the total sums. */
+function ownerDocument(
+  costs: MonthCosts['owners'][number] & { account: string },
+): Omit<OwnerCostsDocument, 'cu_hours' | 'usd'> {
+  const { account, name: owner, unknownHours, projectedUsd, projectedCuSeconds, anomaly } = costs;
   return {
     account,
     owner,
-    cu_hours: toHundredths(cuSeconds / 3600),
-    usd: usd === undefined ? null : toHundredths(usd),
     unknown_hours: unknownHours,
     projected_usd: projectedUsd ? mapEstimate(projectedUsd, toHundredths) : null,
     ...notProjected([costs.notProjected]),

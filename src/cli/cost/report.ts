@@ -1,4 +1,5 @@
-import { addLine, type BillLine, billOf } from '../../domain/usage/bill.ts';
+import { toHundredths } from '../../domain/sum.ts';
+import { addLine, type BillLine, billOf, inCents } from '../../domain/usage/bill.ts';
 import { type BillingMonth, billingMonth, priceAt } from '../../domain/usage/month.ts';
 import type { UsageSeries, UsageUnit } from '../../domain/usage/usage.ts';
 import type { CostRead, CostSource } from './read-cost.ts';
@@ -6,6 +7,7 @@ import type { CostRead, CostSource } from './read-cost.ts';
 export interface CostReport {
   month: BillingMonth;
   by: 'owner' | 'project';
+  /** In whole cents, which sum to the total. */
   lines: readonly BillLine[];
   total: BillLine;
   /** The accounts' own figure in CU-seconds, of a month that has ended. */
@@ -39,14 +41,16 @@ export function reportCost(
   }
   const total: BillLine = { name: 'total', cuSeconds: 0, usd: 0, unknownHours: 0 };
   for (const line of lines.values()) addLine(total, line);
+  const sorted = [...lines.values()].sort((a, b) => b.cuSeconds - a.cuSeconds);
+  const cents = inCents(sorted);
   const ownFigure = isWanted ? undefined : ownFigureOf(sources, months);
   return {
     month: months[0] ?? billingMonth(monthMs, [], nowMs),
     by,
-    total,
+    total: { ...total, usd: total.usd === undefined ? undefined : toHundredths(total.usd) },
     ownFigure,
     quantities,
-    lines: [...lines.values()].sort((a, b) => b.cuSeconds - a.cuSeconds),
+    lines: sorted.map((line, index) => ({ ...line, usd: cents[index] })),
     difference: ownFigure === undefined || ownFigure === 0 ? undefined : total.cuSeconds / ownFigure - 1,
   };
 }

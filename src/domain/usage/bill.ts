@@ -1,5 +1,6 @@
 /** Computes the cost of compute usage in a month, by owner or project. */
 import { groupBy } from '../grouping.ts';
+import { roundToSum } from '../sum.ts';
 import type { Span } from '../time/span.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { UsageSeries, UsageUnit } from './usage.ts';
@@ -140,4 +141,13 @@ export function addLine(sum: BillLine, { cuSeconds, usd, unknownHours }: BillLin
   sum.cuSeconds += cuSeconds;
   sum.unknownHours += unknownHours;
   sum.usd = sum.usd === undefined || usd === undefined ? undefined : sum.usd + usd;
+}
+
+/** The US dollars of lines in whole cents, which sum to their total in whole cents. */
+export function inCents(lines: readonly Pick<BillLine, 'usd'>[]): BillLine['usd'][] {
+  const rounded = roundToSum(
+    lines.map(({ usd = 0 }) => usd),
+    2,
+  );
+  return lines.map(({ usd }, index) => (usd === undefined ? undefined : rounded[index]));
 }
