@@ -10,6 +10,7 @@ import {
   settingsJson,
   wantedSettings,
 } from '../../domain/evaluate/fleet-plan-json.ts';
+import { unknownBefore } from '../../domain/evaluate/trials.ts';
 import { type GuardFacts, guardsJson } from '../../domain/notifications/guards-of-compute.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
 import { withoutNotLoaded } from '../../domain/policy/team-parts.ts';
@@ -56,6 +57,9 @@ export function describeExplanation({ atMs, planned, verified, ...facts }: Expla
     ...keptBy(planned, facts.freezes).map(keptLine),
     ...stoppedTrials(record).map(
       ({ trial, at }) => `  trial     ${trial} was stopped at ${at}: its policies apply again`,
+    ),
+    ...Object.entries(record.trials ?? {}).flatMap(([trial, stored]) =>
+      stored.baseline === null ? [`  trial     ${trial} leaves it out: ${unknownBefore(stored)}`] : [],
     ),
   ];
   // If some policies could not be read, nobody knows that no policy sets a field.

@@ -29,7 +29,8 @@ export function savingsText(report: SavingsReport): string {
   ].join('\n');
 }
 
-function verdict({ state, distinguishable, relative }: SavingsReport): string {
+function verdict({ state, distinguishable, relative, units, unit, left_out: leftOut }: SavingsReport): string {
+  if (units === 0 && leftOut.length > 0) return `nothing is counted: every ${unit} is left out.`;
   if (!relative) return 'not measurable with these units and days.';
   if (state === 'stopped') return 'it was ended early because of its cost, so nothing is claimed.';
   if (state === 'interim') return 'interim, so nothing is claimed yet.';

@@ -12,7 +12,7 @@ import type { TrialPolicy } from '../policy/kinds/trial.ts';
 import { mayBeOfUnloadedTeam } from '../policy/team-parts.ts';
 import type { Compliance, ComputeRecord, TrialRecord } from '../records/compute-record.ts';
 import { sum } from '../sum.ts';
-import { DAY_MS } from '../time/units.ts';
+import { DAY_MS, isoInstant } from '../time/units.ts';
 import { localDayAt } from '../time/windows/local-time.ts';
 import { type Arm, armAt, periodAt, type TrialDesign, trialSpan } from '../trial/assignment.ts';
 import { type LocalDay, localDays, moreComplete } from '../trial/cells.ts';
@@ -147,13 +147,19 @@ export function measuredUnit(terms: TrialTerms, facts: UnitFacts): TrialUnit {
 }
 
 function whyLeftOut({ digest, unit, design }: TrialTerms, { stored, buckets }: UnitFacts): string | undefined {
-  if (stored.some(({ baseline }) => baseline === null)) return 'its settings before the trial are unknown';
+  const unknown = stored.find(({ baseline }) => baseline === null);
+  if (unknown) return unknownBefore(unknown);
   if (stored.some(({ terms }) => terms !== digest)) return 'it was assigned under other terms';
   const [first, last] = [buckets[0], buckets.at(-1)];
   if (!first || !last) return 'its usage is not known';
   const livedMs = last.startMs + last.seconds * 1000 - first.startMs;
   const rotationMs = design.oneOf * design.rotateDays * DAY_MS;
   return unit === 'branch' && livedMs < rotationMs ? 'it did not live through a whole rotation' : undefined;
+}
+
+/** Why a trial does not count a compute whose settings before it are unknown. */
+export function unknownBefore({ sinceMs }: TrialRecord): string {
+  return `ebb first had it in the trial at ${isoInstant(sinceMs)}, after the start: its settings before are unknown, so it is never counted`;
 }
 
 const NO_COMPLIANCE: Omit<Compliance, 'arm' | 'isKept' | 'sinceMs'> = { control: [0, 0], treated: [0, 0] };
