@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../adapters/clock/system-clock.ts';
+import { forgetCachedFleet } from '../adapters/control-api/answer-cache.ts';
 import { createGroupBudget } from '../adapters/control-api/group-budget.ts';
-import { forgetReadLately } from '../adapters/control-api/read-lately.ts';
 import { createFleet } from '../app/fleet/fleet.ts';
 import type { OnProgress } from '../app/fleet/read-fleet.ts';
 import { MAX_CLOCK_OFFSET_MS } from '../app/group/clock-skew.ts';
@@ -52,7 +52,7 @@ export async function openApplying(options: { settings: Settings; policies: Poli
   const opened = await openStore(settings);
   if (!opened.ok) return opened;
   const { engine, store } = opened.value;
-  await forgetReadLately(settings.stateDir);
+  await forgetCachedFleet(settings.stateDir);
   const budget = await createGroupBudget({
     engine,
     limits: limitsOf(settings.apiRequestsPerMinute, settings.apiReserve),

@@ -4,7 +4,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { afterHerds, type BusyTime } from '../adapters/control-api/after-herds.ts';
-import { createReadLately, type ReadLately } from '../adapters/control-api/read-lately.ts';
+import { type AnswerCache, createAnswerCache } from '../adapters/control-api/answer-cache.ts';
 import { createReadingsApi } from '../adapters/control-api/shared-readings.ts';
 import { createSnapshotApi } from '../adapters/control-api/snapshot.ts';
 import { HERD_NEAR_MS } from '../app/fleet/at-boundary.ts';
@@ -44,6 +44,7 @@ import type { Result } from '../common/result.ts';
 import { WAITS } from '../common/waits.ts';
 import { spanText } from '../domain/time/age.ts';
 import { DAY_MS, HOUR_MS, msOfIso } from '../domain/time/units.ts';
+import { earliest, latest } from '../domain/time/windows/opening.ts';
 import type { ControlApiError } from '../ports/control-api.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { Operator } from '../ports/operator.ts';
@@ -86,8 +87,8 @@ export interface SharedSource extends Pick<StoredSource, 'readings' | 'records' 
 }
 
 export interface Reading extends FleetSource {
-  /** What commands have lately read from the control API, if that is open. */
-  lately?: Pick<ReadLately, 'usage' | 'noteListed'>;
+  /** The answers that commands have cached, if the control API is open. */
+  cache?: Pick<AnswerCache, 'usage' | 'noteListed'>;
   close(): Promise<void>;
 }
 
@@ -123,7 +124,7 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
     const opened = await openApi(subject === undefined ? options : { ...options, usesReserve: true });
     if (opened.ok) {
       // Beside a daemon what is asked, such as names of branches, is kept, too.
-      opened.value.lately?.noteListed(recent.readings.map(({ project }) => project));
+      opened.value.cache?.noteListed(recent.readings.map(({ project }) => project));
       return { ok: true as const, value: opened.value.api };
     }
     return { ok: false as const, error: { code: 'unauthorised' as const, route: '', message: opened.problem } };
@@ -270,10 +271,11 @@ function operationsNote(readings: readonly SharedReading[], { operations, nowMs,
     return (bytes && spanOf(bytes)?.readAtMs) ?? [];
   });
   const unread = inUse.length - instants.length;
-  const [newest, oldest] = [Math.max, Math.min].map((most) => instants.reduce((a, b) => most(a, b), instants[0] ?? 0));
+  const newestMs = latest(instants, (ms) => ms) ?? 0;
+  const oldestMs = earliest(instants, (ms) => ms) ?? 0;
   return [
     ...(instants.length > 0
-      ? [`operations as of ${spanText(nowMs - (newest ?? 0))} to ${spanText(nowMs - (oldest ?? 0))} ago`]
+      ? [`operations as of ${spanText(nowMs - newestMs)} to ${spanText(nowMs - oldestMs)} ago`]
       : []),
     ...(unread > 0
       ? [
@@ -324,7 +326,7 @@ export function sharedByDaemon(daemon: Operator): SharedSource {
   };
 }
 
-/** Opens the control API; for the whole fleet together with what commands have lately read from it. */
+/** Opens the control API; for the whole fleet together with the answers that commands have cached. */
 async function openApi(options: ReadingOptions): Promise<Result<Reading>> {
   const { settings, engine, usesReserve = false, subject, live = false } = options;
   // Loaded on use: the HTTP client takes a tenth of a command's time, and most read what daemons have stored.
@@ -345,15 +347,15 @@ async function openApi(options: ReadingOptions): Promise<Result<Reading>> {
   const { stateDir: folder, apiUrl, accounts } = settings;
   const place = JSON.stringify([apiUrl, accounts.map(({ name, organization }) => [name, organization])]);
   const waiting = afterHerds(api, { busyTimes: await busyTimes(options), clock, onWait: sayThatItWaits });
-  const lately = createReadLately({
-    ...{ api: waiting, folder, place, now: () => clock.now(), usesKept: !live },
+  const cache = createAnswerCache({
+    ...{ api: waiting, folder, place, now: () => clock.now(), usesCache: !live },
     fewestProjects: FEWEST_PROJECTS_KEPT,
   });
   const note = () => {
-    const ageMs = lately.ageMs();
+    const ageMs = cache.ageMs();
     return ageMs === undefined ? undefined : `as of ${spanText(ageMs)} ago, as a command read it; --live reads the API`;
   };
-  return { ok: true, value: { ...reading, api: lately.api, lately, note, close: () => lately.api.close() } };
+  return { ok: true, value: { ...reading, api: cache.api, cache, note, close: () => cache.api.close() } };
 }
 
 /** The times of the herds that daemons expect; none if their store can't be read. */

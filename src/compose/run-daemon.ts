@@ -3,8 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { simulatedClock } from '../adapters/clock/simulated-clock.ts';
+import { forgetCachedFleet } from '../adapters/control-api/answer-cache.ts';
 import { loadHttpClient } from '../adapters/control-api/http-transport.ts';
-import { forgetReadLately } from '../adapters/control-api/read-lately.ts';
 import { openEngine } from '../adapters/engine/open-engine.ts';
 import { withLogin } from '../adapters/http/login.ts';
 import { startHttpServer } from '../adapters/http/server.ts';
@@ -176,7 +176,7 @@ async function openAll(
   let daemon: Daemon | undefined;
   await forgetOlder(settings.queue);
   await loadHttpClient();
-  if (settings.mode === 'enforce') await forgetReadLately(settings.stateDir);
+  if (settings.mode === 'enforce') await forgetCachedFleet(settings.stateDir);
   const readiness = async () => (daemon ? checkReadiness(parts) : STARTING);
   const operator = daemonOperator({ ...parts, readiness, metricsText: telemetry.text });
   const local = randomBytes(32).toString('base64url');

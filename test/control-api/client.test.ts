@@ -55,7 +55,7 @@ describe('what is read', () => {
     test('is an error if it is not the same, and not newer', async () => {
       const { names, errors } = await listing({ name: 'one' }, { name: 'other' });
       expect(names).toEqual(others);
-      const message = 'the list shows p-1 twice, and not the same';
+      const message = 'the list shows p-1 twice, with different values';
       expect(errors).toMatchObject([{ code: 'malformed', account: 'main', message }]);
     });
   });

@@ -74,8 +74,8 @@ export const KNOWN_FAULTS: readonly KnownFault[] = [
     edits: [
       {
         file: 'src/adapters/control-api/routes.ts',
-        from: 'return twice(ids);',
-        to: 'return ids.length < 0 ? twice(ids) : undefined;',
+        from: 'return repeatedId(ids);',
+        to: 'return ids.length < 0 ? repeatedId(ids) : undefined;',
       },
     ],
   },

@@ -7,7 +7,7 @@ export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 export interface ApiCall {
   account: string;
   method: Method;
-  /** Path template, e.g. `/projects/{project_id}/endpoints`: for errors and metrics, a closed set. */
+  /** Path template, e.g. `/projects/{project_id}/endpoints`. There are few, so errors and metrics show them instead of the path. */
   template: string;
   /** Percent-encoded, relative to the base URL, with the query. */
   path: string;

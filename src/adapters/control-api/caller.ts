@@ -43,14 +43,14 @@ export interface ControlApiOptions {
   timeouts?: Partial<Timeouts>;
   maxBodyBytes?: number;
   backoff?: Backoff;
-  /** Without it a call is tried again until its deadline, nothing is said, and readings are slow while nothing is answered. */
+  /** Absent for the daemon: a call is repeated until its deadline without a message, and reads are slowed while the API is silent. */
   patience?: Patience | undefined;
   keyProbes?: KeyProbes;
   /** Without it the API is reached directly. */
   proxy?: ViaProxy | undefined;
   /** For every duration, wait and deadline, except undici's connection timeouts. */
   clock: Clock;
-  /** Names requests. */
+  /** For the ids of requests. */
   newId: NewId;
   /** 0..1, for the jitter of waits. */
   random: () => number;
@@ -60,7 +60,7 @@ export interface ControlApiOptions {
 
 /**
  * The layers between a call and the wire, from the outside in: retries under a deadline, the account's key, the rate budget, metrics,
- * `guard`, HTTP. Throws if the base URL can't be used. The returned `accounts` report lost project keys to `accountStatus`.
+ * `guard`, HTTP. Throws if the base URL can't be used.
  */
 export function createCaller(options: ControlApiOptions, guard: (send: Transport) => Transport) {
   const { accounts, metrics, log, clock, newId, random } = options;
@@ -73,7 +73,7 @@ export function createCaller(options: ControlApiOptions, guard: (send: Transport
   setMaxListeners(0, closing.signal);
   const gate = createKeyGate(options.keyProbes ?? DEFAULT_KEY_PROBES);
   const keys = withAccountKeys(exchange, { accounts, gate, clock, metrics, log });
-  // Commands read for a person who waits, and end soon.
+  // A command, which has patience, ends soon, and a person waits for it: its reads are not slowed.
   const send = options.patience === undefined ? slowWhileSilent(keys.send, clock) : keys.send;
   const call = withRetries(send, {
     backoff: options.backoff ?? DEFAULT_BACKOFF,
@@ -156,7 +156,7 @@ const ROUTES: Readonly<Record<PermittedCall, string>> = {
   restartCompute: `POST ${RESTART}`,
 };
 
-/** Acquires budget before a call, so that the caller takes what must not be held for long, such as a lease, only after the wait. */
+/** Acquires a permit before the call, so that the caller can wait for it without holding a lease. */
 function permitsOf(budget: RateBudget, closing: AbortSignal, clock: Clock): ControlApi['permit'] {
   return async (call, { account, priority, signal }) => {
     const request = { account, route: ROUTES[call], priority };
@@ -211,8 +211,8 @@ function withRetries(
     return Math.max(jitterMs, result.error.retryAfterMs ?? 0);
   }
 
-  async function waited(result: ApiResult<unknown>, waitMs: number, signal: AbortSignal): Promise<boolean> {
-    if (!(await slept(clock, waitMs, signal))) return false;
+  async function waitAfter(result: ApiResult<unknown>, waitMs: number, signal: AbortSignal): Promise<boolean> {
+    if (!(await waitUnlessAborted(clock, waitMs, signal))) return false;
     if (!result.ok && result.error.code === 'throttled') onThrottledWait(waitMs);
     return true;
   }
@@ -222,8 +222,8 @@ function withRetries(
     let failingSinceMs: number | undefined;
     for (let attempt = 0; ; attempt += 1) {
       const result = await send(call, signal);
-      // A repeat that was held back says less than the call before it.
-      if (before !== undefined && isHeldBack(result)) return before;
+      // The result of the attempt before says more than that a repeat was not sent.
+      if (before !== undefined && isNotSent(result)) return before;
       failingSinceMs ??= clock.monotonicMs();
       const waitMs = outage.nextWaitMs(result, {
         waitMs: signal.aborted ? undefined : repeatAfterMs(call, result, attempt),
@@ -231,7 +231,7 @@ function withRetries(
         failures: attempt + 1,
         failingMs: clock.monotonicMs() - failingSinceMs,
       });
-      if (waitMs === undefined || !(await waited(result, waitMs, signal))) return result;
+      if (waitMs === undefined || !(await waitAfter(result, waitMs, signal))) return result;
       before = result;
     }
   }
@@ -247,8 +247,8 @@ function withRetries(
 }
 
 /**
- * 429 and 503 say that nothing was done. So does 423, but once the lock has ended the caller may want something else, so that is the
- * caller's choice. A GET may always be repeated; a write only if it certainly did not arrive.
+ * 429, 503 and 423 (locked) say that nothing was done. After a lock has ended, the caller may want another change, so the caller chooses
+ * whether that is repeated. A GET may always be repeated; a write only if it certainly did not arrive.
  */
 function mayRepeat(call: ApiCall, error: ControlApiError): boolean {
   if (error.code === 'locked') return call.repeatLocked;
@@ -256,13 +256,14 @@ function mayRepeat(call: ApiCall, error: ControlApiError): boolean {
   return isUnavailable(error) && error.outcomeUnknown !== true;
 }
 
-/** True if the request was not sent: the budget had no room for it before the deadline, or it was not its turn in a silence. */
-function isHeldBack(result: ApiResult<unknown>): boolean {
+/** True if the rate budget had no room for the request before its deadline, or if it was slowed because the API is silent. */
+function isNotSent(result: ApiResult<unknown>): boolean {
   if (result.ok) return false;
   return result.error.othersFail === true || (result.error.code === 'throttled' && result.error.status === undefined);
 }
 
-async function slept(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
+/** Returns false if the wait was aborted. */
+async function waitUnlessAborted(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
   try {
     await clock.wait(ms, signal);
     return true;

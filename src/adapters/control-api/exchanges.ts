@@ -63,7 +63,8 @@ export function withBudget(
     reviewLevel(account);
     if (askedMs === undefined || askedMs < LONG_PAUSE_MS || paused.has(account)) return;
     paused.add(account);
-    const [asked, seconds] = [askedMs, Math.min(askedMs, LONGEST_PAUSE_MS)].map((ms) => Math.round(ms / 1000));
+    const asked = Math.round(askedMs / 1000);
+    const seconds = Math.round(Math.min(askedMs, LONGEST_PAUSE_MS) / 1000);
     log?.warn(
       { event: 'ebb.api_paused', account, asked_seconds: asked, seconds },
       `the control API asks account ${account} to wait ${asked} s (429); nothing is sent for it for ${seconds} s, then it is asked again`,

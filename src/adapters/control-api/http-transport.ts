@@ -184,7 +184,7 @@ export async function underDeadline<T>(
   try {
     return await work(controller.signal, () => endMs - clock.monotonicMs());
   } finally {
-    // A reason of its own: without one, each call would make an error with its stack.
+    // Without a reason, `abort` would create an error with a stack for each call.
     ended.abort(ENDED);
     for (const parent of parents) parent.removeEventListener('abort', follow);
   }

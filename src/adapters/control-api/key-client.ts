@@ -7,14 +7,14 @@ import { CreatedKey } from './wire.ts';
 /** A new project-scoped API key. */
 interface ProjectKey {
   keyId: number;
-  /** Secret, and shown only once: for the person or the file that asked for it. */
+  /** Secret; the control API shows it only in this answer. */
   key: string;
   name: string;
   createdAtMs: number;
   projectId?: string;
 }
 
-/** Makes API keys, for people's commands; the daemon's client can't. */
+/** Creates API keys for commands. The daemon's client can't. */
 interface KeyClient {
   /** Needs a personal key of a member of the organization. */
   createProjectKey(

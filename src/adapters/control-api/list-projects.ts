@@ -4,7 +4,7 @@ import { HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import type { ApiResult, CallOptions, ControlApiError, ListOptions, Project } from '../../ports/control-api.ts';
 import type { ApiAccount } from './accounts.ts';
 import { ask, type Request } from './requests.ts';
-import { computesOf, type ListSource, listPages, PROJECTS } from './routes.ts';
+import { computesOf, type ListSource, listPages, PROJECTS, takeUnseen } from './routes.ts';
 import { projectOf } from './translate.ts';
 import { ProjectsPage, readProject, type WireCompute, type WireProject } from './wire.ts';
 
@@ -33,27 +33,26 @@ async function* listAll(
 ): AsyncGenerator<ApiResult<Project[]>> {
   const errors = new Map<string, ControlApiError>();
   const seen = new Set<string>();
-  const notYetSeen = ({ projectId }: Project) => !seen.has(projectId) && seen.add(projectId);
   const lists = await Promise.all(
     accounts.map(async (account) => ({ account, pages: await allOf(pagesOfAccount(account)) })),
   );
   for (const { account, pages } of lists) {
     for (const page of withoutRepeats(account.name, pages)) {
-      const mine = page.ok ? page.value.filter(notYetSeen) : [];
-      if (mine.length > 0) yield { ok: true, value: mine };
+      const unseen = page.ok ? takeUnseen(page.value, seen, ({ projectId }) => projectId) : [];
+      if (unseen.length > 0) yield { ok: true, value: unseen };
       if (!page.ok && !errors.has(account.name)) errors.set(account.name, { ...page.error, account: account.name });
     }
   }
   for (const error of errors.values()) yield { ok: false, error };
 }
 
-/** Yields each project of an account once, and an error for contradictory ones. */
+/** Each project of an account once, and an error for contradictory ones. */
 function withoutRepeats(account: string, pages: readonly ApiResult<Project[]>[]): ApiResult<Project[]>[] {
   const { projects, contradictory } = distinctProjects(pages.flatMap((page) => (page.ok ? page.value : [])));
   const counts = (project: Project) => projects.get(project.projectId) === project;
   const once = pages.map((page) => (page.ok ? { ...page, value: page.value.filter(counts) } : page));
   if (contradictory.length === 0) return once;
-  const message = `the list shows ${contradictory.join(', ')} twice, and not the same`;
+  const message = `the list shows ${contradictory.join(', ')} twice, with different values`;
   return [...once, { ok: false, error: { code: 'malformed', route: `GET ${PROJECTS}`, account, message } }];
 }
 

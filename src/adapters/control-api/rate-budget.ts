@@ -27,7 +27,7 @@ interface Slot {
   fromMs: number;
   /** The latest instant to send it: later, it would come too close to the requests that follow. */
   untilMs: number;
-  /** Its entry in the log. */
+  /** The time of its entry in the log. */
   loggedMs: number;
 }
 
@@ -37,12 +37,12 @@ interface Line {
   budgets: BudgetStore;
   clock: BudgetClock;
   waiters: Waiter[];
-  serving: boolean;
-  /** A caller arrived that must not wait for the pause before the next question to the log. */
+  isServing: boolean;
+  /** A caller has arrived that must not wait until the pause before the next request for grants is over. */
   isHurried: boolean;
-  /** Aborts that pause. */
-  asking: AbortController;
-  /** By route, log entries of grants that were not used. */
+  /** Ends that pause. */
+  pausing: AbortController;
+  /** The times of the log entries of grants that were not used, by route. */
   unsent: Map<string, number[]>;
   pausedUntilMs: number;
   /** When requests began to wait without any answer but 429. */
@@ -52,13 +52,13 @@ interface Line {
   /** Send times of the last minute's requests. */
   sentMs: number[];
   level: number;
-  /** In monotonic time: when the 429 came that led to the level, and when level 0 comes if no other does. Undefined at level 0. */
+  /** In monotonic time: when the 429 came that led to the level, and when the level is 0 again without another. Undefined at level 0. */
   learntAt: { sinceMs: number; normalAtMs: number } | undefined;
   /** Incremented before and after a 429 lowers the limit. */
   limitChanges: number;
 }
 
-/** The most grants in one question: all would have to be sent within a quarter of a second. */
+/** The most grants that are asked for at once: all would have to be used within a quarter of a second. */
 const MAX_AT_ONCE = 1_000;
 
 /** How late a request may be sent after its grant: half of the jitter that the limits allow. The other half is left to the network. */
@@ -116,26 +116,32 @@ function enter(line: Line, request: Request, signal: AbortSignal): Promise<Grant
       line.waiters = line.waiters.filter((other) => other !== waiter);
       reject(signal.reason);
     };
-    const finish =
-      <T>(end: (value: T) => void) =>
-      (value: T) => {
-        signal.removeEventListener('abort', leave);
-        end(value);
-      };
+    const stopListening = () => signal.removeEventListener('abort', leave);
     const sinceMs = line.clock.monotonicMs();
-    const waiter: Waiter = { ...request, sinceMs, resolve: finish(resolve), reject: finish(reject) };
+    const waiter: Waiter = {
+      ...request,
+      sinceMs,
+      resolve(grant) {
+        stopListening();
+        resolve(grant);
+      },
+      reject(reason) {
+        stopListening();
+        reject(reason);
+      },
+    };
     if (request.isAgain || isFirst(waiter, line.waiters)) hurry(line);
     if (request.isAgain) line.waiters.unshift(waiter);
     else line.waiters.push(waiter);
     line.wantedAtMs = sinceMs;
     line.stalledSinceMs ??= sinceMs;
     signal.addEventListener('abort', leave, { once: true });
-    if (!line.serving) void serve(line);
+    if (!line.isServing) void serve(line);
   });
 }
 
 async function serve(line: Line): Promise<void> {
-  line.serving = true;
+  line.isServing = true;
   try {
     // Requests of the same tick are asked for together.
     await Promise.resolve();
@@ -143,16 +149,16 @@ async function serve(line: Line): Promise<void> {
       line.isHurried = false;
       const waitsMs = await Promise.all(mostUrgent(line.waiters).map((wanted) => ask(line, wanted)));
       const waitMs = Math.min(...waitsMs);
-      if (waitMs < Number.POSITIVE_INFINITY && !line.isHurried) await pauseOf(line, waitMs);
+      if (waitMs < Number.POSITIVE_INFINITY && !line.isHurried) await pauseUntilHurried(line, waitMs);
     }
   } catch (error) {
     for (const waiter of line.waiters.splice(0)) waiter.reject(error);
   } finally {
-    line.serving = false;
+    line.isServing = false;
   }
 }
 
-/** Asks for grants and hands them out. Returns the milliseconds until the next question; infinite if there were enough. */
+/** Asks for grants and hands them out. Returns the milliseconds until more should be asked for; infinite if there were enough. */
 async function ask(line: Line, wanted: PermitRequest): Promise<number> {
   const { limitChanges, account, budgets, unsent } = line;
   const { route } = wanted;
@@ -162,7 +168,7 @@ async function ask(line: Line, wanted: PermitRequest): Promise<number> {
   const askedMs = line.clock.monotonicMs();
   const granted = await budgets.grant(account, { ...wanted, count, ...(dropped.length > 0 && { unsent: dropped }) });
   const answeredMs = line.clock.monotonicMs();
-  // An answer older than the learnt level does not include it.
+  // If the limit was lowered meanwhile, the answer may have the level before.
   if (line.limitChanges === limitChanges) {
     line.level = granted.level;
     line.learntAt = granted.learnt && {
@@ -173,9 +179,9 @@ async function ask(line: Line, wanted: PermitRequest): Promise<number> {
   // After a 429 earlier grants are dropped, since the service refuses requests at this rate.
   const isRefused = line.pausedUntilMs > answeredMs;
   for (const afterMs of granted.afterMs) {
-    // The log was asked at some time between the two.
-    const [fromMs, untilMs] = [answeredMs + afterMs, askedMs + afterMs + LATE_MS];
-    const slot = { route, fromMs, untilMs, loggedMs: granted.timeMs + afterMs };
+    // `afterMs` counts from some instant between `askedMs` and `answeredMs`: the slot is certain for both.
+    const times = { fromMs: answeredMs + afterMs, untilMs: askedMs + afterMs + LATE_MS };
+    const slot = { route, ...times, loggedMs: granted.timeMs + afterMs };
     if (isRefused) drop(line, slot);
     else handOut(line, slot);
   }
@@ -208,7 +214,7 @@ async function waitUntilDue(
   return isUsable;
 }
 
-/** Notes an unused slot, which the next question removes from the log. */
+/** Notes an unused slot, which the next request for grants of its route removes from the log. */
 function drop({ unsent }: Line, { route, loggedMs }: Slot): void {
   unsent.set(route, [...(unsent.get(route) ?? []), loggedMs].slice(-MAX_AT_ONCE));
 }
@@ -217,9 +223,9 @@ function newLine(about: Pick<Line, 'account' | 'budgets' | 'clock'>): Line {
   return {
     ...about,
     waiters: [],
-    serving: false,
+    isServing: false,
     isHurried: false,
-    asking: new AbortController(),
+    pausing: new AbortController(),
     unsent: new Map(),
     pausedUntilMs: 0,
     stalledSinceMs: undefined,
@@ -241,12 +247,12 @@ function isFirst(waiter: Waiter, others: readonly Waiter[]): boolean {
   return others.every((other) => rankOf(other) > rank || (rankOf(other) === rank && other.route !== waiter.route));
 }
 
-/** Why a pause ends early. A reason of its own: without one, each call would make an error with its stack. */
+/** Why a pause ends early. Without a reason, each call of `abort` would create an error with a stack. */
 const HURRIED = 'somebody more urgent has come';
 
 function hurry(line: Line): void {
   line.isHurried = true;
-  line.asking.abort(HURRIED);
+  line.pausing.abort(HURRIED);
 }
 
 /** The most urgent requests, counted by route, the smallest group first: many may wait for the same page of a list. */
@@ -276,10 +282,9 @@ function recent({ sentMs }: Line, nowMs: number): number[] {
   return sentMs;
 }
 
-/** Waits before the next question, or until a more urgent caller arrives. */
-async function pauseOf(line: Line, waitMs: number): Promise<void> {
-  line.asking = new AbortController();
-  await pause(line, waitMs, line.asking.signal).catch(() => {});
+async function pauseUntilHurried(line: Line, waitMs: number): Promise<void> {
+  line.pausing = new AbortController();
+  await pause(line, waitMs, line.pausing.signal).catch(() => {});
 }
 
 /** Doesn't keep the process alive; the deadline of each waiting call does. */

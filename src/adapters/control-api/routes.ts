@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { z } from 'zod';
 import type { Clock } from '../../ports/clock.ts';
 import type {
   ApiResult,
@@ -61,41 +62,55 @@ export function listPages<T>(
 /** A project's operations, newest first, each once even if it moved to the next page during the listing. */
 export async function* operationPages(
   { call, clock }: ListSource,
-  { account, projectId }: ProjectRef,
+  project: ProjectRef,
   options: CallOptions,
 ): AsyncGenerator<ApiResult<Operation[]>> {
-  const request: Request = { account, method: 'GET', template: OPERATIONS, ids: { project_id: projectId } };
+  const request = operationsRequest(project);
   const pages = listPages(clock, request, async (cursor) => {
-    const query = { limit: OPERATIONS_PER_PAGE, cursor };
-    const answer = await ask(call, { ...request, query }, WirePage, options);
-    if (!answer.ok) return answer;
-    const operations = answer.value.operations.map(operationOf);
-    const problem = problemWithOperations(projectId, operations);
-    if (problem !== undefined) return malformed(apiCall(request, options), problem);
-    return { ok: true, value: { items: operations, cursor: answer.value.pagination?.cursor ?? undefined } };
+    const answer = await ask(call, { ...request, query: { limit: OPERATIONS_PER_PAGE, cursor } }, WirePage, options);
+    return answer.ok ? operationsIn(answer.value, project, options) : answer;
   });
   const seen = new Set<string>();
   for await (const page of pages) {
-    const isNew = ({ operationId }: Operation) => !seen.has(operationId) && seen.add(operationId);
-    yield page.ok ? { ok: true, value: page.value.filter(isNew) } : page;
+    yield page.ok ? { ok: true, value: takeUnseen(page.value, seen, ({ operationId }) => operationId) } : page;
   }
+}
+
+/** The items whose ids are not in `seen`; adds their ids. */
+export function takeUnseen<T>(items: readonly T[], seen: Set<string>, idOf: (item: T) => string): T[] {
+  const unseen = items.filter((item) => !seen.has(idOf(item)));
+  for (const item of unseen) seen.add(idOf(item));
+  return unseen;
 }
 
 /** The largest page of a project's operations, newest first. An empty page is the last, whatever its cursor. */
 export async function operationsFrom(
   call: Caller,
-  { account, projectId }: ProjectRef,
+  project: ProjectRef,
   cursor: string | undefined,
   options: CallOptions,
 ): Promise<ApiResult<OperationsPage<Operation>>> {
-  const request: Request = { account, method: 'GET', template: OPERATIONS, ids: { project_id: projectId } };
-  const answer = await ask(call, { ...request, query: { limit: MAX_OPERATIONS_PER_PAGE, cursor } }, WirePage, options);
-  if (!answer.ok) return answer;
-  const operations = answer.value.operations.map(operationOf);
-  const problem = problemWithOperations(projectId, operations);
-  if (problem !== undefined) return malformed(apiCall(request, options), problem);
-  const next = answer.value.pagination?.cursor ?? undefined;
+  const request = { ...operationsRequest(project), query: { limit: MAX_OPERATIONS_PER_PAGE, cursor } };
+  const answer = await ask(call, request, WirePage, options);
+  const page = answer.ok ? operationsIn(answer.value, project, options) : answer;
+  if (!page.ok) return page;
+  const { items: operations, cursor: next } = page.value;
   return { ok: true, value: { operations, cursor: operations.length === 0 || next === cursor ? undefined : next } };
+}
+
+function operationsRequest({ account, projectId }: ProjectRef): Request {
+  return { account, method: 'GET', template: OPERATIONS, ids: { project_id: projectId } };
+}
+
+function operationsIn(
+  { operations, pagination }: z.output<typeof WirePage>,
+  project: ProjectRef,
+  options: CallOptions,
+): ApiResult<Page<Operation>> {
+  const items = operations.map(operationOf);
+  const problem = problemWithOperations(project.projectId, items);
+  if (problem !== undefined) return malformed(apiCall(operationsRequest(project), options), problem);
+  return { ok: true, value: { items, cursor: pagination?.cursor ?? undefined } };
 }
 
 /** A project's branches, without those that can't be parsed. */
@@ -197,9 +212,8 @@ export async function* pagesOf<T>(options: {
     cursor = page.value.cursor;
     if (cursor === undefined || cursor === '') return;
     items += page.value.items.length;
-    const why = seen.has(cursor)
-      ? 'a cursor came twice'
-      : tooMuch({ pages: seen.size + 1, items, ms: clock.monotonicMs() - startedMs }, limits);
+    const read = { pages: seen.size + 1, items, ms: clock.monotonicMs() - startedMs };
+    const why = seen.has(cursor) ? 'a cursor came twice' : reachedLimit(read, limits);
     if (why !== undefined) {
       yield endless(why);
       return;
@@ -209,7 +223,7 @@ export async function* pagesOf<T>(options: {
 }
 
 /** Which limit has been reached; undefined while the next page may be fetched. */
-function tooMuch(read: ListLimits, limits: ListLimits): string | undefined {
+function reachedLimit(read: ListLimits, limits: ListLimits): string | undefined {
   if (read.pages >= limits.pages) return `more than ${limits.pages} pages`;
   if (read.items >= limits.items) return `more than ${limits.items} items`;
   return read.ms >= limits.ms ? `more pages after ${limits.ms / 1000} s` : undefined;
@@ -224,30 +238,30 @@ function problemWithComputes(
 ): string | undefined {
   if (computes.some((compute) => compute.project_id !== projectId))
     return 'the answer holds a compute of another project';
-  return twice(ids);
+  return repeatedId(ids);
 }
 
 function problemWithOperations(
   projectId: string,
   operations: readonly Pick<Operation, 'operationId' | 'projectId'>[],
 ): string | undefined {
-  const isOther = operations.some((operation) => operation.projectId !== projectId);
-  return isOther
-    ? 'the answer holds an operation of another project'
-    : twice(operations.map(({ operationId }) => operationId));
+  if (operations.some((operation) => operation.projectId !== projectId))
+    return 'the answer holds an operation of another project';
+  return repeatedId(operations.map(({ operationId }) => operationId));
 }
 
 /** `seen`: the branches of earlier pages, which may be repeated unchanged. */
 function problemWithBranches(seen: ReadonlyMap<string, Branch>, branches: readonly Branch[]): string | undefined {
   const changed = branches.find((branch) => !isDeepStrictEqual(seen.get(branch.branchId) ?? branch, branch));
-  return (
-    twice(branches.map(({ branchId }) => branchId)) ??
-    (changed && `the list shows ${changed.branchId} twice, and not the same`)
-  );
+  const repeated = repeatedId(branches.map(({ branchId }) => branchId));
+  return repeated ?? (changed && `the list shows ${changed.branchId} twice, with different values`);
 }
 
-function twice(ids: readonly string[]): string | undefined {
+function repeatedId(ids: readonly string[]): string | undefined {
   const seen = new Set<string>();
-  const id = ids.find((candidate) => seen.size === seen.add(candidate).size);
-  return id === undefined ? undefined : `the answer lists ${id} twice`;
+  for (const id of ids) {
+    if (seen.has(id)) return `the answer lists ${id} twice`;
+    seen.add(id);
+  }
+  return undefined;
 }

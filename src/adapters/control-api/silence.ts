@@ -2,28 +2,28 @@ import type { Clock } from '../../ports/clock.ts';
 import { type ApiResult, type ControlApiError, isUnavailable } from '../../ports/control-api.ts';
 import { type ApiCall, isWrite, routeOf, type SendOnce } from './api-call.ts';
 
-/** An account counts as silent after so many failed readings, of two projects at least, without an answer in between. */
+/** An account counts as silent after so many failed reads, of so many different projects at least, without an answer in between. */
 const FAILURES = 10;
 const PROJECTS = 2;
 
-/** The interval of the readings that are sent meanwhile, in milliseconds: less than a tenth of the rate limit. */
+/** While an account is silent, one read is sent in this interval, in milliseconds: less than a tenth of the rate limit. */
 const PROBE_EVERY_MS = 1_000;
 
 /** What is known of an account since its last answer. */
 interface Silence {
   failures: number;
-  /** Those of the failed readings; lists count as one. */
+  /** The projects of the failed reads; all lists of projects count as one. */
   projects: Set<string>;
   last?: ControlApiError;
   probedAtMs: number;
-  /** Lets a waiting reading go, in their order. */
+  /** Each lets one waiting read go, in the order of arrival. */
   waiting: Set<() => void>;
   isProbing: boolean;
 }
 
 /**
- * While an account is silent, its readings take turns, one each second; what waits goes on with the first answer. In an outage the readings of
- * all projects would use up the rate limit, and none would be left for the changes that are due after it. Writes don't wait.
+ * While an account is silent, its reads take turns, one each second; the first answer lets all go. Otherwise the reads of all projects would
+ * use up the rate limit in an outage, and leave none for the changes that are due after it. Writes don't wait.
  */
 export function slowWhileSilent(send: SendOnce, clock: Pick<Clock, 'monotonicMs' | 'wait'>): SendOnce {
   const silences = new Map<string, Silence>();
@@ -87,7 +87,7 @@ async function probe(silence: Silence, clock: Pick<Clock, 'monotonicMs' | 'wait'
       next?.();
     }
   } catch {
-    // The clock was stopped: what waits still ends.
+    // The clock was stopped: waiting reads must still end.
     letAllGo(silence);
   } finally {
     silence.isProbing = false;
@@ -98,7 +98,7 @@ function letAllGo({ waiting }: Silence): void {
   for (const go of [...waiting]) go();
 }
 
-/** Any answer ends the silence, also a refusal. What was not sent says nothing, nor does a reading that its caller gave up. */
+/** Any answer ends the silence, also a refusal. A request that was not sent doesn't count, nor does a read that its caller aborted. */
 function note(silence: Silence, call: ApiCall, result: ApiResult<unknown>): void {
   if (!result.ok && isUnavailable(result.error)) {
     if (isWrite(call) || call.signal?.aborted) return;

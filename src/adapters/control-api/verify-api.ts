@@ -31,7 +31,7 @@ const ProjectFacts = z.object({
  */
 export function createVerifyApi(options: ControlApiOptions & { bounds: VerifyBounds }): VerifyApi {
   const { clock, bounds } = options;
-  const [{ name: account } = { name: 'default' }] = options.accounts;
+  const account = options.accounts[0]?.name ?? 'default';
   const { guard, sent, limits, releaseReserve } = createBound(bounds, options);
   const { call, accounts, close } = createCaller(options, (send) => withDaemonGuard(guard(send)));
   return {
@@ -52,7 +52,7 @@ export function createVerifyApi(options: ControlApiOptions & { bounds: VerifyBou
   };
 }
 
-const MAX_LIMIT_VALUES = 20;
+const MAX_RATE_LIMITS = 20;
 
 function createBound(
   { projectId, minutes, requests, reserveMinutes, reserveRequests }: VerifyBounds,
@@ -60,15 +60,17 @@ function createBound(
 ) {
   const startedMs = clock.monotonicMs();
   const sent: SentRequest[] = [];
-  const values = new Set<string>();
+  const rateLimits = new Set<string>();
   let reserved = true;
-  let [answers, withLimit] = [0, 0];
+  let answers = 0;
+  let withLimit = 0;
 
   function refusalOf({ method, path }: WireRequest): string | undefined {
     const isWrite = method !== 'GET';
     if (isWrite && !path.startsWith(`/projects/${projectId}/`)) return `not sent: only ${projectId} may be written to`;
-    const [most, mostMinutes] = reserved ? [requests - reserveRequests, minutes - reserveMinutes] : [requests, minutes];
-    const isOver = sent.length >= most || clock.monotonicMs() - startedMs >= mostMinutes * 60_000;
+    const maxRequests = reserved ? requests - reserveRequests : requests;
+    const maxMinutes = reserved ? minutes - reserveMinutes : minutes;
+    const isOver = sent.length >= maxRequests || clock.monotonicMs() - startedMs >= maxMinutes * 60_000;
     return isOver ? `the bounds of ${minutes} minutes and ${requests} requests were reached` : undefined;
   }
 
@@ -79,7 +81,7 @@ function createBound(
     answers += 1;
     if (exchange.rateLimit === undefined) return;
     withLimit += 1;
-    if (values.size < MAX_LIMIT_VALUES) values.add(exchange.rateLimit);
+    if (rateLimits.size < MAX_RATE_LIMITS) rateLimits.add(exchange.rateLimit);
   }
 
   const guard =
@@ -94,7 +96,7 @@ function createBound(
   return {
     guard,
     sent: () => sent,
-    limits: () => ({ answers, withLimit, values: [...values] }),
+    limits: () => ({ answers, withLimit, values: [...rateLimits] }),
     releaseReserve() {
       reserved = false;
     },

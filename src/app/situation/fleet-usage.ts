@@ -50,8 +50,8 @@ export interface UsageSources extends Pick<FleetSource, 'api' | 'explain' | 'not
   stored: StoredUsage | undefined;
   /** The accounts in the settings. */
   accounts: readonly { name: string; organization?: string }[];
-  /** Usage that a command has read lately on this machine. */
-  lately?: { usage(query: UsageQuery): Promise<UsagePages | undefined> };
+  /** Usage that an earlier command on this machine has cached. */
+  cache?: { usage(query: UsageQuery): Promise<UsagePages | undefined> };
 }
 
 export interface FleetUsageOptions {
@@ -112,7 +112,7 @@ async function readKnownProjects(
 }
 
 /**
- * Returns the usage of projects as daemons have collected it, or as a command has read it lately, or from the control API if there are at most
+ * Returns the usage of projects as daemons have collected it, or as a command has cached it, or from the control API if there are at most
  * `mostProjectsAsked`. `missing` has one line for each part that could not be read.
  */
 export async function usageOfFew(
@@ -127,14 +127,14 @@ export async function usageOfFew(
   return { series: usages.flatMap(({ series }) => series), missing };
 }
 
-function withoutAsking({ lately, ...sources }: UsageSources, mostProjectsAsked: number): UsageSources {
+function withoutAsking({ cache, ...sources }: UsageSources, mostProjectsAsked: number): UsageSources {
   const message =
     mostProjectsAsked === 0
       ? 'daemons have not collected it, which they do some minutes after a start on a paid plan; --live asks the control API'
       : `the control API is asked for at most ${mostProjectsAsked} projects: give --usage FILE (ebb usage export), or start ebb run, which collects it`;
   const error = { code: 'not_found', route: 'usage', message } as const;
   const usage: FleetSource['api']['usage'] = async (query) => {
-    const value = await lately?.usage(query);
+    const value = await cache?.usage(query);
     return value ? { ok: true, value } : { ok: false, error };
   };
   return { ...sources, api: { ...sources.api, usage }, explain: () => message };

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createReadLately, forgetReadLately } from '../../src/adapters/control-api/read-lately.ts';
+import { createAnswerCache, forgetCachedFleet } from '../../src/adapters/control-api/answer-cache.ts';
 import { createReadOnlyApi } from '../../src/adapters/control-api/read-only-api.ts';
 import { readFleet } from '../../src/app/fleet/read-fleet.ts';
 import type { ControlApi, UsageQuery } from '../../src/ports/control-api.ts';
@@ -22,7 +22,7 @@ const updated = new Map<string, number>();
 const sizes = new Map<string, number>();
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebb-read-lately-'));
+  folder = await mkdtemp(join(tmpdir(), 'ebb-answer-cache-'));
   for (const id of IDS) {
     updated.set(id, 1);
     sizes.set(id, 1);
@@ -34,18 +34,18 @@ afterEach(() => rm(folder, { recursive: true }));
 /** What a command reads: the fleet with its branches, and usage. */
 async function command({
   atMs = NOW_MS,
-  usesKept = true,
+  usesCache = true,
   fewestProjects = 3,
   place = 'https://api.test',
   into = folder,
 } = {}) {
   const requests: string[] = [];
   const api = apiOf(requests);
-  const lately = createReadLately({ api, folder: into, place, now: () => atMs, usesKept, fewestProjects });
-  const fleet = await readFleet({ api: lately.api, readBranches: true });
-  const usage = await lately.api.usage(QUERY);
-  const ageMs = lately.ageMs();
-  await lately.api.close();
+  const cache = createAnswerCache({ api, folder: into, place, now: () => atMs, usesCache, fewestProjects });
+  const fleet = await readFleet({ api: cache.api, readBranches: true });
+  const usage = await cache.api.usage(QUERY);
+  const ageMs = cache.ageMs();
+  await cache.api.close();
   return { requests, ageMs, usage, sizes: fleet.computes.map(({ minCu }) => minCu), fleet };
 }
 
@@ -100,7 +100,7 @@ describe('what a command has read of the control API', () => {
   it('is read again and replaced by a command that wants the present', async () => {
     await command();
     sizes.set('a', 2);
-    expect((await command({ atMs: NOW_MS + MINUTE_MS, usesKept: false })).sizes).toEqual([2, 1, 1]);
+    expect((await command({ atMs: NOW_MS + MINUTE_MS, usesCache: false })).sizes).toEqual([2, 1, 1]);
     const next = await command({ atMs: NOW_MS + 5 * MINUTE_MS });
     expect(next).toMatchObject({ requests: [], ageMs: 4 * MINUTE_MS, sizes: [2, 1, 1] });
   });
@@ -118,19 +118,19 @@ describe('what a command has read of the control API', () => {
     await command();
     const requests: string[] = [];
     const place = 'https://api.test';
-    const lately = createReadLately({
-      ...{ api: apiOf(requests), folder, place, now: () => NOW_MS, usesKept: true, fewestProjects: 3 },
+    const cache = createAnswerCache({
+      ...{ api: apiOf(requests), folder, place, now: () => NOW_MS, usesCache: true, fewestProjects: 3 },
     });
-    lately.noteListed(
+    cache.noteListed(
       ['a', 'b'].map((projectId) => ({ ...PROJECT, projectId, updatedAtMs: projectId === 'a' ? 1 : 2 })),
     );
-    for (const id of ['a', 'b']) for await (const _page of lately.api.listBranches(id));
+    for (const id of ['a', 'b']) for await (const _page of cache.api.listBranches(id));
     expect(requests).toEqual(['branches b']);
   });
 
   it('is forgotten of the fleet before a change, not of its usage', async () => {
     await command();
-    await forgetReadLately(folder);
+    await forgetCachedFleet(folder);
     expect((await command()).requests).toEqual(expect.not.arrayContaining(['usage']));
     expect((await command()).requests).toEqual([]);
   });

@@ -1,5 +1,5 @@
 /**
- * Keeps on this machine what commands have read from the control API. For five minutes, the next command requests only the list of projects
+ * A cache on this machine of what commands read from the control API. For five minutes, the next command requests only the list of projects
  * and the projects that the list shows as changed.
  */
 import { mkdir, readFile, rm } from 'node:fs/promises';
@@ -17,72 +17,72 @@ import type {
   UsageQuery,
 } from '../../ports/control-api.ts';
 
-const KEPT_MS = 5 * MINUTE_MS;
+const CACHED_MS = 5 * MINUTE_MS;
 
 /** The version of the files' format: files of another version are not read. */
 const VERSION = 1;
 const FLEET_FILE = 'fleet-read.bin';
 const USAGE_FILE = 'usage-read.bin';
 
-interface Kept<Value> {
+interface Cached<Value> {
   atMs: number;
   value: Value;
 }
 
-interface KeptProject {
-  /** The value in the list when this was read. */
+interface CachedProject {
+  /** Of the project in the list, when the answers were read: they hold while it stays the same. */
   updatedAtMs: number;
   computes?: ComputeList;
   branches?: Branch[];
 }
 
-export interface ReadLately {
+export interface AnswerCache {
   api: ControlApi;
-  /** Notes projects from another list, so that kept answers about those that have not changed are used. */
+  /** Notes projects that were listed in another way: without that, their cached answers are not used. */
   noteListed(projects: Iterable<Project>): void;
-  /** The answer to this question, if it is kept. */
+  /** The cached answer to this query, if there is one. */
   usage(query: UsageQuery): Promise<UsagePages | undefined>;
-  /** How old the oldest part is that an earlier command has read, in milliseconds; undefined if all was read now. */
+  /** The age of the oldest cached answer that was used, in milliseconds; undefined if none was. */
   ageMs(): number | undefined;
 }
 
-interface ReadLatelyOptions {
+interface AnswerCacheOptions {
   api: ControlApi;
   folder: string;
-  /** Identifies the API and the accounts. Answers that were kept for another place are not used. */
+  /** Identifies the API and the accounts. Cached answers for another place are not used. */
   place: string;
   now: () => number;
-  /** True if kept answers are used instead of requests; false if they are only replaced. */
-  usesKept: boolean;
-  /** For fewer projects nothing is kept. */
+  /** True if cached answers are used instead of requests; false if they are only replaced. */
+  usesCache: boolean;
+  /** For fewer projects nothing is cached. */
   fewestProjects: number;
 }
 
-/** Wraps an API whose answers are kept in `folder` when it is closed. A file that can't be read or written is ignored. */
-export function createReadLately(options: ReadLatelyOptions): ReadLately {
+/** Wraps an API. Its answers are written to `folder` when it is closed. A file that can't be read or written is ignored. */
+export function createAnswerCache(options: AnswerCacheOptions): AnswerCache {
   const { api } = options;
-  const kept = keptAnswers(options);
+  const cache = cachedAnswers(options);
   return {
-    usage: kept.usage,
-    noteListed: kept.noteListed,
-    ageMs: kept.ageMs,
+    usage: cache.usage,
+    noteListed: cache.noteListed,
+    ageMs: cache.ageMs,
     api: {
       ...api,
       async *listProjects(asked) {
         for await (const page of api.listProjects(asked)) {
-          if (page.ok) kept.noteListed(page.value);
+          if (page.ok) cache.noteListed(page.value);
           yield page;
         }
       },
       async listComputes(project, asked) {
-        const before = await kept.part(project.projectId, 'computes');
+        const before = await cache.part(project.projectId, 'computes');
         if (before) return { ok: true, value: before };
         const answer = await api.listComputes(project, asked);
-        if (answer.ok) await kept.keepPart(project.projectId, { computes: answer.value });
+        if (answer.ok) await cache.keepPart(project.projectId, { computes: answer.value });
         return answer;
       },
       async *listBranches(projectId, asked) {
-        const before = await kept.part(projectId, 'branches');
+        const before = await cache.part(projectId, 'branches');
         if (before) return yield { ok: true, value: before };
         const branches: Branch[] = [];
         for await (const page of api.listBranches(projectId, asked)) {
@@ -90,28 +90,28 @@ export function createReadLately(options: ReadLatelyOptions): ReadLately {
           if (!page.ok) return;
           branches.push(...page.value);
         }
-        await kept.keepPart(projectId, { branches });
+        await cache.keepPart(projectId, { branches });
       },
       async usage(query, asked): Promise<ApiResult<UsagePages>> {
-        const before = await kept.usage(query);
+        const before = await cache.usage(query);
         if (before) return { ok: true, value: before };
         const answer = await api.usage(query, asked);
-        if (answer.ok) await kept.keepUsage(query, answer.value);
+        if (answer.ok) await cache.keepUsage(query, answer.value);
         return answer;
       },
       async close() {
-        await kept.write();
+        await cache.write();
         await api.close();
       },
     },
   };
 }
 
-/** The answers of both files, and how old those are that were used. */
-function keptAnswers(options: ReadLatelyOptions) {
+/** The answers of both files. Remembers the age of the oldest that was used. */
+function cachedAnswers(options: AnswerCacheOptions) {
   const { now, fewestProjects } = options;
-  const fleet = keptIn<KeptProject>(FLEET_FILE, options);
-  const usage = keptIn<UsagePages>(USAGE_FILE, options);
+  const fleet = cacheFile<CachedProject>(FLEET_FILE, options);
+  const usage = cacheFile<UsagePages>(USAGE_FILE, options);
   const updatedAtMs = new Map<string, number>();
   let oldestMs: number | undefined;
   const noteAge = (atMs: number) => {
@@ -123,13 +123,13 @@ function keptAnswers(options: ReadLatelyOptions) {
       for (const project of projects) updatedAtMs.set(project.projectId, project.updatedAtMs);
     },
     async part<Part extends 'computes' | 'branches'>(projectId: string, part: Part) {
-      const kept = (await fleet.all()).get(projectId);
-      const value = kept?.value.updatedAtMs === updatedAtMs.get(projectId) ? kept?.value[part] : undefined;
-      if (kept && value) noteAge(kept.atMs);
+      const cached = (await fleet.all()).get(projectId);
+      const value = cached?.value.updatedAtMs === updatedAtMs.get(projectId) ? cached?.value[part] : undefined;
+      if (cached && value) noteAge(cached.atMs);
       return value;
     },
-    /** The parts of a project are as old as the oldest. */
-    async keepPart(projectId: string, part: Pick<KeptProject, 'computes' | 'branches'>): Promise<void> {
+    /** The parts of a project share one entry, which has the time of the oldest. */
+    async keepPart(projectId: string, part: Pick<CachedProject, 'computes' | 'branches'>): Promise<void> {
       const listedMs = updatedAtMs.get(projectId);
       if (listedMs === undefined) return;
       const before = (await fleet.all()).get(projectId);
@@ -138,9 +138,9 @@ function keptAnswers(options: ReadLatelyOptions) {
       await fleet.keep(projectId, { atMs: same?.atMs ?? now(), value });
     },
     async usage(query: UsageQuery): Promise<UsagePages | undefined> {
-      const kept = (await usage.all()).get(JSON.stringify(query));
-      if (kept) noteAge(kept.atMs);
-      return kept?.value;
+      const cached = (await usage.all()).get(JSON.stringify(query));
+      if (cached) noteAge(cached.atMs);
+      return cached?.value;
     },
     keepUsage: (query: UsageQuery, value: UsagePages) => usage.keep(JSON.stringify(query), { atMs: now(), value }),
     async write(): Promise<void> {
@@ -150,37 +150,37 @@ function keptAnswers(options: ReadLatelyOptions) {
   };
 }
 
-/** Deletes the kept fleet, before a command changes it. */
-export async function forgetReadLately(folder: string): Promise<void> {
+/** Deletes the cached fleet, before a command changes it. */
+export async function forgetCachedFleet(folder: string): Promise<void> {
   await rm(join(folder, FLEET_FILE), { force: true }).catch(() => {});
 }
 
-/** The entries of a file that are young enough, read on first use; none unless kept answers are used. */
-function keptIn<Value>(file: string, { folder, place, now, usesKept }: ReadLatelyOptions) {
+/** The entries of a file that are young enough, read on first use; none unless cached answers are used. */
+function cacheFile<Value>(file: string, { folder, place, now, usesCache }: AnswerCacheOptions) {
   const path = join(folder, file);
-  let reading: Promise<Map<string, Kept<Value>>> | undefined;
-  let isNew = false;
+  let reading: Promise<Map<string, Cached<Value>>> | undefined;
+  let isChanged = false;
 
-  async function read(): Promise<Map<string, Kept<Value>>> {
+  async function read(): Promise<Map<string, Cached<Value>>> {
     const bytes = await readFile(path).catch(() => undefined);
     const found = bytes && deserialized(bytes);
     if (found?.version !== VERSION || found.place !== place) return new Map();
-    const entries = found.entries as ReadonlyMap<string, Kept<Value>>;
-    return new Map([...entries].filter(([, { atMs }]) => atMs <= now() && atMs > now() - KEPT_MS));
+    const entries = found.entries as ReadonlyMap<string, Cached<Value>>;
+    return new Map([...entries].filter(([, { atMs }]) => atMs <= now() && atMs > now() - CACHED_MS));
   }
 
   const all = () => {
-    reading ??= usesKept ? read() : Promise.resolve(new Map());
+    reading ??= usesCache ? read() : Promise.resolve(new Map());
     return reading;
   };
   return {
     all,
-    async keep(key: string, entry: Kept<Value>): Promise<void> {
-      isNew = true;
+    async keep(key: string, entry: Cached<Value>): Promise<void> {
+      isChanged = true;
       (await all()).set(key, entry);
     },
-    async write(isWorthKeeping: (entries: ReadonlyMap<string, Kept<Value>>) => boolean): Promise<void> {
-      if (!isNew) return;
+    async write(isWorthKeeping: (entries: ReadonlyMap<string, Cached<Value>>) => boolean): Promise<void> {
+      if (!isChanged) return;
       const entries = await all();
       if (!isWorthKeeping(entries)) return;
       await mkdir(folder, { recursive: true, mode: 0o700 })
