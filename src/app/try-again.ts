@@ -13,7 +13,8 @@ export async function tryAgain(
 ): Promise<void> {
   const { retryAtMs } = deps.fleet;
   const nowMs = deps.clock.now();
-  const [nextMs, instantMs] = [retryAtMs.get(projectId) ?? 0, nowMs + afterMs];
+  const nextMs = retryAtMs.get(projectId) ?? 0;
+  const instantMs = nowMs + afterMs;
   if (nextMs > nowMs && nextMs <= instantMs) return;
   await wakeAt(deps, projectId, instantMs);
   retryAtMs.set(projectId, instantMs);

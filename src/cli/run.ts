@@ -47,7 +47,8 @@ const EXIT_GRACE_MS = 500;
 
 async function run({ config, accept, ...flags }: RunFlags): Promise<void> {
   keepHeapLean();
-  const [stopped, onHangUp] = [stopSignal(), hangUps()];
+  const stopped = stopSignal();
+  const onHangUp = hangUps();
   const stopping = new AbortController();
   void stopped.then((signal) => stopping.abort(new Error(`stopped by ${signal}`)));
   const [{ readSettings }, { loadToRun }, { runDaemon }, { rulesFromFiles }, { configFilePath }] = await Promise.all([

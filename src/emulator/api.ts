@@ -314,7 +314,8 @@ function createWrongReads(platform: Platform): WrongReads {
     note(method, { project_id: projectId, endpoint_id: computeId }) {
       if (method !== 'PATCH' || projectId === undefined || computeId === undefined) return;
       const world = platform.world();
-      const [project, compute] = [findProject(world, projectId), findCompute(world, projectId, computeId)];
+      const project = findProject(world, projectId);
+      const compute = findCompute(world, projectId, computeId);
       if (!project.ok || !compute.ok) return;
       const shown: Entry = { ...renderCompute(compute.value, project.value, world) };
       const fields = Object.fromEntries(CHANGEABLE.map((name) => [name, shown[name]]));

@@ -117,7 +117,7 @@ export function createRequestLog(capacity: number): RequestLog {
   return {
     add(request) {
       requests.push(request);
-      // Forgetting in halves keeps adding cheap.
+      // Removing half of the requests at once costs less than removing one each time.
       if (requests.length < 2 * capacity) return;
       requests = requests.slice(-capacity);
       forgotten += capacity;

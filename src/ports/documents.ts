@@ -22,14 +22,14 @@ export interface ComputeName {
 }
 
 const settings = { min_cu: cu.nullable(), max_cu: cu.nullable(), suspend_timeout_seconds: timeout.nullable() };
-/** Settings without nulls. */
-export const given = { min_cu: cu, max_cu: cu, suspend_timeout_seconds: timeout };
+/** Settings of which each is known. */
+export const knownSettings = { min_cu: cu, max_cu: cu, suspend_timeout_seconds: timeout };
 
 export const SettingsDocument = z.object(settings);
 export type SettingsDocument = z.infer<typeof SettingsDocument>;
 
 export const reason = z.object({ code: text, policy: text.exactOptional(), message: text });
-/** `code` is a key of `docs/reasons.md`; other versions may have others. */
+/** `code` is a key of `docs/reasons.md`; a daemon of another version may send other codes. */
 const reasons: z.ZodType<readonly { code: string; policy?: string; message: string }[]> = z.array(reason);
 
 export const verdict = z.enum(['act', 'wait', 'none']);
@@ -45,27 +45,30 @@ export const computeFields = {
   baseline: SettingsDocument,
   verdict,
   reasons,
-  /** The end of the change's wait, where known. */
+  /** When the change no longer waits, where known. */
   until: instant.nullable(),
-  /** When other values are wanted. */
+  /** The next instant at which policies want other values. */
   next_boundary: instant.nullable(),
-  /** When they are made: not while a freeze, a hold or a respected manual change keeps the compute as it is. One in the past is not decided yet. */
+  /**
+   * When the values change next: later than `next_boundary` if a freeze, a hold or a respected manual change keeps the compute as it is.
+   * While it is in the past, the change has not been decided yet.
+   */
   next_change: instant.nullable(),
 };
 export const ComputeDocument = z.object(computeFields).meta({ id: 'Compute' });
 export type ComputeDocument = z.infer<typeof ComputeDocument>;
 
-/** A change that had been sent, or was about to be, when a request was acknowledged: it may still arrive. `to` null: not set. */
+/** A change that had been sent, or was about to be, when a request was answered: it may still take effect. Null in `to`: not changed. */
 const InFlightDocument = z
   .object({ ...computeName, to: SettingsDocument, restart: z.boolean(), since: instant })
   .meta({ id: 'InFlight' });
 export type InFlightDocument = z.infer<typeof InFlightDocument>;
 
-/** Only in the answer to a request that sets or ends something: changes of its computes that were already in flight. */
-const acknowledged = { in_flight: z.array(InFlightDocument).exactOptional() };
+/** Only in the answer to a request that sets or ends something. */
+const inFlight = { in_flight: z.array(InFlightDocument).exactOptional() };
 
 /** In the answer to a request that may change several computes; absent where unknown, as from a daemon of 0.1.0. */
-const counted = {
+const changedCount = {
   count: z.number().int().exactOptional().meta({ description: 'How many computes it changes, or would change.' }),
 };
 
@@ -80,9 +83,9 @@ export const HoldDocument = z
     suspend_timeout_seconds: timeout.nullable(),
     /** True: nothing is written to the compute. */
     freeze: z.boolean(),
-    /** The effect of hard limits on it, in one sentence; null without any, and where no daemon was asked. */
+    /** What hard limits change in the held values, in one sentence; null if nothing, and where no daemon was asked. */
     limited: text.nullable(),
-    ...acknowledged,
+    ...inFlight,
   })
   .meta({ id: 'Hold' });
 export type HoldDocument = z.infer<typeof HoldDocument>;
@@ -106,13 +109,13 @@ export const FreezeDocument = z
     ...override,
     select: z.union([z.literal('all'), Selected]),
     allow_raise: z.boolean(),
-    /** It is limited to the projects of this team. */
+    /** The freeze is limited to the projects of this team. */
     team: text.exactOptional(),
-    /** The number of computes that it selects; only in the answer to the request that has set it, where known. */
+    /** The number of selected computes; only in the answer to the request that has set the freeze, where known. */
     covers: z.number().int().exactOptional(),
-    /** Set with `covers` if that may lack computes of projects that the daemon has not read yet. */
+    /** Set if `covers` may be too low, since the daemon has not read all projects yet. */
     partial: z.literal(true).exactOptional(),
-    ...acknowledged,
+    ...inFlight,
   })
   .meta({ id: 'Freeze' });
 export type FreezeDocument = z.infer<typeof FreezeDocument>;
@@ -126,7 +129,7 @@ const changed = z.object({
 export const DecisionDocument = z
   .object({
     at: instant,
-    /** Both are empty where the entry concerns the whole fleet. */
+    /** The ids are empty where the entry concerns the whole fleet. */
     ...computeName,
     kind: z.enum(HISTORY_KINDS),
     policy: text.nullable(),
@@ -139,7 +142,7 @@ export const DecisionDocument = z
     verified: z.boolean().meta({ description: 'A token named that person.' }),
     request_id: text.nullable(),
     owner: text.nullable().meta({ description: 'Who owned the compute.' }),
-    /** Only entries of the audit have one. */
+    /** Null for an entry that is not from the audit. */
     id: text.nullable(),
   })
   .meta({ id: 'Decision' });
@@ -162,7 +165,7 @@ const ReadinessDocument = z.object({
 });
 export type Readiness = z.infer<typeof ReadinessDocument>;
 
-/** `read`: those whose computes have been read; few after a start. */
+/** `read` counts the projects whose computes have been read, which are few after a start. */
 export const projectsRead = z.object({ listed: z.number(), read: z.number() });
 
 const waiting = z.array(z.object({ reason: text, computes: z.number() }));
@@ -179,7 +182,7 @@ const apiLimits = z.array(
   z.object({ account: text, level: z.number(), since: instant, normal_by: instant, message: text }),
 );
 
-/** Requests for a project that the control API refuses, `message` being its latest answer, while others are answered. */
+/** A project whose requests of one kind the control API refuses, while it answers those for other projects. `message` is its latest answer. */
 const RefusedProjectDocument = z.object({
   project_id: text,
   project_name: text,
@@ -191,27 +194,27 @@ const RefusedProjectDocument = z.object({
 export type RefusedProjectDocument = z.infer<typeof RefusedProjectDocument>;
 export const refusedProjects = z.array(RefusedProjectDocument);
 
-/** A daemon's report in the store, every 30 s. Optional fields are absent in reports of 0.1.0. */
+/** What a daemon reports to the store every 30 s. Long lists are cut. Optional fields are absent in reports of 0.1.0. */
 const DaemonDocument = z.object({
   /** `HOST:PID`. */
   host: text,
   version: text,
   mode: z.enum(['enforce', 'observe']),
-  /** A status also shows false once the daemon has not reported for as long as its lease lasts. */
+  /** A status shows false for a leader whose last report is older than the duration of its lease. */
   leader: z.boolean(),
   /** A daemon that ended gracefully has no report; that of a killed one stays for a day. */
   last_seen: instant,
   /** The hash of its policies. */
   set_hash: hash,
-  /** The decision hash; null while it may not write. */
+  /** Null while the daemon may not write. */
   decision_hash: hash.nullable().exactOptional(),
-  /** One line each. */
+  /** One line for each staged policy set. */
   staged: texts,
-  /** The number of its registered generation; null where it could not register it. */
+  /** The number of its registered generation; null if it could not be registered. */
   generation: z.number().nullable().exactOptional(),
   /**
    * In the order of `staged`. `disconnected`: the number of computes that the set would disconnect, `later` of them not at once. `owner`: the team
-   * that the files belong to, or '' for none. `set_hash`: the hash of the policies alone; `hash`, which approves them, may differ from it.
+   * that the files belong to, or '' for none. `hash` is what a person approves; `set_hash` is of the policies alone, without the settings.
    */
   staged_sets: z
     .array(
@@ -224,29 +227,26 @@ const DaemonDocument = z.object({
       }),
     )
     .exactOptional(),
-  /** Why it does not use the newest policies, besides `staged`: the first few, one line each. */
+  /** Why the daemon does not use the newest policies, besides `staged`: one line each. */
   policy_problems: texts.exactOptional(),
   waiting,
-  /** The first few. */
   unmet_headroom: computeMessages,
-  /** Those of the first few accounts. */
+  /** Of the first few accounts. */
   facts: facts.exactOptional(),
   herds: herds.exactOptional(),
-  /** The first few. */
   api_limits: apiLimits.exactOptional(),
-  /** The first few. */
   refused_projects: refusedProjects.exactOptional(),
-  /** Lists the first few checks that failed. */
+  /** Its checks are only those that failed. */
   readiness: ReadinessDocument.exactOptional(),
   projects: projectsRead.exactOptional(),
 });
 export type DaemonDocument = z.infer<typeof DaemonDocument>;
 
-/** The store is unavailable: the data are as of `since`. */
+/** The store has been unavailable since `since`: the data are of that time. */
 const StalenessDocument = z.object({ since: instant, seconds: z.number() }).meta({ id: 'Staleness' });
 export type Staleness = z.infer<typeof StalenessDocument>;
-/** Set in each document that is read while the store is unavailable. */
-export const age = { stale: StalenessDocument.exactOptional() };
+/** `stale` is set in each document that is read while the store is unavailable. */
+export const staleness = { stale: StalenessDocument.exactOptional() };
 
 /** A status has at most this many entries of each list. */
 export const MAX_LISTED = 100;
@@ -270,7 +270,7 @@ export const StatusDocument = z
     waiting,
     holds: z.array(HoldDocument),
     freezes: z.array(FreezeDocument),
-    /** The policy set that waits for `ebb approve`. `set_hash`: of its policies, if they are approved with other settings by another hash. */
+    /** The policy set that waits for `ebb approve`. `hash` approves it; `set_hash` is of the policies alone. */
     staged: z.object({ hash, set_hash: hash.exactOptional(), message: text }).nullable(),
     /** Staged files of teams. */
     staged_teams: z.array(z.object({ owner: text, hash, set_hash: hash.exactOptional(), message: text })),
@@ -284,7 +284,9 @@ export const StatusDocument = z
     unmet_headroom: computeMessages.nullable(),
     /** Respected manual changes that differ from what policies want: old and new value, and the end of the respect. */
     manual_changes: computeMessages.nullable(),
-    /** The last verdicts of guards, the number of computes that they watch after a lowering, and of those for which they hold one back. */
+    /**
+     * For each guard: computes by their last verdict, computes that it watches after a lowering, and computes whose lowering it holds back.
+     */
     guards: z
       .array(
         z.object({
@@ -319,9 +321,9 @@ export const StatusDocument = z
       .array(z.object({ ...computeName, message: text, cost_month: costOfFloors.nullable().exactOptional() }))
       .nullable(),
     readiness: ReadinessDocument.nullable(),
-    /** Null while nothing was measured. */
+    /** Null if nothing has been measured yet. */
     costs: CostsDocument.nullable(),
-    /** Only budgets with any data. */
+    /** Only budgets with data. */
     budgets: z.array(BudgetDocument),
     /** Numbers of notifications that could not be sent, and wait for a person. */
     dead_notifications: z.array(z.object({ receiver: text, count: z.number() })),
@@ -334,17 +336,17 @@ export const StatusDocument = z
     refused_projects: refusedProjects.nullable(),
     /** The daemons that share the store, the leader first; null from a daemon. */
     daemons: z.array(DaemonDocument).nullable(),
-    ...age,
+    ...staleness,
   })
   .meta({ id: 'Status' });
 export type StatusDocument = z.infer<typeof StatusDocument>;
 
 /** `later`: how many of the `count` computes would wait first, such as those that ebb has just discovered or restarted. */
-export const ApproveDocument = z.object({ hash: text, ...counted, later: z.number().int().exactOptional() });
+export const ApproveDocument = z.object({ hash: text, ...changedCount, later: z.number().int().exactOptional() });
 export type ApproveDocument = z.infer<typeof ApproveDocument>;
 
-/** The ids of the ended freezes. `count` is the number of computes with a change that one of them blocks. */
-export const UnfreezeDocument = z.object({ freezes: texts, ...counted, ...acknowledged });
+/** `freezes`: the ids of the ended freezes. `count`: the number of computes with a change that one of them blocked. */
+export const UnfreezeDocument = z.object({ freezes: texts, ...changedCount, ...inFlight });
 export type UnfreezeDocument = z.infer<typeof UnfreezeDocument>;
 
 export const ReleaseDocument = z
@@ -355,15 +357,16 @@ export const ReleaseDocument = z
     computes: z.array(z.object(computeName)),
     /** Names of budgets whose steps the leader will end. */
     budgets: texts,
-    ...counted,
-    ...acknowledged,
+    ...changedCount,
+    ...inFlight,
   })
   .meta({ id: 'Released' });
 export type ReleaseDocument = z.infer<typeof ReleaseDocument>;
 
 /**
- * Outcomes. `requested`: fields that no policy sets go back. `policies_decide`: policies would change it again, so a hold is needed.
- * `nothing_to_do`: ebb never changed it, or it is back already, or there is no request to withdraw. `withdrawn`: it no longer goes back.
+ * Outcomes. `requested`: the fields that no policy sets go back to the baseline. `policies_decide`: policies would change the compute again,
+ * so a hold is needed. `nothing_to_do`: ebb has not changed the compute, it has its baseline already, or there is no request to withdraw.
+ * `withdrawn`: the request to go back was withdrawn.
  */
 export const RestoreDocument = z
   .object({
@@ -372,14 +375,14 @@ export const RestoreDocument = z
         ...computeName,
         baseline: SettingsDocument,
         outcome: z.enum(['requested', 'policies_decide', 'nothing_to_do', 'withdrawn']),
-        /** Fields of a requested restore that do not go back, because policies decide them. */
+        /** The fields that do not go back, because policies set them. */
         policies_decide: z.array(z.enum(['size', 'suspend_timeout'])).exactOptional(),
-        /** The policy that sets the fields that do not go back. */
+        /** The policy that sets each of them. */
         set_by: z.object({ size: text.exactOptional(), suspend_timeout: text.exactOptional() }).exactOptional(),
       }),
     ),
-    ...counted,
-    ...acknowledged,
+    ...changedCount,
+    ...inFlight,
   })
   .meta({ id: 'Restored' });
 export type RestoreDocument = z.infer<typeof RestoreDocument>;

@@ -1,7 +1,7 @@
 /** Documents about notifications that wait, or could not be sent, and the actions on them. */
 import { z } from 'zod';
 import { instant, text } from './document-fields.ts';
-import { age } from './documents.ts';
+import { staleness } from './documents.ts';
 
 const QueuedNotificationDocument = z.object({
   id: text,
@@ -26,7 +26,7 @@ export const NotificationsDocument = z.object({
   lost: z.number().int().meta({ description: 'How many were lost because more came than the store keeps.' }),
   /** The oldest of each receiver, dead ones first. */
   notifications: z.array(QueuedNotificationDocument),
-  ...age,
+  ...staleness,
 });
 export type NotificationsDocument = z.infer<typeof NotificationsDocument>;
 

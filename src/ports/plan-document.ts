@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { FleetPlanJson } from '../domain/evaluate/fleet-plan-json.ts';
 import { instant, text } from './document-fields.ts';
-import { computeName, cu, given, reason, SettingsDocument, timeout, verdict } from './documents.ts';
+import { computeName, cu, knownSettings, reason, SettingsDocument, timeout, verdict } from './documents.ts';
 
 const action = z.object({
   kind: z.enum(['update', 'restart']),
@@ -39,7 +39,7 @@ export const PlanDocument: z.ZodType<FleetPlanJson> = z
     computes: z.array(
       z.object({
         ...computeName,
-        current: z.object({ ...given, state: text }),
+        current: z.object({ ...knownSettings, state: text }),
         desired: SettingsDocument,
         verdict,
         actions: z.array(action),

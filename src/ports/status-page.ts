@@ -3,15 +3,15 @@ import { z } from 'zod';
 import { BranchCostDocument } from './cost-documents.ts';
 import { instant, text } from './document-fields.ts';
 import {
-  age,
   computeFields,
   DecisionDocument,
   FreezeDocument,
-  given,
   HoldDocument,
+  knownSettings,
   OperationDocument,
   projectsRead,
   refusedProjects,
+  staleness,
 } from './documents.ts';
 import { remedy, verdictOfGuard } from './plan-document.ts';
 
@@ -19,7 +19,7 @@ import { remedy, verdictOfGuard } from './plan-document.ts';
  * A time, `from` inclusive, `to` exclusive, in which the desired settings don't change. `policies`: the deciding policies by name,
  * or `hold by OWNER`; empty where nothing sets a value.
  */
-const SegmentDocument = z.object({ from: instant, to: instant, ...given, policies: z.array(text) });
+const SegmentDocument = z.object({ from: instant, to: instant, ...knownSettings, policies: z.array(text) });
 export type SegmentDocument = z.infer<typeof SegmentDocument>;
 
 /**
@@ -83,7 +83,7 @@ export const FleetDocument = z
     owners: z.array(text),
     /** In the requested order. */
     computes: z.array(FleetRowDocument),
-    ...age,
+    ...staleness,
   })
   .meta({ id: 'Fleet' });
 export type FleetDocument = z.infer<typeof FleetDocument>;
@@ -171,7 +171,7 @@ export const ComputeDetailDocument = z
     decisions: z.array(DecisionDocument),
     /** The costs of its branch with all its computes; null where usage is not measured. */
     cost: BranchCostDocument.nullable(),
-    ...age,
+    ...staleness,
   })
   .meta({ id: 'ComputeDetail' });
 export type ComputeDetailDocument = z.infer<typeof ComputeDetailDocument>;

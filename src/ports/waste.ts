@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { CHANGE_BY, FINDING_KINDS, type FindingKind } from '../domain/recommend/finding.ts';
 import { instant, text } from './document-fields.ts';
-import { age } from './documents.ts';
+import { staleness } from './documents.ts';
 
 const range = z.object({ low: z.number(), high: z.number() });
 /** The expected value and an 80 % interval of a month; for `at_least` only the low end is promised. */
@@ -80,7 +80,7 @@ export const WasteDocument = z
     /** The owners of all findings, matching or not. */
     owners: z.array(text),
     findings: z.array(FindingDocument),
-    ...age,
+    ...staleness,
   })
   .meta({ id: 'Waste' });
 export type WasteDocument = z.infer<typeof WasteDocument>;

@@ -38,12 +38,12 @@ export function byName<S extends z.ZodType>(entry: S, error: string) {
 
 /** A list in `ebb.yaml`, or one text with commas between the entries in a variable. */
 export function listOrText<S extends z.ZodType>(entry: S, error: string) {
-  const split = (value: unknown) =>
-    typeof value === 'string' ? value.split(',').flatMap((part) => part.trim() || []) : value;
+  const partsOf = (list: string) => list.split(',').map((part) => part.trim());
+  const split = (value: unknown) => (typeof value === 'string' ? partsOf(value).filter((part) => part !== '') : value);
   return z.preprocess(split, z.array(entry, { error }));
 }
 
-/** The name of a variable. Settings files, which others may change, must not read other variables of the process. */
+/** The name of an environment variable. A settings file, which others may change, must not read other variables of the process. */
 export function variableName(prefix: string): z.ZodString {
   return text().regex(new RegExp(`^${prefix}(_[A-Z0-9_]+)?$`), {
     error: `must be the name of a variable: ${prefix}, or ${prefix}_ and more capitals`,

@@ -106,7 +106,9 @@ export function comingDigests(
  */
 function newsOf({ changes, leads }: ComingGroup, sentBefore: SentDigest | undefined, nowMs: number) {
   const { computeIds = [], restartIds = [], timeoutIds = [], isWokenTold } = sentBefore ?? {};
-  const [named, timeouts, restarts] = [new Set(computeIds), new Set(timeoutIds), new Set(restartIds)];
+  const named = new Set(computeIds);
+  const timeouts = new Set(timeoutIds);
+  const restarts = new Set(restartIds);
   const isUntold = ({ compute: { computeId }, action }: ComingChange) =>
     !named.has(computeId) || (action.disconnects && timeouts.has(computeId));
   const woken = changes.filter(

@@ -106,7 +106,8 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
       const now = present();
       firstLookMs ??= clock.now();
       for (const name of new Set([...seen.keys(), ...now.keys()])) {
-        const [text, before] = [now.get(name), seen.get(name)];
+        const text = now.get(name);
+        const before = seen.get(name);
         const isSame = before !== undefined && (before.text === undefined) === (text === undefined);
         if (isUnknown(name)) seen.delete(name);
         else if (isSame) seen.set(name, { ...before, text });

@@ -47,7 +47,7 @@ export function createDueWrites(clock: Pick<Clock, 'wait'>): DueWrites {
     const allEnded = new Promise<void>((resolve) => yielding.push(resolve));
     const stopWait = new AbortController();
     await Promise.race([allEnded, clock.wait(Math.min(mostMs, MAX_YIELD_MS), stopWait.signal).catch(() => {})]);
-    // A reason of its own: without one, each call would make an error with its stack.
+    // Without a reason, `abort` would create an error with a stack for each call.
     stopWait.abort('the wait has ended');
   }
 

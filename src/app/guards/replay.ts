@@ -25,7 +25,7 @@ import { askedOf, observed, ROUND_MS } from './observed.ts';
 import type { RecordedSeries } from './recorded-series.ts';
 import { type ComputeInTime, computeInTime, type ReplayedCompute } from './replayed-compute.ts';
 
-/** How long before an entry or a start rounds are replayed, besides `for` and `settle`: a bad stretch is seen from its beginning. */
+/** Rounds are replayed from this long, besides `for` and `settle`, before an entry of the history or the start of a compute, to see a bad stretch begin. */
 const EARLIER_MS = 5 * ROUND_MS;
 
 type Change = Lowering['changes'][number];
@@ -50,7 +50,7 @@ export interface ReplayedLowering {
   takenBack?: FieldGroup[];
   /** When an earlier harm was found, after which this lowering would not have been made. It is not watched then. */
   notTriedSinceMs?: number;
-  /** The groups of fields that the floor of an earlier harm would have kept, although other groups would have been lowered. */
+  /** The groups of fields whose lowering the floor of an earlier harm would have prevented. */
   keptBack?: FieldGroup[];
 }
 
@@ -72,7 +72,7 @@ export interface ReplayOptions {
 
 export type Replayed = { ok: true; lowerings: ReplayedLowering[] } | { ok: false; error: CountError };
 
-/** Returns the lowerings between two instants, oldest first. Those of the day before are watched, too: floors of their harms may still hold. */
+/** Returns the lowerings between two instants, oldest first. The day before is replayed, too, since floors of its harms may still hold. */
 export async function replayGuard(options: ReplayOptions): Promise<Replayed> {
   const { guard, source, series, toMs, signal, clock } = options;
   const fromMs = options.fromMs - DAY_MS;
@@ -83,6 +83,7 @@ export async function replayGuard(options: ReplayOptions): Promise<Replayed> {
   const asker = createGuardAsker(series);
   const leadMs = guard.forMs + guard.settleMs + EARLIER_MS;
   let memory = NOTHING_WATCHED;
+  // By compute, the instant of the last lowering that is not watched any more.
   const concluded = new Map<string, number>();
   const nextFrom = (atMs: number) => nextRound(computes, { atMs, leadMs, concluded, memory });
   for (let atMs = nextFrom(fromMs); atMs <= toMs && !signal.aborted; atMs = nextFrom(atMs + ROUND_MS)) {
@@ -112,7 +113,7 @@ function oldestFirst(rows: ReadonlyMap<string, ReplayedLowering>): ReplayedLower
   return [...rows.values()].toSorted((a, b) => a.lowering.atMs - b.lowering.atMs);
 }
 
-/** Notes the lowerings with a harm, which are not watched any more. A later lowering of the compute is watched again. */
+/** A lowering is not watched any more after a harm. A later lowering of the compute is. */
 function noteConcluded(concluded: Map<string, number>, { harms }: WatchMemory): void {
   for (const { computeId, loweredAtMs } of harms) {
     concluded.set(computeId, Math.max(loweredAtMs, concluded.get(computeId) ?? loweredAtMs));
@@ -132,7 +133,8 @@ function noteStep(
     if (row && event.outcome === 'harm') floors.noteHarm(row, atMs);
   }
   for (const [computeId, { watch }] of Object.entries(memory.computes)) {
-    const row = watch && rows.get(keyOf({ computeId, loweredAtMs: watch.loweredAtMs }));
+    if (!watch) continue;
+    const row = rows.get(keyOf({ computeId, loweredAtMs: watch.loweredAtMs }));
     if (row) Object.assign(row, { sampledMs: watch.sampledMs, blindMs: watch.blindMs });
   }
 }
@@ -211,17 +213,17 @@ function noteVerdicts(
   }
 }
 
-/** The floors that harms would have set under the present policies, by compute and group. They hold as in decide/stages/floors.ts. */
+/** The floors that harms would have set under the present policies, by compute and group of fields, as decide/stages/floors.ts applies them. */
 function replayedFloors(
   { guard, policies }: Pick<ReplayOptions, 'guard' | 'policies'>,
   rows: ReadonlyMap<string, ReplayedLowering>,
 ) {
   const floors = new Map<string, { fields: Change['from']; sinceMs: number }>();
   const { retryMs = Number.POSITIVE_INFINITY } = guard;
-  const left = oldestFirst(rows);
+  let remaining = oldestFirst(rows);
   const isOfSet = ({ policy }: Change) => policy !== undefined && policies.has(policy);
 
-  /** Since when a floor has prevented the change; undefined if none does. A change from above the floor is made, down to the floor. */
+  /** Since when a floor has prevented the change; undefined if none does. A change from above a floor is made, but only down to it. */
   function keptSinceMs({ compute, lowering }: ReplayedLowering, change: Change): number | undefined {
     const floor = floors.get(`${compute.computeId} ${change.group}`);
     if (!floor || !isOfSet(change) || !isWithinRetry(floor.sinceMs, retryMs, lowering.atMs)) return undefined;
@@ -229,10 +231,11 @@ function replayedFloors(
   }
 
   return {
-    /** Marks and returns the lowerings up to an instant that would not have been made. */
+    /** Takes the lowerings up to an instant; marks and returns those that would not have been made. */
     notTriedUntil(atMs: number): ReplayedLowering[] {
-      const later = left.findIndex(({ lowering }) => lowering.atMs > atMs);
-      return left.splice(0, later === -1 ? left.length : later).filter((row) => {
+      const taken = remaining.filter(({ lowering }) => lowering.atMs <= atMs);
+      remaining = remaining.slice(taken.length);
+      return taken.filter((row) => {
         const { changes } = row.lowering;
         const kept = changes.flatMap((change) => {
           const sinceMs = keptSinceMs(row, change);

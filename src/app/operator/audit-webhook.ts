@@ -31,7 +31,7 @@ export interface AuditWebhookDeps {
   leaderLease: { isHeld(): boolean };
 }
 
-/** Entries are retried for as long as the store keeps the audit. */
+/** An entry that could not be sent is sent again for as long as the store keeps it. */
 export function createAuditWebhook(deps: AuditWebhookDeps, receiver: Receiver): AuditCopy {
   const { store, sender, clock, leaderLease } = deps;
   let failures = 0;
@@ -52,7 +52,7 @@ export function createAuditWebhook(deps: AuditWebhookDeps, receiver: Receiver): 
     async written() {
       const sent = [...(await SENT.all(store)).values()].flat();
       if (sent.length > 0) return new Map(sent);
-      // The start is noted before anything is sent: a webhook that does not answer yet gets all entries from now on.
+      // Noted before anything is sent, so that a webhook that fails at first still gets all entries from now on.
       const begun = { id: BEGUN, atMs: clock.now() };
       await note({ store, clock }, [begun]);
       return new Map([[begun.id, begun.atMs]]);
@@ -62,7 +62,8 @@ export function createAuditWebhook(deps: AuditWebhookDeps, receiver: Receiver): 
       const sendAll = async () => {
         for (const line of lines) {
           if (!(await send(line, stopped))) return false;
-          if (sent.push(line) >= NOTE_AFTER) await note({ store, clock }, sent.splice(0));
+          sent.push(line);
+          if (sent.length >= NOTE_AFTER) await note({ store, clock }, sent.splice(0));
         }
         return true;
       };
@@ -88,7 +89,7 @@ async function note(
   }
 }
 
-/** Deletes old notes. Hours that lie ahead, from a wrong clock, do not make others old. */
+/** Deletes old notes. Their age counts from now at the latest, even if a wrong clock has made notes for the future. */
 async function forgetOld(store: AuditWebhookDeps['store'], nowMs: number): Promise<void> {
   const hours = [...(await SENT.all(store)).keys()];
   const newest = Math.min(Math.max(...hours.map(Number)), Math.floor(nowMs / HOUR_MS));

@@ -182,10 +182,8 @@ const HASH_DIGITS = { most: 64, least: 12 };
 
 /** What is wrong with the hash of a policy set, or its beginning, as a person has typed it. */
 function hashProblem(hash: string): string | undefined {
-  const [what, see] = [
-    `${JSON.stringify(hash.slice(0, 80))} is no hash of a policy set`,
-    'ebb status shows the hashes',
-  ];
+  const what = `${JSON.stringify(hash.slice(0, 80))} is no hash of a policy set`;
+  const see = 'ebb status shows the hashes';
   if (!/^[0-9a-f]*$/.test(hash)) return `${what}, which has only the digits 0-9 and a-f: ${see}`;
   if (hash.length > HASH_DIGITS.most) return `${what}, which has ${HASH_DIGITS.most} digits: ${see}`;
   if (hash.length >= HASH_DIGITS.least) return undefined;

@@ -52,8 +52,9 @@ export function computeFinder(parts: OperatorParts): (written: string) => Promis
   async function inStore(computeId: string): Promise<ComputePlace | undefined> {
     if (!stored) {
       stored = new Map();
-      for await (const { projectId, computeId } of storedRecords(parts.store))
-        stored.set(computeId, { projectId, computeId });
+      for await (const place of storedRecords(parts.store)) {
+        stored.set(place.computeId, { projectId: place.projectId, computeId: place.computeId });
+      }
     }
     return stored.get(computeId);
   }

@@ -51,15 +51,16 @@ export async function retryOrDropNotifications(
   }
   // The audit entry comes first: no notification changes without one.
   await store.appendHistory([await auditEntry(parts, { action, target }, ids.length)]);
-  const done = await pLimit(CONCURRENT_WRITES).map(ids, async (id) => {
-    const isDone =
-      action === 'drop' ? await store.removeOutbox(id) : await store.deferOutbox(id, { state: 'waiting', tries: 0 });
-    return isDone ? [id] : [];
-  });
-  return { ok: true, value: { ids: done.flat() } };
+  const done = await pLimit(CONCURRENT_WRITES).map(ids, (id) =>
+    action === 'drop' ? store.removeOutbox(id) : store.deferOutbox(id, { state: 'waiting', tries: 0 }),
+  );
+  return { ok: true, value: { ids: ids.filter((_, index) => done[index]) } };
 }
 
-/** The ids of the dead notifications of a receiver, or the given id if it waits or is dead. */
+/**
+ * If the target is a receiver, the ids of its dead notifications. If it is an id, which ends with `>RECEIVER`, that id, unless there is no such
+ * notification.
+ */
 async function idsOf({ store }: OperatorParts, target: string): Promise<string[]> {
   const receiver = target.slice(target.lastIndexOf('>') + 1);
   const dead = await store.outbox({ receiver, state: 'dead', limit: MAX_AT_ONCE });

@@ -10,24 +10,25 @@ import { wantedSince } from '../../domain/evaluate/wanted-since.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';
+import { earliest } from '../../domain/time/windows/opening.ts';
 import type { ComputeStatus } from '../../ports/compute-events.ts';
 import { gateRules, type RulesForGates } from '../evaluate-project/evaluate.ts';
 
 /** A change counts as overdue after this time: at a boundary the rate limit spreads the changes of a fleet. */
 const OVERDUE_AFTER_MS = MINUTE_MS;
 
-/** Waits and boundaries that are looked at before a change counts as not due. */
+/** After so many waits and boundaries without an action, a change counts as not due. */
 const MAX_STEPS = 20;
 
 interface Asked extends Pick<Situation, 'policies' | 'holds' | 'freezes' | 'nowMs'> {
-  /** Waits and disconnections are judged by these, as in decisions. */
+  /** The rules for gates that decisions use, too. */
   rules(): RulesForGates;
   status: ComputeStatus;
 }
 
 /**
- * Since when a change is due that is not made, milliseconds since the epoch; undefined if none is overdue. One that waits is due from the end
- * of its wait. In an outage of the control API changes are not made, and those of a project without a recent reading are not even decided.
+ * Since when an overdue change has been due, milliseconds since the epoch; undefined if none is overdue. A change that waits is due from the
+ * end of its wait. Changes become overdue in an outage of the control API, and without a recent reading of their project.
  */
 export function overdueSince(evaluated: EvaluatedCompute, asked: Asked): number | undefined {
   const { plan, nextChangeMs = Number.POSITIVE_INFINITY } = evaluated;
@@ -39,15 +40,13 @@ export function overdueSince(evaluated: EvaluatedCompute, asked: Asked): number 
   const isAct = plan.verdict === 'act';
   if (asked.status === 'observed' || (!isAct && undecidedMs > latestMs)) return undefined;
   const situation = situationOf(evaluated, asked);
-  const dueMs = [
-    isAct ? decidedSince(evaluated, situation) : undefined,
-    undecidedSince(situation, undecidedMs, latestMs),
-  ];
-  const overdue = dueMs.flatMap((ms) => (ms !== undefined && ms <= latestMs ? [ms] : []));
-  return overdue.length === 0 ? undefined : Math.min(...overdue);
+  const decidedDueMs = isAct ? decidedSince(evaluated, situation) : undefined;
+  const undecidedDueMs = undecidedSince(situation, undecidedMs, latestMs);
+  const dueMs = earliest([decidedDueMs, undecidedDueMs], (ms) => ms);
+  return dueMs !== undefined && dueMs <= latestMs ? dueMs : undefined;
 }
 
-/** What is left out only delays another attempt: a change that failed has been due since before. */
+/** Without failures, which only delay the next attempt: a change that failed is due since before that. */
 function situationOf({ compute, record }: EvaluatedCompute, { rules, status: _status, ...asked }: Asked): Situation {
   const { failures: _failed, ...withoutFailures } = record;
   return laterSituation({
@@ -81,7 +80,7 @@ function undecidedSince(situation: Situation, fromMs: number, latestMs: number):
   return firstActing(planAt, endMs, fromMs, latestMs);
 }
 
-/** The first instant at which the plan acts; after a wait, it is made again when that ends. */
+/** The first instant at which the plan acts. While it does not, the next plan is made at the end that `endMs` returns. */
 function firstActing(
   planAt: (nowMs: number) => Plan,
   endMs: (plan: Plan, nowMs: number) => number | undefined,

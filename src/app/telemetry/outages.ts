@@ -179,7 +179,8 @@ function createRefusals({ log, metrics }: Telemetry, clock: Pick<Clock, 'now'>) 
   return {
     all,
     refuse(projectId: string, message: string, kind: RequestKind): void {
-      const [key, nowMs] = [`${projectId} ${kind}`, clock.now()];
+      const key = `${projectId} ${kind}`;
+      const nowMs = clock.now();
       const before = all.get(key);
       all.set(key, { projectId, kind, message, sinceMs: before?.sinceMs ?? nowMs, lastMs: nowMs });
       if (before) return;

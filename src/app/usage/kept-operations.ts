@@ -67,7 +67,8 @@ type BranchesText = [id: string, name: string, roles: readonly BranchRole[]][] |
 /** Encodes the version, the span, the branches, and the operations, which compress well since pings are regular. */
 export async function encodeOperations(kept: KeptOperations): Promise<Uint8Array> {
   const { readAtMs, oldestMs, end, operations, branches } = kept;
-  const [kinds, computes] = [new Map<string, number>(), new Map<string, number>()];
+  const kinds = new Map<string, number>();
+  const computes = new Map<string, number>();
   const body: Body = { k: [], c: [], o: [[], [], [], []] };
   let beforeS = secondsOf(readAtMs);
   for (const { action, status, computeId, createdAtMs, totalDurationMs = -1 } of operations) {
@@ -128,7 +129,8 @@ export async function decodeOperations(projectId: string, bytes: Uint8Array): Pr
   const operations = o[0].map((beforeS, index): PastOperation => {
     atS -= beforeS;
     const [action, status] = k[o[1][index] ?? 0] ?? ['', ''];
-    const [computeId, totalDurationMs] = [c[o[2][index] ?? -1], o[3][index] ?? -1];
+    const computeId = c[o[2][index] ?? -1];
+    const totalDurationMs = o[3][index] ?? -1;
     return {
       projectId,
       action,

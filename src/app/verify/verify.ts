@@ -56,7 +56,8 @@ export interface VerifyDeps {
 /** Measures the facts on a project that was made for it, and restores the settings of its compute. */
 export async function verifyAccount(deps: VerifyDeps): Promise<Result<VerifyReport>> {
   const { api, keeper, clock, signal, account, projectId } = deps;
-  const [atMs, startedMs] = [clock.now(), clock.monotonicMs()];
+  const atMs = clock.now();
+  const startedMs = clock.monotonicMs();
   if (await keeper.read())
     return { ok: false, problem: 'an earlier run was killed: first put back what was there, with --restore' };
   const found = await findTarget(api, { account, projectId, nowMs: atMs });
@@ -150,7 +151,9 @@ function createNotes({ api, clock }: Pick<VerifyDeps, 'api' | 'clock'>) {
       endedBy = bound;
     },
     async timed(facts: readonly FactName[], work: () => Promise<void>) {
-      const [atMs, startedMs, before] = [clock.now(), clock.monotonicMs(), api.sent().length];
+      const atMs = clock.now();
+      const startedMs = clock.monotonicMs();
+      const before = api.sent().length;
       await work().finally(() => {
         const experiment = { atMs, tookMs: clock.monotonicMs() - startedMs, requests: api.sent().slice(before) };
         for (const fact of facts) experiments.set(fact, experiment);

@@ -13,6 +13,7 @@ import { settingsHad } from '../../domain/recommend/settings-had.ts';
 import type { BudgetOutlook } from '../../domain/spend/state.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
+import { latest } from '../../domain/time/windows/opening.ts';
 import { type Account, accountFor } from '../../settings/accounts.ts';
 import { type FleetWavesInput, withFleetWaves } from './fleet-waves.ts';
 import { SAVING_DAYS, type UsageHistories, type UsageHistory } from './usage-history.ts';
@@ -122,16 +123,10 @@ export function withPast(outlook: Outlook, past: PastRules): Outlook {
 /** The last weeks up to the newest usage; without usage up to the newest operation, without operations up to `endMs`. */
 function pastSpan(usages: UsageHistories, endMs: number | undefined): Span | undefined {
   const known = [...usages.values()];
-  const usedUntilMs = known
-    .flatMap(({ hours = [] }) => hours.at(-1)?.startMs ?? [])
-    .map((startMs) => startMs + HOUR_MS);
-  const loggedUntilMs = known.flatMap(({ history }) => history?.toMs ?? []);
-  const toMs = latest(usedUntilMs) ?? latest(loggedUntilMs) ?? endMs;
+  const usedHourMs = latest(known, ({ hours = [] }) => hours.at(-1)?.startMs);
+  const loggedUntilMs = latest(known, ({ history }) => history?.toMs);
+  const toMs = usedHourMs === undefined ? (loggedUntilMs ?? endMs) : usedHourMs + HOUR_MS;
   return toMs === undefined ? undefined : { fromMs: toMs - SAVING_DAYS * DAY_MS, toMs };
-}
-
-function latest(instants: readonly number[]): number | undefined {
-  return instants.length === 0 ? undefined : instants.reduce((one, other) => Math.max(one, other));
 }
 
 /** The settings that policies would have given in the last weeks, without holds, draws of trials and steps of budgets, which are temporary. */

@@ -14,7 +14,7 @@ const DEFAULT_DAYS = 7;
 const MAX_DAYS = 366;
 const INSTANT_FORM = 'write 2026-03-02, 2026-03-02T08:00 or 2026-03-02T08:00:00Z';
 
-/** From `--from`, or the start of this minute, to `--to`, or this many days of the zone later. */
+/** The span of the flags. It starts at `--from`, by default with this minute, and ends at `--to`, or `--days` later. */
 export function readSpan({ days, from, to }: SpanFlags, { zone, nowMs }: { zone: string; nowMs: number }): Span {
   if (days !== undefined && to !== undefined) {
     throw new UserError('--days and --to both say where it ends; leave one of them out');
@@ -72,15 +72,16 @@ export function times({ low, high }: Range, factor: number): Range {
   return { low: low * factor, high: high * factor };
 }
 
-/** `12.5–168`: a tenth where it matters. */
+/** For example `12.5–168`. */
 export function formatHours({ low, high }: Range): string {
   return joinRange(formatNumber(low), formatNumber(high));
 }
 
 /** `+12.5 to +40`, `0`. */
 export function formatChange(change: Range, format: (value: number) => string = formatNumber): string {
-  const [low, high] = [change.low, change.high].sort((a, b) => a - b).map((value) => signed(value, format));
-  return low === high ? `${low}` : `${low} to ${high}`;
+  const low = signed(Math.min(change.low, change.high), format);
+  const high = signed(Math.max(change.low, change.high), format);
+  return low === high ? low : `${low} to ${high}`;
 }
 
 export function formatNumber(value: number): string {

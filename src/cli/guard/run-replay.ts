@@ -46,9 +46,9 @@ export async function runReplay(name: string, flags: ReplayFlags): Promise<void>
     projectIds,
     fleet: { ...fleet, projects, computes: selected, errors: [] },
   });
-  const isSelected = new Set(selected.map(({ computeId }) => computeId));
+  const selectedIds = new Set(selected.map(({ computeId }) => computeId));
   const computes = awake.computes
-    .filter(({ compute }) => isSelected.has(compute.computeId))
+    .filter(({ compute }) => selectedIds.has(compute.computeId))
     .map(({ compute, readHistory }): ReplayedCompute => {
       const lowerings = pastLowerings(past.entries.get(compute.computeId) ?? [], name);
       return { compute, history: readHistory(), lowerings };

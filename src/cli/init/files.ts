@@ -19,12 +19,13 @@ export interface NewFile {
   text: string;
 }
 
-/** Throws a UserError if one of the files exists; `instead` says what to do. */
-export function refuseIfThere(cwd: string, paths: readonly string[], instead: (them: string) => string): void {
+/** Throws a UserError if one of the files exists. `remedyOf` gets the pronoun for these files. */
+export function refuseIfThere(cwd: string, paths: readonly string[], remedyOf: (them: string) => string): void {
   const there = paths.filter((path) => existsSync(resolve(cwd, path)));
   if (there.length === 0) return;
-  const [are, them] = there.length === 1 ? ['is', 'it'] : ['are', 'them'];
-  throw new UserError(`${there.join(' and ')} ${are} there already; nothing was done, ${instead(them)}`);
+  const isOne = there.length === 1;
+  const remedy = remedyOf(isOne ? 'it' : 'them');
+  throw new UserError(`${there.join(' and ')} ${isOne ? 'is' : 'are'} there already; nothing was done, ${remedy}`);
 }
 
 /** Writes the files in their order, each whole or not at all. */

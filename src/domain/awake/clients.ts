@@ -173,7 +173,8 @@ function coverMs(
 ): number {
   const first = visits.reduce((least, visit) => Math.min(least, visit.fromMs), Number.POSITIVE_INFINITY);
   const before = periodMs !== undefined ? [{ fromMs: first - periodMs, toMs: first - periodMs }] : [];
-  let [covered, untilMs] = [0, fromMs];
+  let covered = 0;
+  let untilMs = fromMs;
   for (const visit of [...before, ...visits].toSorted((a, b) => a.fromMs - b.fromMs)) {
     const end = Math.min(toMs, visit.toMs + timeoutMs);
     covered += Math.max(0, end - Math.max(untilMs, visit.fromMs));

@@ -43,7 +43,10 @@ export function usageWhileAwake({
   if (hours.length === 0 && period) return whileAwakeInPeriod(compute, period);
   if (hours.length < MIN_HOURS) return {};
   const awakeIn = awakeMsByHour(history);
-  let [cuSeconds, seconds, flat, counted] = [0, 0, 0, 0];
+  let cuSeconds = 0;
+  let seconds = 0;
+  let flat = 0;
+  let counted = 0;
   for (const hour of hours) {
     const awakeMs = hour.seconds * 1000 === HOUR_MS ? (awakeIn(hour.startMs) ?? 0) : 0;
     if (hour.cuSeconds === null || awakeMs < MIN_AWAKE_MS) continue;

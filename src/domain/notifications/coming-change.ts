@@ -14,14 +14,17 @@ export interface ComingChange {
   action: Action;
   /** Milliseconds since the epoch. */
   instantMs: number;
-  /** Changes with the same slot and owner are announced together: of one boundary or its waves, and waits that end in the same quarter. */
+  /**
+   * Changes with the same slot and owner are announced together: those of one boundary and its waves, or those whose waits end in the same
+   * quarter of an hour.
+   */
   slotMs: number;
 }
 
 /** The length of a slot in milliseconds; see {@link ComingChange.slotMs}. */
 export const SLOT_MS = 15 * MINUTE_MS;
 
-/** How many boundaries of a compute are looked at: each may take a search. */
+/** At most so many boundaries of a compute are examined, since finding each may take a search. */
 const MAX_BOUNDARIES = 10;
 
 /** Gates that only spread or retry a change that was announced for its boundary. */
@@ -45,25 +48,21 @@ export interface Future {
 /** The changes of a compute whose slots begin by `untilMs`, up to the first that disconnects. */
 export function comingChanges(
   { compute, plan, nextBoundaryMs, nextChangeMs }: EvaluatedCompute,
-  {
-    nowMs,
-    untilMs,
-    readyWaves,
-    ...future
-  }: Future & { nowMs: number; untilMs: number; readyWaves: readonly ReadyWaves[] },
+  future: Future & { nowMs: number; untilMs: number; readyWaves: readonly ReadyWaves[] },
 ): ComingChange[] {
+  const { nowMs, untilMs, readyWaves } = future;
   // A later wave is announced with the first of its herd.
   const slotOf = (boundaryMs: number) => Math.min(...herdInstants(readyWaves, compute.account, boundaryMs));
   const boundaries = boundariesWhile((boundaryMs) => slotOf(boundaryMs) <= untilMs, nextBoundaryMs, future);
-  const waits = [plan, ...[...boundaries].map((boundaryMs) => future.plan(boundaryMs))].map(endOfWait);
-  const instants = new Set([...waits, ...boundaries, nextChangeMs]);
-  // What comes after `untilMs` is a boundary, unless a gate waits for it.
-  const isBoundary = (ms: number) => boundaries.has(ms) || (ms > untilMs && !waits.includes(ms));
+  const waitEnds = new Set([endOfWait(plan)]);
+  for (const boundaryMs of boundaries) waitEnds.add(endOfWait(future.plan(boundaryMs)));
+  const instants = [...new Set([...waitEnds, ...boundaries, nextChangeMs])].filter((ms) => ms !== undefined);
+  // A next change after `untilMs` is at a boundary if no wait ends then: its slot may begin before `untilMs`.
+  const isBoundary = (ms: number) => boundaries.has(ms) || (ms > untilMs && !waitEnds.has(ms));
   const changes: ComingChange[] = [];
-  for (const instantMs of [...instants].toSorted((a = 0, b = 0) => a - b)) {
-    if (instantMs === undefined || instantMs <= nowMs) continue;
+  for (const instantMs of instants.toSorted((a, b) => a - b)) {
     const slotMs = isBoundary(instantMs) ? slotOf(instantMs) : Math.floor(instantMs / SLOT_MS) * SLOT_MS;
-    if (slotMs > untilMs) continue;
+    if (instantMs <= nowMs || slotMs > untilMs) continue;
     const [action] = actionsOf(future.plan(instantMs));
     if (!action) continue;
     changes.push({ compute, action, instantMs, slotMs });
@@ -72,7 +71,7 @@ export function comingChanges(
   return changes;
 }
 
-/** The boundaries that are near, up to the first that changes the size or restarts: the state behind that one is another. */
+/** The boundaries that are near, up to the first that changes the size or restarts: after that the compute's state differs. */
 function boundariesWhile(
   isNear: (boundaryMs: number) => boolean,
   nextBoundaryMs: number | undefined,
@@ -89,7 +88,7 @@ function boundariesWhile(
   return boundaries;
 }
 
-/** The end of what a plan waits for; undefined if that only spreads or retries what was announced. */
+/** When the plan's change no longer waits; undefined if its gates only spread or retry an announced change. */
 function endOfWait(plan: Plan): number | undefined {
   return gatesOf(plan).some((gate) => RETRYING.has(gate)) ? undefined : plan.untilMs;
 }
@@ -109,18 +108,20 @@ const MAX_NAMED = 8;
 /** The maximum number of changes in a message's JSON: so that a stored message has at most 150 KB. */
 const MAX_LISTED = 500;
 
-/** The notification about changes of one owner and slot; at least one of them disconnects clients. `id` is without the prefix of its kind. */
+/** The notification about changes of one owner and slot, of which at least one disconnects clients. */
 export function digestOfChanges(
   changes: readonly [ComingChange, ...ComingChange[]],
   { id, owner, nowMs }: { id: string; owner: string; nowMs: number },
 ): Notification {
   const instants = changes.map(({ instantMs }) => instantMs);
-  const [firstMs, lastMs] = [Math.min(...instants), Math.max(...instants)];
+  const firstMs = Math.min(...instants);
+  const lastMs = Math.max(...instants);
   const policies = new Set(changes.map(({ action }) => action.policy));
   const counts = countChanges(changes);
   const [first] = changes;
   const { projectId, projectName, computeId } = first.compute;
-  const time = `${isoInstant(firstMs)}${lastMs > firstMs ? ` to ${isoInstant(lastMs)}` : ''}, in ${leadText(firstMs - nowMs)}`;
+  const span = lastMs > firstMs ? `${isoInstant(firstMs)} to ${isoInstant(lastMs)}` : isoInstant(firstMs);
+  const time = `${span}, in ${leadText(firstMs - nowMs)}`;
   return {
     id: `change_coming:${id}`,
     kind: 'change_coming',
@@ -134,7 +135,7 @@ export function digestOfChanges(
   };
 }
 
-/** Those that disconnect clients come first: they are what people may want to prevent. */
+/** Changes that disconnect clients come first, since people may want to prevent them. */
 function listed(changes: readonly ComingChange[]): Pick<NonNullable<Notification['changes']>, 'list' | 'notListed'> {
   const sorted = changes.toSorted((a, b) => Number(b.action.disconnects) - Number(a.action.disconnects));
   const list = sorted.slice(0, MAX_LISTED).map(({ compute, action, instantMs: atMs }) => {
@@ -186,15 +187,17 @@ function textOfMany(
 ): Pick<Notification, 'text' | 'command'> {
   const { counts, time, owner, instantMs } = given;
   const { computes, raised, lowered, disconnecting } = counts;
-  const ids = changes.flatMap(({ action, compute }) => (action.disconnects ? [compute.computeId] : []));
-  const hasPlan = ids.length > MAX_NAMED;
-  const more = hasPlan ? `, and ${ids.length - MAX_NAMED} more` : '';
+  const ids = changes.filter(({ action }) => action.disconnects).map(({ compute }) => compute.computeId);
+  const isCut = ids.length > MAX_NAMED;
+  const more = isCut ? `, and ${ids.length - MAX_NAMED} more` : '';
   const named = `${ids.slice(0, MAX_NAMED).join(', ')}${more}`;
-  const plan = `ebb plan --owner ${inQuotes(owner)} --at ${isoInstant(instantMs)}`;
-  const rest = computes > disconnecting ? `; others may, if awake by then${hasPlan ? '' : ` (all: ${plan})`}` : '';
+  const planCommand = `ebb plan --owner ${inQuotes(owner)} --at ${isoInstant(instantMs)}`;
+  // Where the names are cut, the message's command is already the plan.
+  const all = isCut ? '' : ` (all: ${planCommand})`;
+  const rest = computes > disconnecting ? `; others may, if awake by then${all}` : '';
   return {
     text: `${time}: ${computes} computes of ${owner}: ${raised} raised, ${lowered} lowered; ${disconnecting} restart, which disconnects their clients (${named})${rest}`,
-    command: hasPlan ? plan : `ebb freeze --select computes=${ids.join()} --for 2h --reason 'not now'`,
+    command: isCut ? planCommand : `ebb freeze --select computes=${ids.join()} --for 2h --reason 'not now'`,
   };
 }
 
@@ -203,7 +206,7 @@ export function inQuotes(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** How long before a change by a policy people are told, in milliseconds: what the policy says, or else the settings. Undefined: never. */
+/** How long before its changes a policy's changes are announced, in milliseconds: as the policy says, or else the settings. Undefined: never. */
 export function leadOf(
   policy: Pick<Policy, 'notifyBeforeMs'> | undefined,
   beforeMs: number | undefined,

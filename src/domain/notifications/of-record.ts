@@ -67,7 +67,8 @@ function lateChanges(change: RecordChange): RecordNotification[] {
   const { owner, announcedAtMs, restarts, left, why } = late;
   const announced = isoInstant(announcedAtMs);
   const reason = why === undefined ? '' : `; reason: ${why}`;
-  const [first, firstAt] = [change.compute.computeId, isoInstant(atMs)];
+  const first = change.compute.computeId;
+  const firstAt = isoInstant(atMs);
   const many = left === undefined || left > 1;
   const of = many ? `at most ${left ?? restarts} of ${restarts} restarts` : `1 of ${restarts} restarts`;
   const when = many ? `come late: from ${firstAt} on, ${first} first` : `comes late: ${first} at ${firstAt}`;

@@ -47,7 +47,9 @@ export function pausesWithin(visits: Visits): (shorter: ShorterTimeout) => Short
     }
     const pauses = pausesOf(counts);
     if (!pauses) return { savedMs: Number.NEGATIVE_INFINITY, gainMs: Number.NEGATIVE_INFINITY };
-    let [longer, savedMs, explainedMs] = [0, 0, pauses.shortestMs];
+    let longer = 0;
+    let savedMs = 0;
+    let explainedMs = pauses.shortestMs;
     for (const [bin, count] of pauses.perInterval.entries()) {
       const lengthMs = Math.min((bin + 0.5) * binMs, visits.timeoutMs);
       explainedMs += count * lengthMs;

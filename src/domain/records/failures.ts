@@ -59,13 +59,18 @@ export function newlyDegraded(before: ComputeRecord, after: ComputeRecord): Fail
 /** Text such as `the timeout of ep-1 can't be set to 1m`, about the desired settings of a failed change; empty ones are a restart's. */
 export function describeFailing(computeId: string, desired: Partial<ComputeSettings>): string {
   const { minCu, maxCu, suspendTimeoutSeconds: seconds } = desired;
-  const failing = [
-    ...(minCu === undefined || maxCu === undefined ? [] : [['size', `${formatSize({ minCu, maxCu })} CU`]]),
-    ...(seconds === undefined ? [] : [['timeout', formatSuspendTimeout(seconds)]]),
-  ];
-  if (failing.length === 0) return `${computeId} can't be restarted`;
-  const [names, values] = [0, 1].map((index) => failing.map((one) => one[index]).join(' and '));
-  return `the ${names} of ${computeId} can't be set to ${values}`;
+  const names: string[] = [];
+  const values: string[] = [];
+  if (minCu !== undefined && maxCu !== undefined) {
+    names.push('size');
+    values.push(`${formatSize({ minCu, maxCu })} CU`);
+  }
+  if (seconds !== undefined) {
+    names.push('timeout');
+    values.push(formatSuspendTimeout(seconds));
+  }
+  if (names.length === 0) return `${computeId} can't be restarted`;
+  return `the ${names.join(' and ')} of ${computeId} can't be set to ${values.join(' and ')}`;
 }
 
 /**

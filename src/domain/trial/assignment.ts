@@ -35,7 +35,7 @@ const FLIP_SPREAD_SECONDS = 6 * 3600;
 export interface Draw {
   slot: number;
   flipDelayMs: number;
-  /** The early end of the trial, after which each unit leaves it with its delay; absent if there was none. */
+  /** When the trial was ended early: each unit leaves it after its delay. Absent if it was not. */
   stoppedAtMs?: number;
 }
 
@@ -67,8 +67,8 @@ export function trialSpan(design: TrialDesign): { fromMs: number; untilMs: numbe
 }
 
 /**
- * The period of a unit at an instant, shifted by its delay, so that the last one continues for a while after the end of the trial.
- * Undefined outside of the unit's periods, and after an early end.
+ * The period of a unit at an instant. All periods of a unit begin and end later by its delay, so the last ends after the trial.
+ * Undefined outside of them, and after an early end.
  */
 export function periodAt(
   design: TrialDesign,

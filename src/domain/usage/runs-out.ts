@@ -43,7 +43,9 @@ export function runsOut(
     if (whole(deviations) < limit) return undefined;
     const usedBy = (day: number) => (day < 0 ? spent : (until(day)?.(deviations) ?? spent));
     const day = first(ends.length, (index) => usedBy(index) >= limit);
-    const [before, after, startMs] = [usedBy(day - 1), usedBy(day), ends[day - 1] ?? untilMs];
+    const before = usedBy(day - 1);
+    const after = usedBy(day);
+    const startMs = ends[day - 1] ?? untilMs;
     return startMs + ((limit - before) / (after - before)) * ((ends[day] ?? toMs) - startMs);
   };
   const [midMs, latestMs] = [reached(0), reached(-NORMAL_QUANTILE_90)];

@@ -2,7 +2,7 @@ import { type Context, Hono } from 'hono';
 import { z } from 'zod';
 import type { Platform } from '../platform.ts';
 import type { RequestFault, RequestFaultSpec, RequestFaults } from '../request-faults.ts';
-import { read } from '../wire/bodies.ts';
+import { parseInput } from '../wire/bodies.ts';
 import { type Answer, errorAnswer } from '../wire/render.ts';
 import { FAULT_OUTCOMES, OPERATION_ACTIONS, type OperationFault } from '../world/entities.ts';
 import { EFFECTS, type LatencyFault, type LatencySeries } from '../world/latency.ts';
@@ -157,6 +157,6 @@ export async function withBody<S extends z.ZodType>(
   } catch {
     return respond(errorAnswer(400, 'the body is not JSON'));
   }
-  const body = read(schema, data);
+  const body = parseInput(schema, data);
   return respond(body.ok ? await handle(body.value) : errorAnswer(400, body.message));
 }

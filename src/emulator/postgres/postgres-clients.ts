@@ -12,7 +12,7 @@ export interface PostgresClients extends Clients {
   close(): void;
 }
 
-/** The longest wait until the world counts clients that have connected or left. */
+/** The longest wait, in milliseconds, until the world counts clients that have connected or left. */
 const LONGEST_WAIT_MS = 2_000;
 
 function countPresent(compute: Compute): number {
@@ -23,8 +23,7 @@ function countPresent(compute: Compute): number {
 export function createPostgresClients(platform: Platform, power: PostgresPower): PostgresClients {
   const byCompute = new Map<string, Set<RealClient>>();
 
-  /** Resolves when the world counts the change. */
-  const counted = async (compute: Compute, isCounted: () => boolean): Promise<Outcome> => {
+  const waitUntilCounted = async (compute: Compute, isCounted: () => boolean): Promise<Outcome> => {
     const untilMs = performance.now() + LONGEST_WAIT_MS;
     while (!isCounted() && performance.now() < untilMs) await nextTurn();
     return { ok: true, compute, operations: [] };
@@ -52,14 +51,14 @@ export function createPostgresClients(platform: Platform, power: PostgresPower):
       );
       for (const client of arriving) clients.add(client);
       await Promise.all(arriving.map(({ arrived }) => arrived));
-      return counted(compute, () => countPresent(compute) >= before + connections);
+      return waitUntilCounted(compute, () => countPresent(compute) >= before + connections);
     },
     async leave(computeId, connections) {
       const compute = platform.world().computes.get(computeId);
       if (compute === undefined) return refuse('not_found', 'endpoint not found');
       const before = countPresent(compute);
       const left = disconnect(computeId, connections);
-      return counted(compute, () => countPresent(compute) <= before - left);
+      return waitUntilCounted(compute, () => countPresent(compute) <= before - left);
     },
     close() {
       for (const computeId of byCompute.keys()) disconnect(computeId);
@@ -68,7 +67,7 @@ export function createPostgresClients(platform: Platform, power: PostgresPower):
 }
 
 interface RealClient {
-  /** Resolves when it has connected to the front of the compute, where it waits until the compute is awake. */
+  /** Resolves when the client has reached the listener of the compute, where it waits until the compute is awake. */
   arrived: Promise<unknown>;
   leave(): void;
 }
@@ -100,7 +99,7 @@ interface ClientOptions {
   onGone(client: RealClient): void;
 }
 
-/** A client that leaves after `forMs`, and reconnects after it was cut off if it is to. */
+/** A client that leaves after `forMs`. With `reconnects`, it connects again after it was cut off. */
 function startClient({ url, forMs, reconnects, clock, onGone }: ClientOptions): RealClient {
   let timer: NodeJS.Timeout | undefined;
   let endsAtMs: number | undefined;
@@ -111,20 +110,20 @@ function startClient({ url, forMs, reconnects, clock, onGone }: ClientOptions): 
     if (restMs > 0) timer = setTimeout(leaveOnTime, Math.min(restMs, LONGEST_TIMER_MS));
     else client.leave();
   };
-  const accepted = (): void => {
+  const onAccepted = (): void => {
     if (forMs === undefined || endsAtMs !== undefined) return;
     endsAtMs = clock.now() + forMs;
     leaveOnTime();
   };
-  const closed = (): void => {
+  const onClosed = (): void => {
     if (hasLeft) return;
     if (reconnects) setTimeout(redial, PAUSE_BEFORE_RECONNECT_MS);
     else client.leave();
   };
   const redial = (): void => {
-    if (!hasLeft) socket = openSession(url, accepted, closed);
+    if (!hasLeft) socket = openSession(url, onAccepted, onClosed);
   };
-  let socket = openSession(url, accepted, closed);
+  let socket = openSession(url, onAccepted, onClosed);
   const client: RealClient = {
     arrived: once(socket, 'connect'),
     leave() {

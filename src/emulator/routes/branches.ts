@@ -1,5 +1,5 @@
 import type { Platform } from '../platform.ts';
-import { branchName, newBranch, read } from '../wire/bodies.ts';
+import { branchName, newBranch, parseInput } from '../wire/bodies.ts';
 import {
   type Answer,
   errorAnswer,
@@ -61,7 +61,7 @@ const renameBranch: Route = {
   template: `${BRANCHES}/{branch_id}`,
   needs: needsProject,
   answer(request, platform) {
-    const name = read(branchName, request.body);
+    const name = parseInput(branchName, request.body);
     if (!name.ok) return errorAnswer(400, name.message);
     return changeBranch(request, platform, { kind: 'rename_branch', name: name.value });
   },
@@ -72,7 +72,7 @@ const createBranch: Route = {
   template: BRANCHES,
   needs: needsProject,
   answer(request, platform) {
-    const wanted = read(newBranch, request.body);
+    const wanted = parseInput(newBranch, request.body);
     if (!wanted.ok) return errorAnswer(400, wanted.message);
     const projectId = param(request, 'project_id');
     const outcome = platform.run({ kind: 'create_branch', projectId, wanted: wanted.value });

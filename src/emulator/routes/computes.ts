@@ -1,5 +1,5 @@
 import type { Platform } from '../platform.ts';
-import { computeChanges, newCompute, read } from '../wire/bodies.ts';
+import { computeChanges, newCompute, parseInput } from '../wire/bodies.ts';
 import {
   type Answer,
   errorAnswer,
@@ -19,7 +19,7 @@ function ids(request: ApiRequest): { projectId: string; computeId: string } {
   return { projectId: param(request, 'project_id'), computeId: param(request, 'endpoint_id') };
 }
 
-/** Executes a command on a compute and shows the compute and its operations; 204 if the compute doesn't exist. */
+/** Executes a command on a compute and answers with the compute and its operations; with 204 if it does not exist any more. */
 function changeCompute(platform: Platform, command: Command & { projectId: string }, status = 200): Answer {
   const outcome = platform.run(command);
   if (!outcome.ok) return refusalAnswer(outcome.refusal);
@@ -51,7 +51,7 @@ const updateCompute: Route = {
   template: COMPUTE,
   needs: needsProject,
   answer(request, platform) {
-    const changes = read(computeChanges, request.body);
+    const changes = parseInput(computeChanges, request.body);
     if (!changes.ok) return errorAnswer(400, changes.message);
     return changeCompute(platform, { kind: 'update_compute', ...ids(request), changes: changes.value });
   },
@@ -62,7 +62,7 @@ const createCompute: Route = {
   template: COMPUTES,
   needs: needsProject,
   answer(request, platform) {
-    const wanted = read(newCompute, request.body);
+    const wanted = parseInput(newCompute, request.body);
     if (!wanted.ok) return errorAnswer(400, wanted.message);
     const projectId = param(request, 'project_id');
     return changeCompute(platform, { kind: 'create_compute', projectId, wanted: wanted.value }, 201);

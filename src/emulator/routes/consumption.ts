@@ -9,7 +9,7 @@ import {
   unitId,
 } from '../consumption/history.ts';
 import type { Platform } from '../platform.ts';
-import { read } from '../wire/bodies.ts';
+import { parseInput } from '../wire/bodies.ts';
 import { type Answer, errorAnswer, refusalAnswer } from '../wire/render.ts';
 import { wireTime, wireTimeIfAny } from '../wire/times.ts';
 import type { ApiKey } from '../world/accounts.ts';
@@ -45,7 +45,7 @@ type Checked = { ok: true; query: Query } | { ok: false; answer: Answer };
 /** Checks that both routes share. For a key without access, the organization doesn't exist. */
 function checkQuery(request: AuthorisedRequest, world: WorldState, metrics: readonly string[]): Checked {
   const refused = (status: number, message: string): Checked => ({ ok: false, answer: errorAnswer(status, message) });
-  const parsed = read(querySchema, request.query);
+  const parsed = parseInput(querySchema, request.query);
   if (!parsed.ok) return refused(400, parsed.message);
   const query = parsed.value;
   if (!isMember(world, request.key, query.org_id)) return refused(404, 'organization not found');

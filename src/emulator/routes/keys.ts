@@ -1,5 +1,5 @@
 import type { Platform } from '../platform.ts';
-import { newKey, read } from '../wire/bodies.ts';
+import { newKey, parseInput } from '../wire/bodies.ts';
 import { type Answer, errorAnswer, renderKey, renderNewKey, renderRevokedKey } from '../wire/render.ts';
 import { type KeyOwner, keysOf, type NewKey } from '../world/keys.ts';
 import { outcomeAnswer, param, type Route } from './route.ts';
@@ -31,7 +31,7 @@ const createKey: Route = {
   template: '/api_keys',
   needs: () => ({ kind: 'personal' }),
   answer({ body, key }, platform) {
-    const wanted = read(newKey, body);
+    const wanted = parseInput(newKey, body);
     if (!wanted.ok) return errorAnswer(400, wanted.message);
     return createKeyAnswer(platform, { kind: 'personal', name: wanted.value.key_name, userId: key.userId });
   },
@@ -56,12 +56,12 @@ const createOrgKey: Route = {
   method: 'POST',
   template: ORG_KEYS,
   needs(request) {
-    const wanted = read(newKey, request.body);
+    const wanted = parseInput(newKey, request.body);
     const isScoped = wanted.ok && wanted.value.project_id !== undefined;
     return { kind: 'organization', orgId: param(request, 'org_id'), role: isScoped ? 'member' : 'admin' };
   },
   answer(request, platform) {
-    const wanted = read(newKey, request.body);
+    const wanted = parseInput(newKey, request.body);
     if (!wanted.ok) return errorAnswer(400, wanted.message);
     const { key_name: name, project_id: projectId } = wanted.value;
     const owner = { name, userId: request.key.userId, orgId: param(request, 'org_id') };

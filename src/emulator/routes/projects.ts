@@ -1,5 +1,5 @@
 import type { Platform } from '../platform.ts';
-import { newProject, projectName, read } from '../wire/bodies.ts';
+import { newProject, parseInput, projectName } from '../wire/bodies.ts';
 import {
   type Answer,
   errorAnswer,
@@ -68,7 +68,7 @@ const getProject = readRoute('/projects/{project_id}', (project, _request, world
 }));
 
 function createdAnswer(request: AuthorisedRequest, platform: Platform): Answer {
-  const wanted = read(newProject, request.body);
+  const wanted = parseInput(newProject, request.body);
   if (!wanted.ok) return errorAnswer(400, wanted.message);
   // With an organization's key, `org_id` may be left out.
   const orgId = request.key.orgId ?? wanted.value.orgId;
@@ -96,7 +96,7 @@ const createProject: Route = {
   method: 'POST',
   template: '/projects',
   needs({ body }) {
-    const wanted = read(newProject, body);
+    const wanted = parseInput(newProject, body);
     return { kind: 'create_project', orgId: wanted.ok ? wanted.value.orgId : undefined };
   },
   answer: createdAnswer,
@@ -117,7 +117,7 @@ const renameProject: Route = {
   template: '/projects/{project_id}',
   needs: needsProject,
   answer(request, platform) {
-    const name = read(projectName, request.body);
+    const name = parseInput(projectName, request.body);
     if (!name.ok) return errorAnswer(400, name.message);
     const outcome = platform.run({ kind: 'rename_project', projectId: param(request, 'project_id'), name: name.value });
     return outcomeAnswer(outcome, 'project', (project) => ({

@@ -8,7 +8,7 @@ import type { NewProject } from '../world/projects.ts';
 const title = z.string().min(1).max(256);
 const type = z.enum(['read_write', 'read_only']);
 
-const sizes = {
+const settingFields = {
   autoscaling_limit_min_cu: z.number().optional(),
   autoscaling_limit_max_cu: z.number().optional(),
   suspend_timeout_seconds: z.number().int().optional(),
@@ -16,14 +16,14 @@ const sizes = {
 };
 
 const computeFields = z.object({
-  ...sizes,
+  ...settingFields,
   branch_id: z.string().optional(),
   disabled: z.boolean().optional(),
   pooler_enabled: z.boolean().optional(),
   name: z.string().min(1).max(64).optional(),
 });
 
-function toSizes(fields: z.output<z.ZodObject<typeof sizes>>): Partial<ComputeSettings> {
+function settingsOf(fields: z.output<z.ZodObject<typeof settingFields>>): Partial<ComputeSettings> {
   return withoutUndefined({
     minCu: fields.autoscaling_limit_min_cu,
     maxCu: fields.autoscaling_limit_max_cu,
@@ -32,17 +32,19 @@ function toSizes(fields: z.output<z.ZodObject<typeof sizes>>): Partial<ComputeSe
   });
 }
 
-function toSettings(fields: z.output<typeof computeFields>): Partial<ComputeSettings> {
+function computeSettingsOf(fields: z.output<typeof computeFields>): Partial<ComputeSettings> {
   const { branch_id: branchId, disabled, pooler_enabled: poolerEnabled, name } = fields;
-  return { ...toSizes(fields), ...withoutUndefined({ branchId, disabled, poolerEnabled, name }) };
+  return { ...settingsOf(fields), ...withoutUndefined({ branchId, disabled, poolerEnabled, name }) };
 }
 
-export const computeChanges = z.object({ endpoint: computeFields }).transform(({ endpoint }) => toSettings(endpoint));
+export const computeChanges = z
+  .object({ endpoint: computeFields })
+  .transform(({ endpoint }) => computeSettingsOf(endpoint));
 
 export const newCompute = z
   .object({ endpoint: computeFields.extend({ branch_id: z.string(), type }) })
   .transform(({ endpoint }): NewComputeRequest => {
-    return { branchId: endpoint.branch_id, type: endpoint.type, settings: toSettings(endpoint) };
+    return { branchId: endpoint.branch_id, type: endpoint.type, settings: computeSettingsOf(endpoint) };
   });
 
 export const newBranch = z
@@ -50,7 +52,7 @@ export const newBranch = z
     branch: z
       .object({ name: title.optional(), parent_id: z.string().optional(), protected: z.boolean().default(false) })
       .default({ protected: false }),
-    endpoints: z.array(z.object({ ...sizes, type })).default([]),
+    endpoints: z.array(z.object({ ...settingFields, type })).default([]),
   })
   .default({ branch: { protected: false }, endpoints: [] })
   .transform(
@@ -58,25 +60,25 @@ export const newBranch = z
       name: branch.name,
       parentId: branch.parent_id || undefined,
       protected: branch.protected,
-      computes: endpoints.map((endpoint) => ({ type: endpoint.type, settings: toSizes(endpoint) })),
+      computes: endpoints.map((endpoint) => ({ type: endpoint.type, settings: settingsOf(endpoint) })),
     }),
   );
 
 export const newProject = z
   .object({
     project: z.object({
-      ...sizes,
+      ...settingFields,
       name: title.optional(),
       org_id: z.string().optional(),
       region_id: z.string().optional(),
       pg_version: z.number().int().min(14).max(18).optional(),
       branch: z.object({ name: title.optional() }).optional(),
-      default_endpoint_settings: z.object(sizes).optional(),
+      default_endpoint_settings: z.object(settingFields).optional(),
     }),
   })
   .transform(
     ({ project }): NewProject => ({
-      settings: { ...toSizes(project), ...toSizes(project.default_endpoint_settings ?? {}) },
+      settings: { ...settingsOf(project), ...settingsOf(project.default_endpoint_settings ?? {}) },
       name: project.name,
       orgId: project.org_id,
       regionId: project.region_id,
@@ -92,7 +94,7 @@ export const branchName = z.object({ branch: z.object({ name: title }) }).transf
 export const newKey = z.object({ key_name: z.string().min(1).max(64), project_id: z.string().optional() });
 
 /** Parses external data; the message names the first wrong field. */
-export function read<S extends z.ZodType>(
+export function parseInput<S extends z.ZodType>(
   schema: S,
   data: unknown,
 ): { ok: true; value: z.output<S> } | { ok: false; message: string } {

@@ -185,7 +185,7 @@ function keyFields(key: ApiKey) {
   };
 }
 
-function usageFields(key: ApiKey) {
+function lastUseFields(key: ApiKey) {
   return {
     last_used_at: key.lastUsedAtMs === undefined ? null : wireTime(key.lastUsedAtMs),
     last_used_from_addr: key.lastUsedFrom ?? '',
@@ -199,11 +199,11 @@ export function renderNewKey(key: ApiKey): Record<string, unknown> {
 
 export function renderKey(key: ApiKey, accounts: Accounts): Record<string, unknown> {
   const creator = { id: key.userId, name: accounts.users.get(key.userId)?.name ?? '', image: '' };
-  return { ...keyFields(key), created_by: creator, ...usageFields(key) };
+  return { ...keyFields(key), created_by: creator, ...lastUseFields(key) };
 }
 
 export function renderRevokedKey(key: ApiKey): Record<string, unknown> {
-  return { ...keyFields(key), created_by: key.userId, ...usageFields(key), revoked: true };
+  return { ...keyFields(key), created_by: key.userId, ...lastUseFields(key), revoked: true };
 }
 
 /** A route's answer before it is encoded. */

@@ -14,7 +14,7 @@ export type OperationStatus =
   | 'cancelling'
   | 'cancelled'
   | 'skipped';
-/** The ends of an operation by a fault; `hang` never ends it. */
+/** How a fault makes an operation end; with `hang` it never ends. */
 export const FAULT_OUTCOMES = ['fail', 'error', 'cancel', 'skip', 'hang'] as const;
 export type FaultOutcome = (typeof FAULT_OUTCOMES)[number];
 export const OPERATION_ACTIONS = [
@@ -43,7 +43,7 @@ export interface ComputeSettings {
 /** Clients that connected together. */
 export interface ConnectionGroup {
   connections: number;
-  /** The duration of their connection; absent: until they are disconnected or dropped. */
+  /** How long they stay connected; absent: until they are disconnected or dropped. */
   forMs?: number | undefined;
   /** The end of their connection; set once they are connected. */
   endsAtMs?: number;
@@ -112,9 +112,9 @@ export interface Operation {
   rollback?: ComputeSettings;
   /** A suspend_compute that is the first half of a restart. */
   restarts?: true;
-  /** Its end by a fault; absent: `finished`. */
+  /** Its last status if a fault decides that; absent: `finished`. */
   endsAs?: OperationStatus;
-  /** Never ends, by a fault. */
+  /** True if a fault keeps it from ending. */
   hangs?: true;
 }
 
@@ -161,7 +161,7 @@ export interface Compute extends ComputeSettings {
   queue: Operation[];
   connected: ConnectionGroup[];
   waiting: ConnectionGroup[];
-  /** The earliest instant at which the index checks for a suspension. */
+  /** The earliest instant in the index at which the compute may be suspended. */
   suspensionCheckAtMs: number | undefined;
   usage: Usage;
   /** The ledger of its branch. */

@@ -21,7 +21,8 @@ export function publicHolidays(place: HolidayPlace): DaysResult {
 /** The holidays of a country in the years of a span, as days since 1970-01-01; undefined if the country is unknown. */
 export function holidaysOf(country: string, { fromMs, toMs }: Span): readonly number[] | undefined {
   // Its first and last day may be in another year in local time.
-  const [first, last] = [fromMs - DAY_MS, toMs + DAY_MS].map((ms) => new Date(ms).getUTCFullYear()) as [number, number];
+  const first = new Date(fromMs - DAY_MS).getUTCFullYear();
+  const last = new Date(toMs + DAY_MS).getUTCFullYear();
   const found = holidaysIn({ country, state: undefined, region: undefined }, { first, last });
   return found.ok ? found.days : undefined;
 }

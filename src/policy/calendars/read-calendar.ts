@@ -16,7 +16,7 @@ export type ReadReferenced = (
 
 export type ReadIcal = (policyFile: string, path: string) => DaysResult;
 
-/** Reads the calendars of one policy set: parses equal texts once, and limits their total size. */
+/** Creates a reader for the iCalendar files of one policy set. It parses equal texts once, and limits their total size. */
 export function icalReader(readReferenced: ReadReferenced): ReadIcal {
   const byText = new Map<string, DaysResult>();
   let characters = 0;

@@ -2,7 +2,8 @@ import { groupBy } from '../../domain/grouping.ts';
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
 import { isoInstant } from '../../domain/time/units.ts';
-import { earliest, type OpeningsCache } from './openings.ts';
+import { earliest } from '../../domain/time/windows/opening.ts';
+import type { OpeningsCache } from './openings.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { FIELDS, type Field, proposedValue } from './schedules.ts';
 
@@ -79,7 +80,7 @@ function firstContradiction(later: FieldWindows, earlier: FieldWindows, { nowMs,
       return { atMs, later: one, earlier: other };
     }
     if (!one) atMs = later.nextStartAfter(atMs);
-    else if (other) atMs = earliest([later.nextChangeAfter(atMs), earlier.nextChangeAfter(atMs)]);
+    else if (other) atMs = earliest([later.nextChangeAfter(atMs), earlier.nextChangeAfter(atMs)], (ms) => ms);
     else atMs = earlier.nextStartAfter(atMs);
   }
   return undefined;
@@ -115,8 +116,8 @@ function createFieldWindows(policy: SchedulePolicy, field: Field, openings: Open
   return {
     values,
     effectiveAt: (instantMs) => parts().find((part) => part.openings.isOpenAt(instantMs)),
-    nextStartAfter: (instantMs) => earliest(parts().map((part) => part.openings.nextStartAfter(instantMs))),
-    nextChangeAfter: (instantMs) => earliest(parts().map((part) => part.openings.nextChangeAfter(instantMs))),
+    nextStartAfter: (instantMs) => earliest(parts(), (part) => part.openings.nextStartAfter(instantMs)),
+    nextChangeAfter: (instantMs) => earliest(parts(), (part) => part.openings.nextChangeAfter(instantMs)),
   };
 }
 

@@ -7,17 +7,16 @@ import { isoInstant } from '../../domain/time/units.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { timeoutWith } from './schedules.ts';
 
-/** A freeze that starts while a window keeps computes awake: they stay awake, at their size, until it ends. */
+/** A freeze that starts while a window keeps computes awake: they stay awake, at their size, until the freeze ends. */
 export const freezeKeepsAwake: LintRule = function* (context) {
   for (const policy of policiesOfKind(context.policies, 'freeze')) {
     for (const schedule of context.schedules.filter((candidate) => context.overlap.mayMeet(policy, candidate))) {
       const found = firstStartWithin(policy, schedule, context);
       if (!found) continue;
       const only = policy.allowRaise ? ', since it allows only raises' : '';
-      const message = [
-        `starts at ${isoInstant(found.atMs)}, while window ${found.index + 1} of ${nameOf(context, schedule)} keeps computes awake`,
-        `: they stay awake until the freeze ends${only}; start it when the window is closed`,
-      ].join('');
+      const during = `window ${found.index + 1} of ${nameOf(context, schedule)} keeps computes awake`;
+      const effect = `they stay awake until the freeze ends${only}; start it when the window is closed`;
+      const message = `starts at ${isoInstant(found.atMs)}, while ${during}: ${effect}`;
       yield { code: 'freeze-keeps-awake', policy, at: ['at'], message } satisfies Remark;
       break;
     }
@@ -32,7 +31,7 @@ function firstStartWithin(policy: FreezePolicy, schedule: SchedulePolicy, { open
     const open = openings.of(window.at);
     for (let atMs = frozen.nextStartAfter(nowMs); atMs !== undefined; atMs = frozen.nextStartAfter(atMs)) {
       const frozenUntilMs = frozen.nextChangeAfter(atMs) ?? endMs;
-      // The values of a window that starts at the same instant are not written.
+      // A window that starts together with the freeze keeps nothing awake, as its values are not written.
       if (open.isOpenAt(atMs - 1) && (open.nextChangeAfter(atMs - 1) ?? endMs) < frozenUntilMs) return { atMs, index };
     }
   }

@@ -2,6 +2,7 @@ import { lowerBound } from '../../domain/sorted.ts';
 import type { Calendar, CronSwitch, TimeSpec } from '../../domain/time/time-spec.ts';
 import { coverWholeWeek } from '../../domain/time/windows/coverage.ts';
 import { firingAfter } from '../../domain/time/windows/cron-firings.ts';
+import { earliest } from '../../domain/time/windows/opening.ts';
 import { isOpenAt, nextChangeAfter } from '../../domain/time/windows.ts';
 import type { StepLimit } from './step-limit.ts';
 
@@ -126,7 +127,7 @@ const WINDOWS_PER_STEP = 100;
 /** Open while any part is open. */
 function unionOf(parts: readonly Openings[], { endMs }: Period, limit: StepLimit): Openings {
   const isOpenAt = (instantMs: number) => parts.some((part) => part.isOpenAt(instantMs));
-  const firstStart = (instantMs: number) => earliest(parts.map((part) => part.nextStartAfter(instantMs)));
+  const firstStart = (instantMs: number) => earliest(parts, (part) => part.nextStartAfter(instantMs));
 
   /** The end of the opening at an instant, over adjoining parts; undefined if it is beyond the period. */
   function endOf(instantMs: number): number | undefined {
@@ -148,11 +149,4 @@ function unionOf(parts: readonly Openings[], { endMs }: Period, limit: StepLimit
     },
     nextChangeAfter: (instantMs) => (isOpenAt(instantMs) ? endOf(instantMs) : firstStart(instantMs)),
   };
-}
-
-/** The earliest of the defined instants. */
-export function earliest(instants: readonly (number | undefined)[]): number | undefined {
-  let first: number | undefined;
-  for (const ms of instants) if (ms !== undefined && (first === undefined || ms < first)) first = ms;
-  return first;
 }

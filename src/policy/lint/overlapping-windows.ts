@@ -2,7 +2,7 @@ import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
 import type { ScheduleWindow } from '../../domain/policy/schedule-window.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
 import { isoInstant } from '../../domain/time/units.ts';
-import { earliest } from './openings.ts';
+import { earliest } from '../../domain/time/windows/opening.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
 import { FIELDS, type Field, proposedValue } from './schedules.ts';
 
@@ -58,8 +58,8 @@ function firstOverlap(a: readonly TimeSpec[], b: readonly TimeSpec[], context: L
   if (context.weekSpans.areDisjoint(a, b)) return undefined;
   const isAbsolute = ({ kind }: TimeSpec) => kind === 'interval';
   const isRecurring = (spec: TimeSpec) => !isAbsolute(spec);
-  return earliest(
-    [isAbsolute, isRecurring].map((isKind) => firstOverlapOfKind(a.filter(isKind), b.filter(isKind), context)),
+  return earliest([isAbsolute, isRecurring], (isKind) =>
+    firstOverlapOfKind(a.filter(isKind), b.filter(isKind), context),
   );
 }
 

@@ -3,7 +3,6 @@ import { CostDetailDocument } from '../../../ports/cost-documents.ts';
 import { instant, text } from '../../../ports/document-fields.ts';
 import {
   ApproveDocument,
-  age,
   ComputeDocument,
   DecisionDocument,
   FreezeDocument,
@@ -11,6 +10,7 @@ import {
   ReleaseDocument,
   RestoreDocument,
   StatusDocument,
+  staleness,
   UnfreezeDocument,
 } from '../../../ports/documents.ts';
 import {
@@ -179,7 +179,7 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
   computes: route({
     summary: 'All computes, a page at a time',
     query: PageQuery,
-    answer: z.object({ computes: z.array(ComputeDocument), next, ...age }),
+    answer: z.object({ computes: z.array(ComputeDocument), next, ...staleness }),
     run: ({ operator, query }) => paged('computes', operator.computes(query)),
   }),
   compute: route({
@@ -196,7 +196,7 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
   decisions: route({
     summary: 'The history, newest first',
     query: DecisionsQuery,
-    answer: z.object({ decisions: z.array(DecisionDocument), ...age }),
+    answer: z.object({ decisions: z.array(DecisionDocument), ...staleness }),
     async run({ operator, query }) {
       const decisions = await operator.decisions(query);
       return decisions.ok ? { ok: true, value: { decisions: decisions.value } } : decisions;
@@ -235,7 +235,7 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
   }),
   costs: route({
     summary: 'Measured compute by day and by project; the month is in the status',
-    answer: z.object({ costs: CostDetailDocument.nullable(), ...age }),
+    answer: z.object({ costs: CostDetailDocument.nullable(), ...staleness }),
     run: ({ operator }) => operator.costs(),
   }),
   waste: route({
@@ -259,7 +259,7 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
   holds: route({
     summary: 'Active holds',
     query: PageQuery,
-    answer: z.object({ holds: z.array(HoldDocument), next, ...age }),
+    answer: z.object({ holds: z.array(HoldDocument), next, ...staleness }),
     run: ({ operator, query }) => paged('holds', operator.holds(query)),
   }),
   hold: route({
@@ -290,7 +290,7 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
   freezes: route({
     summary: 'Active freezes',
     query: PageQuery,
-    answer: z.object({ freezes: z.array(FreezeDocument), next, ...age }),
+    answer: z.object({ freezes: z.array(FreezeDocument), next, ...staleness }),
     run: ({ operator, query }) => paged('freezes', operator.freezes(query)),
   }),
   freeze: route({

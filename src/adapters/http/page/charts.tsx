@@ -79,7 +79,8 @@ const HEIGHT = 64;
 export function DayBars({ days, from, tall = false }: { days: Days; from: string; tall?: boolean }) {
   const { values, unit, firstDay } = days;
   if (values.length === 0) return <span class="dim">no whole day is known yet</span>;
-  const [height, top] = [tall ? 120 : 24, Math.max(...values, 0.01)];
+  const height = tall ? 120 : 24;
+  const top = Math.max(...values, 0.01);
   const firstMs = Date.parse(firstDay);
   const highest = values.indexOf(Math.max(...values));
   const dayOf = (index: number) => new Date(firstMs + index * DAY_MS).toISOString();

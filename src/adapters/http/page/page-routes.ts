@@ -27,9 +27,10 @@ import { wasteView } from './waste-view.tsx';
 
 const COMPUTES_SHOWN = 50;
 const DECISIONS_SHOWN = 20;
+const HISTORY_LINES_SHOWN = 100;
 const MAX_FORM_BYTES = 16 * 1024;
 
-/** Confirmations by `done` in the address; text from outside is never shown. */
+/** What a page confirms, by the value of `done` in its query. Another value shows nothing, since anybody can write an address. */
 const DONE: ReadonlyMap<string, string> = new Map([
   ['held', 'The hold is set. Resulting changes are on their way.'],
   ['released', 'The hold is released. Resulting changes are on their way.'],
@@ -76,8 +77,6 @@ function addFleet(app: Hono<Guarded>, operator: DaemonOperator): void {
     return context.html(fleetView({ ...shown, query, stale: operator.staleness() }));
   });
 }
-
-const HISTORY_LINES_SHOWN = 100;
 
 function addHistory(app: Hono<Guarded>, operator: DaemonOperator): void {
   app.get('/history', async (context) => {
@@ -132,11 +131,14 @@ function addWaste(app: Hono<Guarded>, operator: DaemonOperator): void {
   });
 }
 
-/** Parses the query of an address that a person may have typed, without invalid parameters. */
+/** Parses the query of an address that a person may have typed. Leaves out invalid parameters. */
 function queryOf<Schema extends z.ZodObject>(schema: Schema, given: Record<string, string>): z.output<Schema> {
-  const cut = Object.entries(given).map(([key, value]) => [key, value.trim().slice(0, MAX_CHARACTERS.query)]);
-  const valid = cut.filter(([key, value]) => value !== '' && schema.safeParse({ [key as string]: value }).success);
-  return schema.parse(Object.fromEntries(valid));
+  const valid: Record<string, string> = {};
+  for (const [key, text] of Object.entries(given)) {
+    const value = text.trim().slice(0, MAX_CHARACTERS.query);
+    if (value !== '' && schema.safeParse({ [key]: value }).success) valid[key] = value;
+  }
+  return schema.parse(valid);
 }
 
 function addCompute(app: Hono<Guarded>, operator: DaemonOperator, forms: FormOptions): void {
@@ -152,7 +154,8 @@ function addCompute(app: Hono<Guarded>, operator: DaemonOperator, forms: FormOpt
     find: (id) => operator.findCompute(id),
     submit({ compute_id: compute }, fields, caller) {
       const { for_seconds, min_cu, max_cu, suspend_timeout_seconds, freeze, reason, owner } = fields;
-      const [minCu, maxCu] = [min_cu ?? max_cu, max_cu ?? min_cu];
+      const minCu = min_cu ?? max_cu;
+      const maxCu = max_cu ?? min_cu;
       const hold = {
         compute,
         owner,
