@@ -36,6 +36,8 @@ interface LastingStateOptions {
   version: number;
   /** A state counts as begun, or as over, once it has been seen for this long, in milliseconds. */
   settledMs: number;
+  /** The same for its beginning alone, where that is not told as late as its end. */
+  beginsAfterMs?: number;
   /** The present states: their descriptions by name. */
   present(): ReadonlyMap<string, string>;
   /** True if an open state is reported again, now with this description. */
@@ -62,7 +64,6 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
   const {
     collection,
     version,
-    settledMs,
     present,
     isGone = () => false,
     isUnknown = () => false,
@@ -89,7 +90,7 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
     const nowMs = clock.now();
     const { text, sinceMs, ended } = seen.get(name) ?? { text: undefined, sinceMs: nowMs };
     const isOpen = last !== undefined && last.endedAtMs === undefined;
-    if (nowMs - sinceMs < settledMs) return last;
+    if (nowMs - sinceMs < settlingMs(options, text)) return last;
     if (text === undefined)
       return isOpen ? { ...last, ...(ended && { overSinceMs: sinceMs }), endedAtMs: nowMs } : last;
     if (isOpen) return isToldAgain(last, text) ? { ...last, foundAtMs: nowMs, text } : last;
@@ -136,6 +137,10 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
       if (hasLost) await stored.replace(before);
     },
   };
+}
+
+function settlingMs({ settledMs, beginsAfterMs = settledMs }: LastingStateOptions, text: string | undefined): number {
+  return text === undefined ? settledMs : beginsAfterMs;
 }
 
 /** Since when a state is the case, and since when it is over, if that was seen. */

@@ -16,8 +16,9 @@ export function createKeyNotifications({ api, ...deps }: KeyDeps): StateNotifica
   return createLastingStates(deps, {
     collection: 'keys-refused',
     version: 1,
-    // A single answer 401 is followed by a probe within seconds.
+    // A refused key is told at once. That it works again is told once it has for a minute, however often the answers change.
     settledMs: MINUTE_MS,
+    beginsAfterMs: 0,
     isToldAgain: ({ foundAtMs }) => deps.clock.now() - foundAtMs >= DAY_MS,
     present: () => {
       const refused = api.accountStatus().filter(({ key }) => key === 'refused');
