@@ -33,7 +33,9 @@ async function history(compute: string | undefined, flags: HistoryFlags): Promis
     if (found.length === 0 && compute !== undefined) await refuseUnknown(operator, via, compute);
     return found;
   });
-  const nothing = [`nothing has happened ${compute ? `to ${compute} ` : ''}yet`];
+  const nothing = [
+    `the history has nothing ${compute ? `of ${compute} ` : ''}yet; it begins anew when the store loses its data`,
+  ];
   if (flags.json || decisions.length === 0) return printAnswer(flags, { decisions }, nothing);
   const rows = decisions.map(({ at, compute_id, kind, policy, who, reasons }) => [
     at,

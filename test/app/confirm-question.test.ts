@@ -37,8 +37,8 @@ describe('a command that changes several computes', () => {
     );
     await expect(run(undefined)).rejects.toThrow('there is no terminal to ask on: add --yes');
     await expect(run(12, { confirm: 11 })).rejects.toThrow('this changes 12 computes, not 11: nothing was changed');
-    expect([await run(12, { yes: true }), await run(12, { confirm: 12 }), await run(1), await run(0)]).toEqual([
-      ...[12, 12, 1, 0],
-    ]);
+    expect([await run(12, { confirm: 12 }), await run(1), await run(0)]).toEqual([12, 1, 0]);
+    // Whatever the number is by then.
+    expect(await run(12, { yes: true })).toBeUndefined();
   });
 });

@@ -105,7 +105,10 @@ describe('commands beside a daemon that has the embedded store for itself', () =
     const kinds = async () => (await json('history', 'ep-one')).decisions.map(({ kind }: { kind: string }) => kind);
     await expect.poll(kinds, WAIT).toEqual(['write', 'hold', 'write', 'hold', 'write']);
 
-    expect(await ebb('history', 'ep-two')).toMatchObject({ status: 0, stdout: 'nothing has happened to ep-two yet' });
+    expect(await ebb('history', 'ep-two')).toMatchObject({
+      status: 0,
+      stdout: 'the history has nothing of ep-two yet; it begins anew when the store loses its data',
+    });
     const slip = { status: 1, stdout: '', stderr: 'ebb: ebb does not know a compute ep-twoo; did you mean "ep-two"?' };
     expect(await ebb('history', 'ep-twoo')).toEqual(slip);
 

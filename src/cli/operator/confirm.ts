@@ -23,7 +23,8 @@ interface Streams {
 }
 
 /**
- * The number of computes to send with the command, once a person has confirmed it. It asks if the number is unknown or more than one.
+ * The number of computes to send with the command, once a person has confirmed it; undefined with `--yes`. It asks if the number is unknown or
+ * more than one.
  * With `--json` the question goes to standard error. Throws a UserError if it is not confirmed, or if there is no terminal.
  */
 export async function agreedCount(
@@ -35,7 +36,9 @@ export async function agreedCount(
   if (confirm !== undefined && confirm !== count) {
     throw new UserError(`this changes ${computes}, not ${confirm}: nothing was changed`);
   }
-  if (yes || confirm !== undefined || (count !== undefined && count <= 1)) return count;
+  // A number may change until the command is carried out: `--yes` agrees to any.
+  if (yes && confirm === undefined) return undefined;
+  if (confirm !== undefined || (count !== undefined && count <= 1)) return count;
   if (input.isTTY !== true) {
     const number = count === undefined ? '' : `--confirm ${count} or `;
     throw new UserError(`this changes ${computes}, and there is no terminal to ask on: add ${number}--yes`);
