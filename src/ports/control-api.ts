@@ -203,6 +203,11 @@ export interface AccountStatus {
   key: 'valid' | 'refused' | 'missing' | 'unknown';
   /** One line for people if the key is refused or missing: the problem and the remedy. */
   message?: string;
+  /**
+   * The present or last trouble of its key, and real milliseconds since it ended. Absent if there was none, and for an account with a key
+   * for each project: what is wrong with one of them does not concern other projects.
+   */
+  keyTrouble?: { state: 'refused' | 'missing'; endedAgoMs?: number };
   /** Real milliseconds for which requests have waited without any answer but 429. Absent while they are answered. */
   stalledMs?: number;
   /**

@@ -139,6 +139,23 @@ it('what a limit has spread is late nevertheless if it had failed, or if somethi
   expect(await why({ outages: outagesOf({ away: '503' }) })).toBe('control API was not available: 503');
 });
 
+it('a key that was refused or missing since the announced instant has delayed a restart, whatever a limit has spread', async () => {
+  const nowMs = EIGHT + 6 * MINUTE_MS;
+  const why = async (keyTrouble: AccountStatus['keyTrouble'], account = compute.account) => {
+    const accounts: AccountStatus[] = [{ account, key: 'valid', ...(keyTrouble && { keyTrouble }) }];
+    const api = { accountStatus: () => accounts } as unknown as ControlApi;
+    return (await untold({ nowMs, slots: { limitBetween: () => 'reached' }, api })).late?.why;
+  };
+  const refused = { state: 'refused', endedAgoMs: MINUTE_MS } as const;
+  const until = `the API key of account ${compute.account} was refused until 2026-03-02T08:05:00Z`;
+  expect(await why(refused)).toBe(until);
+  expect(await why({ state: 'missing' })).toBe(`the API key of account ${compute.account} was missing`);
+  // It worked again before the announced instant; it is that of another account; there was none.
+  expect(await why({ ...refused, endedAgoMs: 7 * MINUTE_MS })).toBeUndefined();
+  expect(await why(refused, 'elsewhere')).toBeUndefined();
+  expect(await why(undefined)).toBeUndefined();
+});
+
 it('it says how many of the owner were not changed by then, where that is known', async () => {
   const evaluated = (record: ComputeRecord) => ({ compute, record });
   const left = async (of: Record<string, ReturnType<typeof evaluated>>) => {

@@ -43,7 +43,10 @@ describe('a refused key', () => {
     expect(requests).toHaveLength(1);
     unwrap(await api.listComputes({ ...PROJECT, account: 'other' }));
     expect(api.accountStatus()).toEqual([
-      { account: 'main', key: 'refused', message: expect.stringContaining('account main; replace it') },
+      {
+        ...{ account: 'main', key: 'refused', message: expect.stringContaining('account main; replace it') },
+        keyTrouble: { state: 'refused' },
+      },
       { account: 'other', key: 'valid' },
     ]);
     expect(metrics.values.get('ebb_api_key_valid{account=main}')).toBe(0);
@@ -59,9 +62,11 @@ describe('a refused key', () => {
       keyProbes: { firstMs: 1, longestMs: 5 },
     });
     expect((await api.listComputes(PROJECT)).ok).toBe(false);
+    expect(api.accountStatus()).toMatchObject([{ key: 'refused', keyTrouble: { state: 'refused' } }]);
     valid.key = 'old';
     await expect.poll(async () => (await api.listComputes(PROJECT)).ok).toBe(true);
-    expect(api.accountStatus()).toEqual([{ account: 'main', key: 'valid' }]);
+    const keyTrouble = { state: 'refused', endedAgoMs: expect.any(Number) };
+    expect(api.accountStatus()).toEqual([{ account: 'main', key: 'valid', keyTrouble }]);
   });
 
   test('is probed by one request at a time, each after twice the wait', () => {
@@ -122,13 +127,15 @@ describe('a key file', () => {
     const api = client(url, { accounts: [{ name: 'main', key: keyFromFile(path) }], metrics, log });
     await api.listComputes(PROJECT);
     await api.listComputes(PROJECT);
+    const message = expect.stringContaining(`${path} cannot be read (ENOENT); put it`);
     expect(api.accountStatus()).toEqual([
-      { account: 'main', key: 'missing', message: expect.stringContaining(`${path} cannot be read (ENOENT); put it`) },
+      { account: 'main', key: 'missing', message, keyTrouble: { state: 'missing' } },
     ]);
     expect(metrics.values.get('ebb_api_key_valid{account=main}')).toBe(0);
     await writeFile(path, 'good');
     unwrap(await api.listComputes(PROJECT));
-    expect(api.accountStatus()).toEqual([{ account: 'main', key: 'valid' }]);
+    const keyTrouble = { state: 'missing', endedAgoMs: expect.any(Number) };
+    expect(api.accountStatus()).toEqual([{ account: 'main', key: 'valid', keyTrouble }]);
     expect(metrics.values.get('ebb_api_key_valid{account=main}')).toBe(1);
     expect(log.lines.map((line) => line.level)).toEqual(['error', 'info']);
   });

@@ -42,7 +42,7 @@ export function withAccountKeys(
 ): { send: SendOnce; accounts: readonly ApiAccount[]; status(): AccountStatus[] } {
   const { gate, clock } = options;
   const accounts = new Map(options.accounts.map((account) => [account.name, account]));
-  const states = createAccountStates({ ...options, accounts: [...accounts.keys()] });
+  const states = createAccountStates({ ...options, accounts: [...accounts.values()] });
   const redactor = createRedactor();
   const asResult = (call: ApiCall, exchange: Exchange) => resultOf(call, exchange, { redactor, clock });
 
@@ -158,10 +158,11 @@ function showsAccepted(exchange: Exchange): boolean | undefined {
 
 type AccountStates = ReturnType<typeof createAccountStates>;
 type State = AccountStatus['key'];
+type Trouble = 'refused' | 'missing';
 
 /** Keeps the state of each account's keys, exports it as a metric, and logs each change once. */
 function createAccountStates(options: {
-  accounts: readonly string[];
+  accounts: readonly ApiAccount[];
   gate: KeyGate;
   clock: Pick<Clock, 'monotonicMs'>;
   metrics: Metrics;
@@ -170,6 +171,7 @@ function createAccountStates(options: {
   const { gate, clock, metrics, log } = options;
   const states = new Map<string, State>();
   const missing = new Map<string, string>();
+  const lastTroubles = new Map<string, { state: Trouble; endedAtMonotonicMs: number }>();
 
   const slotsOf = (account: string, slots: Iterable<string>) =>
     [...slots].filter((slot) => slot === account || slot.startsWith(`${account}/`));
@@ -200,7 +202,16 @@ function createAccountStates(options: {
     if (state === before) return;
     const fields = { event: `ebb.api_key_${state}`, account };
     if (isTrouble(state)) log?.error(fields, messageOf(account));
-    else if (isTrouble(before)) log?.info(fields, `the API key of account ${account} works again`);
+    else if (isTrouble(before)) {
+      lastTroubles.set(account, { state: before, endedAtMonotonicMs: clock.monotonicMs() });
+      log?.info(fields, `the API key of account ${account} works again`);
+    }
+  }
+
+  function troubleOf(account: string, key: State): AccountStatus['keyTrouble'] {
+    if (isTrouble(key)) return { state: key };
+    const last = lastTroubles.get(account);
+    return last && { state: last.state, endedAgoMs: clock.monotonicMs() - last.endedAtMonotonicMs };
   }
 
   return {
@@ -230,14 +241,16 @@ function createAccountStates(options: {
       if (gone.length > 0) review(account, 'unknown');
     },
     status: (): AccountStatus[] =>
-      options.accounts.map((account) => {
+      options.accounts.map(({ name: account, projectIds }) => {
         const key = states.get(account) ?? 'unknown';
-        return { account, key, ...(isTrouble(key) ? { message: messageOf(account) } : {}) };
+        const keyTrouble = projectIds === undefined ? troubleOf(account, key) : undefined;
+        const message = isTrouble(key) ? messageOf(account) : undefined;
+        return { account, key, ...(message !== undefined && { message }), ...(keyTrouble && { keyTrouble }) };
       }),
   };
 }
 
-function isTrouble(state: State): boolean {
+function isTrouble(state: State): state is Trouble {
   return state === 'refused' || state === 'missing';
 }
 

@@ -167,12 +167,15 @@ function isSpread(
  * an answer to this daemon, perhaps the one to this write.
  */
 function troubleSince(
-  { outages }: ToldBeforeDeps,
+  deps: ToldBeforeDeps,
   { compute: { account }, record: { failures = {} } }: Subject,
   sinceMs: number,
 ): string | undefined {
+  const { outages } = deps;
   const failed = Object.values(failures).find(({ lastAtMs }) => lastAtMs >= sinceMs);
   if (failed) return `it had failed: ${failed.message}`;
+  const ofKey = keyTroubleSince(deps, account, sinceMs);
+  if (ofKey !== undefined) return ofKey;
   for (const name of [CONTROL_API, controlApiFor(account)]) {
     const cause = outages.current().get(name);
     if (cause !== undefined) return `${name} was not available: ${cause}`;
@@ -182,6 +185,17 @@ function troubleSince(
     return `${name} was not available until ${isoInstant(atMs)}: ${message}`;
   }
   return undefined;
+}
+
+/** A refused key is no outage of the control API, but nothing is written under it either. */
+function keyTroubleSince({ api, clock }: ToldBeforeDeps, account: string, sinceMs: number): string | undefined {
+  const trouble = api.accountStatus().find((status) => status.account === account)?.keyTrouble;
+  if (!trouble) return undefined;
+  const { state, endedAgoMs } = trouble;
+  const was = `the API key of account ${account} was ${state}`;
+  if (endedAgoMs === undefined) return was;
+  const endedAtMs = clock.now() - endedAgoMs;
+  return endedAtMs > sinceMs ? `${was} until ${isoInstant(endedAtMs)}` : undefined;
 }
 
 /** Returns what else may have delayed a change: a later start of the daemon, or a lower rate limit. */
