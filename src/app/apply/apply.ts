@@ -12,7 +12,7 @@ import {
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import { shortHash } from '../../domain/policy/policy.ts';
-import type { ComputeRecord, RestartCause } from '../../domain/records/compute-record.ts';
+import type { ComputeRecord, Intent, RestartCause } from '../../domain/records/compute-record.ts';
 import type { HistoryEntry } from '../../domain/records/history.ts';
 import { CALL_MS, RECOVERY } from '../../domain/records/recovery-times.ts';
 import { isoInstant } from '../../domain/time/units.ts';
@@ -121,7 +121,7 @@ export async function applyAction(
   const error = answer.ok ? undefined : answer.error;
   const audit = auditOfWrite(deps, { evaluatedCompute, action, outcome, error, requestId, atMs: answeredMs });
   await step('storing what became of it', () =>
-    storeResult(deps, lease, compute, { before: intended, after: record, answer, audit }),
+    storeResult(deps, lease, evaluatedCompute, { action, before: intended, after: record, answer, audit }),
   );
   reportResult(deps, evaluatedCompute, action, answer, { latenessMs, cause: restart.counted });
   reportDegraded(deps, compute, intended, record);
@@ -235,12 +235,6 @@ async function storeIntent(
   const { compute, record } = evaluated;
   const atMs = deps.clock.now();
   const dropped = action.disconnects ? connectionsAt(deps.samples.historyOf(compute.computeId), compute, atMs) : 0;
-  const isKnownToDropNobody = dropped === 0 || action.urgent;
-  const reasons = {
-    ...restart,
-    boundaryOf: () => boundaryBehind(situationThen(deps, evaluated), groupOf(action.fields)),
-  };
-  const untold = isKnownToDropNobody ? {} : await untoldOf(deps, { compute, record }, action, reasons);
   const wanted =
     action.kind === 'restart' ? { restart: true as const } : { fields: action.fields, before: settingsOf(compute) };
   const intent = {
@@ -248,15 +242,57 @@ async function storeIntent(
     atMs,
     policy: action.policy,
     requestId,
-    ...(dropped && { dropped }),
     ...(action.urgent && { urgent: true as const }),
-    ...untold,
+    ...(await disconnectionOf(deps, evaluated, action, { dropped, restart })),
   };
   const lastDecidedAtMs = Math.max(atMs, record.lastDecidedAtMs);
   const intended = { ...record, intent, lastDecidedAtMs, lastSentAtMs: atMs };
   const { projectId, computeId } = compute;
   const leaseOptions = { ttlMs: RECOVERY.leaseMs, decidedBy };
   return { intended, outcome: await deps.store.putIntent(projectId, computeId, intended, lease, leaseOptions) };
+}
+
+/** Returns what a pending write says of the clients that it disconnects: how many were counted, and whether people were told in time. */
+async function disconnectionOf(
+  deps: ApplyDeps,
+  evaluated: EvaluatedCompute,
+  action: Action,
+  { dropped, restart }: { dropped: number | undefined; restart: RestartBehind },
+): Promise<Partial<Intent>> {
+  const counted = dropped ? { dropped } : {};
+  if (dropped === 0 || action.urgent) return counted;
+  const reasons = {
+    ...restart,
+    boundaryOf: () => boundaryBehind(situationThen(deps, evaluated), groupOf(action.fields)),
+  };
+  return { ...counted, ...(await untoldOf(deps, evaluated, action, reasons)) };
+}
+
+/**
+ * Returns the record with the pending write, which says of a restart that only the answer has shown what it would have said before: the
+ * compute has woken since it was read, or a new timeout restarts it.
+ */
+async function withRestartOf(
+  deps: ApplyDeps,
+  evaluated: EvaluatedCompute,
+  intended: ComputeRecord,
+  { action, answer }: { action: Action; answer: WriteAnswer },
+): Promise<ComputeRecord> {
+  if (!intended.intent || action.disconnects || !answer.ok || !isRestart(answer.value.operations)) return intended;
+  const { computeId, state } = evaluated.compute;
+  // Counts from before it woke say nothing.
+  const history = state === 'active' ? deps.samples.historyOf(computeId) : undefined;
+  const dropped = connectionsAt(history, { ...evaluated.compute, state: 'active' }, intended.intent.atMs);
+  const restarting = { ...action, disconnects: true };
+  const restart = restartBehind(deps, evaluated, restarting);
+  const disconnection = await disconnectionOf(deps, evaluated, restarting, { dropped, restart });
+  return { ...intended, intent: { ...intended.intent, ...disconnection } };
+}
+
+/** False for a sleeping compute that is started for a change, and suspended again. */
+function isRestart(operations: readonly Operation[]): boolean {
+  const suspended = operations.findIndex(({ action }) => action === 'suspend_compute');
+  return suspended >= 0 && operations.slice(suspended).some(({ action }) => action === 'start_compute');
 }
 
 /**
@@ -266,15 +302,16 @@ async function storeIntent(
 async function storeResult(
   deps: ApplyDeps,
   lease: Lease,
-  sentTo: Compute,
+  evaluated: EvaluatedCompute,
   {
+    action,
     before,
     after,
     answer,
     audit,
-  }: { before: ComputeRecord; after: ComputeRecord; answer: WriteAnswer; audit: HistoryEntry },
+  }: { action: Action; before: ComputeRecord; after: ComputeRecord; answer: WriteAnswer; audit: HistoryEntry },
 ): Promise<void> {
-  const compute = answer.ok ? withAnswer(sentTo, answer.value) : sentTo;
+  const compute = answer.ok ? withAnswer(evaluated.compute, answer.value) : evaluated.compute;
   const { projectId, computeId } = compute;
   const projectBusy = deps.fleet
     .ownEvaluations(projectId)
@@ -282,9 +319,10 @@ async function storeResult(
   const remember = (record: ComputeRecord) =>
     deps.fleet.putEvaluated(evaluateCompute(deps, { compute, record, projectBusy }));
   remember(after);
-  const change = { compute, before, after, nowMs: deps.clock.now() };
-  const outbox = recordEntries(deps.rules.current, change, ownerByCurrentRules(deps));
   try {
+    const sent = await withRestartOf(deps, evaluated, before, { action, answer });
+    const change = { compute, before: sent, after, nowMs: deps.clock.now() };
+    const outbox = recordEntries(deps.rules.current, change, ownerByCurrentRules(deps));
     if (await deps.store.putRecord(projectId, computeId, after, lease, { audit, outbox })) return;
     // Another daemon may have confirmed it by now: what this one knows counts only if the store has no record any more.
     remember({ ...after, lastSentAtMs: before.lastSentAtMs ?? 0 });
