@@ -235,6 +235,8 @@ async function storeIntent(
   const { compute, record } = evaluated;
   const atMs = deps.clock.now();
   const dropped = action.disconnects ? connectionsAt(deps.samples.historyOf(compute.computeId), compute, atMs) : 0;
+  const isKnownToDropNobody = dropped === 0 || action.urgent;
+  const untold = isKnownToDropNobody ? {} : await disconnectionUntold(deps, evaluated, action, restart);
   const wanted =
     action.kind === 'restart' ? { restart: true as const } : { fields: action.fields, before: settingsOf(compute) };
   const intent = {
@@ -242,8 +244,9 @@ async function storeIntent(
     atMs,
     policy: action.policy,
     requestId,
+    ...(dropped && { dropped }),
     ...(action.urgent && { urgent: true as const }),
-    ...(await disconnectionOf(deps, evaluated, action, { dropped, restart })),
+    ...untold,
   };
   const lastDecidedAtMs = Math.max(atMs, record.lastDecidedAtMs);
   const intended = { ...record, intent, lastDecidedAtMs, lastSentAtMs: atMs };
@@ -252,45 +255,43 @@ async function storeIntent(
   return { intended, outcome: await deps.store.putIntent(projectId, computeId, intended, lease, leaseOptions) };
 }
 
-/** Returns what a pending write says of the clients that it disconnects: how many were counted, and whether people were told in time. */
-async function disconnectionOf(
+/** Returns what a pending write says of people who were not told of its restart in time. */
+function disconnectionUntold(
   deps: ApplyDeps,
   evaluated: EvaluatedCompute,
   action: Action,
-  { dropped, restart }: { dropped: number | undefined; restart: RestartBehind },
+  restart: RestartBehind,
 ): Promise<Partial<Intent>> {
-  const counted = dropped ? { dropped } : {};
-  if (dropped === 0 || action.urgent) return counted;
-  const reasons = {
-    ...restart,
-    boundaryOf: () => boundaryBehind(situationThen(deps, evaluated), groupOf(action.fields)),
-  };
-  return { ...counted, ...(await untoldOf(deps, evaluated, action, reasons)) };
+  const boundaryOf = () => boundaryBehind(situationThen(deps, evaluated), groupOf(action.fields));
+  return untoldOf(deps, evaluated, action, { ...restart, boundaryOf });
 }
 
 /**
- * Returns the record with the pending write, which says of a restart that only the answer has shown what it would have said before: the
+ * Returns the record with the pending write, which now says of a restart that only the answer has shown what it would have said before: the
  * compute has woken since it was read, or a new timeout restarts it.
  */
-async function withRestartOf(
+async function withUnexpectedRestart(
   deps: ApplyDeps,
   evaluated: EvaluatedCompute,
+  action: Action,
   intended: ComputeRecord,
-  { action, answer }: { action: Action; answer: WriteAnswer },
 ): Promise<ComputeRecord> {
-  if (!intended.intent || action.disconnects || !answer.ok || !isRestart(answer.value.operations)) return intended;
+  if (!intended.intent) return intended;
   const { computeId, state } = evaluated.compute;
   // Counts from before it woke say nothing.
   const history = state === 'active' ? deps.samples.historyOf(computeId) : undefined;
   const dropped = connectionsAt(history, { ...evaluated.compute, state: 'active' }, intended.intent.atMs);
+  if (dropped === 0) return intended;
   const restarting = { ...action, disconnects: true };
   const restart = restartBehind(deps, evaluated, restarting);
-  const disconnection = await disconnectionOf(deps, evaluated, restarting, { dropped, restart });
-  return { ...intended, intent: { ...intended.intent, ...disconnection } };
+  const untold = await disconnectionUntold(deps, evaluated, restarting, restart);
+  return { ...intended, intent: { ...intended.intent, ...(dropped && { dropped }), ...untold } };
 }
 
-/** False for a sleeping compute that is started for a change, and suspended again. */
-function isRestart(operations: readonly Operation[]): boolean {
+/** False also for a sleeping compute that is started for a change, and suspended again. */
+function restartsUnexpectedly({ disconnects }: Action, answer: WriteAnswer): boolean {
+  if (disconnects || !answer.ok) return false;
+  const { operations } = answer.value;
   const suspended = operations.findIndex(({ action }) => action === 'suspend_compute');
   return suspended >= 0 && operations.slice(suspended).some(({ action }) => action === 'start_compute');
 }
@@ -320,7 +321,8 @@ async function storeResult(
     deps.fleet.putEvaluated(evaluateCompute(deps, { compute, record, projectBusy }));
   remember(after);
   try {
-    const sent = await withRestartOf(deps, evaluated, before, { action, answer });
+    const isUnexpected = restartsUnexpectedly(action, answer);
+    const sent = isUnexpected ? await withUnexpectedRestart(deps, evaluated, action, before) : before;
     const change = { compute, before: sent, after, nowMs: deps.clock.now() };
     const outbox = recordEntries(deps.rules.current, change, ownerByCurrentRules(deps));
     if (await deps.store.putRecord(projectId, computeId, after, lease, { audit, outbox })) return;
