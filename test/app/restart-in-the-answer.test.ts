@@ -5,6 +5,8 @@ import { evaluateCompute } from '../../src/app/evaluate-project/evaluate.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { digestKey, SENT_DIGESTS } from '../../src/app/notifications/sent-digests.ts';
 import type { Receiver } from '../../src/domain/notifications/notification.ts';
+import type { ComputeRecord, RestartCause } from '../../src/domain/records/compute-record.ts';
+import type { ComputeEvent } from '../../src/ports/compute-events.ts';
 import type { OutboxEntry } from '../../src/ports/outbox.ts';
 import { aCompute, aRecord, aSchedule, at, currentRules, FREE_SLOTS, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
@@ -25,8 +27,8 @@ interface Given {
   isAnnounced?: boolean;
 }
 
-/** The messages of a change that was thought to restart nothing: of a sleeping compute, or of the timeout of an awake one. */
-async function toldOf({ operations, state = 'idle', connections, isAnnounced = false }: Given): Promise<string[]> {
+/** What becomes of a change that was thought to restart nothing: of a sleeping compute, or of the timeout of an awake one. */
+async function madeOf({ operations, state = 'idle', connections, isAnnounced = false }: Given) {
   const compute = aCompute({ state });
   const wanted = state === 'idle' ? { minCu: 8, maxCu: 8 } : { suspendTimeoutSeconds: 900 };
   const otherwise = state === 'idle' ? { size: { minCu: 8, maxCu: 8 } } : { suspendTimeoutSeconds: 900 };
@@ -39,6 +41,8 @@ async function toldOf({ operations, state = 'idle', connections, isAnnounced = f
     await SENT_DIGESTS.put(store, digestKey('ops', 'team-web', NOON), digest);
   }
   const queued: OutboxEntry[] = [];
+  const stored: ComputeRecord[] = [];
+  const causes: (RestartCause | undefined)[] = [];
   const value = {
     settings: { ...compute, ...wanted },
     state: 'active',
@@ -46,7 +50,8 @@ async function toldOf({ operations, state = 'idle', connections, isAnnounced = f
   };
   const samples = connections === undefined ? [] : [{ atMs: NOON - 1_000, connections }];
   const deps = {
-    ...{ clock, newId: REAL.newId, fleet: createFleet({ clock }), rules, mode: 'enforce', reportEvent() {} },
+    ...{ clock, newId: REAL.newId, fleet: createFleet({ clock }), rules, mode: 'enforce' },
+    reportEvent: (event: ComputeEvent) => event.kind === 'write_ended' && causes.push(event.restartCause),
     ...{ overrides: { holds: [], freezes: [] }, samples: { historyOf: () => new Map([['proxy', samples]]) } },
     outages: { projectAnswers() {}, current: () => new Map(), ended: () => new Map() },
     telemetry: { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } },
@@ -56,7 +61,8 @@ async function toldOf({ operations, state = 'idle', connections, isAnnounced = f
     store: {
       documents: store.documents,
       putIntent: async () => 'stored',
-      async putRecord(...[, , , , also]: [unknown, unknown, unknown, unknown, { outbox: OutboxEntry[] }]) {
+      async putRecord(...[, , record, , also]: [unknown, unknown, ComputeRecord, unknown, { outbox: OutboxEntry[] }]) {
+        stored.push(record);
         queued.push(...also.outbox);
         return true;
       },
@@ -66,7 +72,12 @@ async function toldOf({ operations, state = 'idle', connections, isAnnounced = f
   expect(evaluated.plan.actions).toMatchObject([{ disconnects: false }]);
   const lease = { name: compute.projectId, holder: 'd', token: 1 };
   await applyAction(deps as never, lease, evaluated, { decidedBy: { overrides: '', generation: 1 } });
-  return queued.map(({ body }) => JSON.parse(body)).map(({ kind, text }) => `${kind}: ${text}`);
+  const told = queued.map(({ body }) => JSON.parse(body)).map(({ kind, text }) => `${kind}: ${text}`);
+  return { told, causes, restartedAtMs: stored[0]?.lastDisruption?.atMs };
+}
+
+async function toldOf(given: Given): Promise<string[]> {
+  return (await madeOf(given)).told;
 }
 
 const RESTARTS = ['apply_config', 'suspend_compute', 'start_compute'];
@@ -95,4 +106,10 @@ it.each([
   ['takes the change while it runs', ['apply_config']],
 ])('of a compute that %s nothing is told', async (_, operations) => {
   expect(await toldOf({ operations })).toEqual([]);
+});
+
+it('a restart that only the answer shows is counted, and begins the cooldown, as one that was expected', async () => {
+  expect(await madeOf({ operations: RESTARTS })).toMatchObject({ causes: ['other'], restartedAtMs: NOON });
+  const asleep = await madeOf({ operations: ['start_compute', 'suspend_compute'] });
+  expect(asleep).toEqual({ told: [], causes: [undefined], restartedAtMs: undefined });
 });

@@ -155,8 +155,8 @@ function createProbe({ commands, prefix }: { commands: RedisConnection; prefix: 
 }
 
 /**
- * Reports when Redis becomes unavailable, and when it is back. An open connection proves little (a full server, a replica, a Cluster that lost a node, and
- * a frozen server have one), so a small write is tried every second. Returns a function that ends the watch.
+ * Reports when Redis becomes unavailable, and when it is back. An open connection proves little (a full server, a replica, a Cluster that lost
+ * a node, and a frozen server have one), so a small write is tried every second. Returns a function that ends the watch.
  */
 function watchRedis({
   commands,

@@ -114,16 +114,18 @@ export async function applyAction(
   await dueWrite?.endAndYield(Math.max(0, deadlineMs - (deps.clock.monotonicMs() - pendingStoredMs)));
   const outcome = outcomeOf(answer);
   if (answer.ok) deps.fleet.changedAtMs.set(compute.projectId, answeredMs);
-  const record = recordAfter(intended, action, answer, answeredMs);
+  const made = asMade(deps, evaluatedCompute, { action, restart }, answer);
+  const record = recordAfter(intended, made.action, answer, answeredMs);
   if (action.disconnects && record.openOperations.length === 0 && outcome !== 'unknown') {
     await deps.slots.release(compute.computeId, action.policy);
   }
   const error = answer.ok ? undefined : answer.error;
   const audit = auditOfWrite(deps, { evaluatedCompute, action, outcome, error, requestId, atMs: answeredMs });
   await step('storing what became of it', () =>
-    storeResult(deps, lease, evaluatedCompute, { action, before: intended, after: record, answer, audit }),
+    storeResult(deps, lease, evaluatedCompute, { made, before: intended, after: record, answer, audit }),
   );
-  reportResult(deps, evaluatedCompute, action, answer, { latenessMs, cause: restart.counted });
+  warnOfRestart(deps, compute, action, answer);
+  reportResult(deps, evaluatedCompute, made.action, answer, { latenessMs, cause: made.restart.counted });
   reportDegraded(deps, compute, intended, record);
   const mayContinue = outcome === 'refused' || (answer.ok && answer.value.operations.length === 0);
   const retryAfterMs = mayContinue ? moreAfterMs(deps, compute) : RETRY_AFTER_MS[outcome];
@@ -266,14 +268,31 @@ function disconnectionUntold(
   return untoldOf(deps, evaluated, action, { ...restart, boundaryOf });
 }
 
-/**
- * Returns the record with the pending write, which now says of a restart that only the answer has shown what it would have said before: the
- * compute has woken since it was read, or a new timeout restarts it.
- */
+/** A change as its answer shows it, and why it restarts its compute. */
+interface Made {
+  action: Action;
+  restart: RestartBehind;
+  /** Set if only the answer has shown the restart: the compute has woken since it was read, or a new timeout restarts it. */
+  isUnexpected?: true;
+}
+
+function asMade(deps: ApplyDeps, evaluated: EvaluatedCompute, planned: Made, answer: WriteAnswer): Made {
+  if (planned.action.disconnects || !answer.ok || !isRestart(answer.value.operations)) return planned;
+  const action = { ...planned.action, disconnects: true };
+  return { action, restart: restartBehind(deps, evaluated, action), isUnexpected: true };
+}
+
+/** False also for a sleeping compute that is started for a change, and suspended again. */
+function isRestart(operations: readonly Operation[]): boolean {
+  const suspended = operations.findIndex(({ action }) => action === 'suspend_compute');
+  return suspended >= 0 && operations.slice(suspended).some(({ action }) => action === 'start_compute');
+}
+
+/** Returns the record with the pending write, which now says of an unexpected restart what it would have said before. */
 async function withUnexpectedRestart(
   deps: ApplyDeps,
   evaluated: EvaluatedCompute,
-  action: Action,
+  { action, restart }: Made,
   intended: ComputeRecord,
 ): Promise<ComputeRecord> {
   if (!intended.intent) return intended;
@@ -282,18 +301,8 @@ async function withUnexpectedRestart(
   const history = state === 'active' ? deps.samples.historyOf(computeId) : undefined;
   const dropped = connectionsAt(history, { ...evaluated.compute, state: 'active' }, intended.intent.atMs);
   if (dropped === 0) return intended;
-  const restarting = { ...action, disconnects: true };
-  const restart = restartBehind(deps, evaluated, restarting);
-  const untold = await disconnectionUntold(deps, evaluated, restarting, restart);
+  const untold = await disconnectionUntold(deps, evaluated, action, restart);
   return { ...intended, intent: { ...intended.intent, ...(dropped && { dropped }), ...untold } };
-}
-
-/** False also for a sleeping compute that is started for a change, and suspended again. */
-function restartsUnexpectedly({ disconnects }: Action, answer: WriteAnswer): boolean {
-  if (disconnects || !answer.ok) return false;
-  const { operations } = answer.value;
-  const suspended = operations.findIndex(({ action }) => action === 'suspend_compute');
-  return suspended >= 0 && operations.slice(suspended).some(({ action }) => action === 'start_compute');
 }
 
 /**
@@ -305,12 +314,12 @@ async function storeResult(
   lease: Lease,
   evaluated: EvaluatedCompute,
   {
-    action,
+    made,
     before,
     after,
     answer,
     audit,
-  }: { action: Action; before: ComputeRecord; after: ComputeRecord; answer: WriteAnswer; audit: HistoryEntry },
+  }: { made: Made; before: ComputeRecord; after: ComputeRecord; answer: WriteAnswer; audit: HistoryEntry },
 ): Promise<void> {
   const compute = answer.ok ? withAnswer(evaluated.compute, answer.value) : evaluated.compute;
   const { projectId, computeId } = compute;
@@ -321,8 +330,7 @@ async function storeResult(
     deps.fleet.putEvaluated(evaluateCompute(deps, { compute, record, projectBusy }));
   remember(after);
   try {
-    const isUnexpected = restartsUnexpectedly(action, answer);
-    const sent = isUnexpected ? await withUnexpectedRestart(deps, evaluated, action, before) : before;
+    const sent = made.isUnexpected ? await withUnexpectedRestart(deps, evaluated, made, before) : before;
     const change = { compute, before: sent, after, nowMs: deps.clock.now() };
     const outbox = recordEntries(deps.rules.current, change, ownerByCurrentRules(deps));
     if (await deps.store.putRecord(projectId, computeId, after, lease, { audit, outbox })) return;
@@ -350,10 +358,8 @@ function reportResult(
   answer: WriteAnswer,
   { latenessMs, cause }: { latenessMs: number | undefined; cause: RestartCause | undefined },
 ): void {
-  if (answer.ok) {
-    deps.outages.projectAnswers(compute, 'write');
-    warnOfRestart(deps, compute, action, answer.value.operations);
-  } else reportWriteError(deps, compute, answer.error);
+  if (answer.ok) deps.outages.projectAnswers(compute, 'write');
+  else reportWriteError(deps, compute, answer.error);
   deps.reportEvent({
     kind: 'write_ended',
     compute,
@@ -373,10 +379,11 @@ function warnOfRestart(
   { fleet, telemetry }: ApplyDeps,
   { account, projectId: project, computeId, state }: Compute,
   { kind, fields, disconnects }: Action,
-  operations: readonly Operation[],
+  answer: WriteAnswer,
 ): void {
   const isTimeoutAlone = kind === 'update' && fields.maxCu === undefined && !disconnects && state === 'active';
-  if (!isTimeoutAlone || !operations.some(({ action }) => action === 'suspend_compute')) return;
+  if (!isTimeoutAlone || !answer.ok) return;
+  if (!answer.value.operations.some(({ action }) => action === 'suspend_compute')) return;
   if (fleet.warnedOfTimeoutRestarts.has(account)) return;
   fleet.warnedOfTimeoutRestarts.add(account);
   const named = { event: 'ebb.timeout_restarts', account, project, compute: computeId };

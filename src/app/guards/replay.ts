@@ -25,7 +25,10 @@ import { askedOf, observed, ROUND_MS } from './observed.ts';
 import type { RecordedSeries } from './recorded-series.ts';
 import { type ComputeInTime, computeInTime, type ReplayedCompute } from './replayed-compute.ts';
 
-/** Rounds are replayed from this long, besides `for` and `settle`, before an entry of the history or the start of a compute, to see a bad stretch begin. */
+/**
+ * Rounds are replayed from this long, besides `for` and `settle`, before an entry of the history or the start of a compute, to see a bad
+ * stretch begin.
+ */
 const EARLIER_MS = 5 * ROUND_MS;
 
 type Change = Lowering['changes'][number];

@@ -24,8 +24,7 @@ interface Streams {
 
 /**
  * The number of computes to send with the command, once a person has confirmed it; undefined with `--yes`. It asks if the number is unknown or
- * more than one.
- * With `--json` the question goes to standard error. Throws a UserError if it is not confirmed, or if there is no terminal.
+ * more than one; with `--json` on standard error. Throws a UserError if it is not confirmed, or if there is no terminal.
  */
 export async function agreedCount(
   count: number | undefined,
