@@ -7,9 +7,18 @@ export interface Running {
   close(): Promise<void>;
 }
 
+/** Why the rounds of a daemon that stops are aborted: no failure. */
+export class StoppedError extends Error {
+  override readonly name = 'StoppedError';
+
+  constructor() {
+    super('the daemon stops');
+  }
+}
+
 /**
  * Runs one round of a repeated task; the next round tries again after a failure. Failures are counted, and logged when the task begins to
- * fail and when it works again. An unreachable engine is left out, since the engine reports that itself.
+ * fail and when it works again. An unreachable engine is left out, since the engine reports that itself, and so is {@link StoppedError}.
  */
 export type RunInBackground = (task: BackgroundTask, round: () => Promise<void>) => Promise<void>;
 
@@ -31,7 +40,8 @@ export function createRunInBackground({ log, metrics }: Telemetry): RunInBackgro
   const failing = new Set<BackgroundTask>();
 
   function logFailure(task: BackgroundTask, error: unknown): void {
-    if (errorChain(error).some((one) => one instanceof EngineUnavailableError)) return;
+    const isNoFailure = (one: unknown) => one instanceof EngineUnavailableError || one instanceof StoppedError;
+    if (errorChain(error).some(isNoFailure)) return;
     metrics.increment('ebb_background_failures_total', { task });
     if (failing.has(task)) return;
     failing.add(task);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createRunInBackground } from '../../src/app/background.ts';
+import { createRunInBackground, StoppedError } from '../../src/app/background.ts';
 import { EngineUnavailableError } from '../../src/ports/engine.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
@@ -63,4 +63,11 @@ it('keeps quiet about an engine that is away, which has said so itself, and abou
   expect([said(), counted]).toEqual([[], []]);
   await fails(new Error('Redis is not reachable'));
   expect(said()).toHaveLength(1);
+});
+
+it('a round that a stop of the daemon has aborted has not failed', async () => {
+  const { said, counted, fails } = aDaemon();
+  await fails(new Error('reading usage', { cause: new StoppedError() }));
+  await fails(new StoppedError());
+  expect([said(), counted]).toEqual([[], []]);
 });

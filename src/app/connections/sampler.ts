@@ -2,7 +2,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import { CONNECTION_PROFILES, type ConnectionProfile } from '../../domain/connections/connection-profile.ts';
 import type { ConnectionSource } from '../../domain/policy/policy.ts';
 import { type ConnectionCounters, type CountOutcome, SOURCE_ERROR_CODES } from '../../ports/connections.ts';
-import type { RunInBackground, Running } from '../background.ts';
+import { type RunInBackground, type Running, StoppedError } from '../background.ts';
 import type { StoreClock } from '../group/clock-skew.ts';
 import type { LeaderLease } from '../group/leader.ts';
 import { type CountedComputes, countedComputes, type SampleSourceDeps, sampleSource } from './source.ts';
@@ -85,7 +85,7 @@ export function startSampling(deps: SamplingDeps): Running {
   const ticks = deps.clock.every(deps.rhythm.samplingMs, () => deps.runInBackground('source_schedule', tick));
   return {
     async close() {
-      stop.abort();
+      stop.abort(new StoppedError());
       await ticks.close();
       await Promise.all([...states.values()].map(({ running }) => running));
     },

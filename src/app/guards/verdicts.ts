@@ -6,7 +6,7 @@ import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
 import { asKind } from '../../domain/policy/kinds/kinds.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { SeriesSources } from '../../ports/guards.ts';
-import type { RunInBackground, Running } from '../background.ts';
+import { type RunInBackground, type Running, StoppedError } from '../background.ts';
 import { createGuardAsker, type GuardAnswer } from './ask.ts';
 import { askedOf } from './observed.ts';
 import { ANSWERS, type StoredAnswer } from './stored-states.ts';
@@ -103,7 +103,7 @@ export function startGuardRounds(deps: GuardRoundsDeps): Running {
   const rounds = clock.every(deps.rhythm.guardsMs, () => deps.runInBackground('guards', round));
   return {
     async close() {
-      stop.abort();
+      stop.abort(new StoppedError());
       await rounds.close();
     },
   };

@@ -16,7 +16,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { QueuedEntry, Sender, SendOutcome } from '../../ports/outbox.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
-import type { RunInBackground, Running } from '../background.ts';
+import { type RunInBackground, type Running, StoppedError } from '../background.ts';
 import type { CurrentRules } from '../rules.ts';
 import { sharedDocuments } from '../shared-documents.ts';
 import { messageId } from './notify.ts';
@@ -100,7 +100,7 @@ export function startDelivery(deps: DeliveryDeps): Running {
   const round = clock.every(CHECK_EVERY_MS, () => deps.runInBackground('notifications', check));
   return {
     async close() {
-      stopped.abort();
+      stopped.abort(new StoppedError());
       await round.close();
       await Promise.all(busy.values());
     },

@@ -4,7 +4,7 @@ import type { AuditCopy, AuditLine } from '../../ports/audit-copy.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { BackgroundTask } from '../../ports/metrics.ts';
 import type { Store } from '../../ports/store.ts';
-import type { RunInBackground, Running } from '../background.ts';
+import { type RunInBackground, type Running, StoppedError } from '../background.ts';
 import { type BoundaryReconciles, isAtBoundary } from '../fleet/at-boundary.ts';
 import { auditEntries } from '../pages.ts';
 import { decisionDocument } from './documents.ts';
@@ -83,7 +83,7 @@ export function startAuditExport(deps: AuditExportDeps, { to, task }: AuditCopyi
   const rounds = clock.every(EXPORT_EVERY_MS, exportIfReady);
   return {
     async close() {
-      stopped.abort();
+      stopped.abort(new StoppedError());
       await rounds.close();
       // Exports the entries since the last round.
       await exportIfReady();

@@ -14,7 +14,7 @@ import type { MetricLabels } from '../../ports/metrics.ts';
 import type { Store, UsageStore } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { FindingDocument } from '../../ports/waste.ts';
-import { oneAtATime, type RunInBackground, type Running } from '../background.ts';
+import { oneAtATime, type RunInBackground, type Running, StoppedError } from '../background.ts';
 import { isHerdNear } from '../fleet/at-boundary.ts';
 import { type Branches, readBranches, refusesBranches, withBranches } from '../fleet/branches.ts';
 import type { CachedProject, Fleet } from '../fleet/fleet.ts';
@@ -106,7 +106,7 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
   const rounds = clock.every(rhythm.wasteMs, check.run);
   return {
     async close() {
-      stop.abort(new Error('the daemon stops'));
+      stop.abort(new StoppedError());
       await rounds.close();
       await check.ended();
     },

@@ -8,7 +8,7 @@ import type { DaemonDocument } from '../../ports/documents.ts';
 import type { Rules, RulesReading, RulesSource } from '../../ports/rules.ts';
 import type { DecisionIdentity, DocumentStore, Generation } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
-import type { RunInBackground } from '../background.ts';
+import { type RunInBackground, StoppedError } from '../background.ts';
 import type { StoreClock } from '../group/clock-skew.ts';
 import { type PauseQueuesDeps, pauseQueues } from '../group/pause-queues.ts';
 import { sharedDocuments } from '../shared-documents.ts';
@@ -88,7 +88,7 @@ export function startReloading(deps: ReloadDeps, source: RulesSource | undefined
   return {
     reload: () => enqueue(true),
     async close() {
-      stop.abort();
+      stop.abort(new StoppedError());
       await rounds.close();
       await last;
     },

@@ -12,7 +12,7 @@ import { HOURS_KEPT } from '../../domain/usage/stored.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi, ControlApiError, Project } from '../../ports/control-api.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
-import { oneAtATime, type RunInBackground, type Running } from '../background.ts';
+import { oneAtATime, type RunInBackground, type Running, StoppedError } from '../background.ts';
 import type { Rhythm } from '../daemon.ts';
 import { addOperations, readOperations } from '../fleet/read-operations.ts';
 import { createBudgetRounds } from './budget-rounds.ts';
@@ -124,7 +124,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   const rounds = clock.every(deps.rhythm.usageMs, check.run);
   return {
     async close() {
-      stop.abort(new Error('the daemon stops'));
+      stop.abort(new StoppedError());
       await first.close();
       await rounds.close();
       await check.ended();
