@@ -13,12 +13,16 @@ export interface Case {
   accounts?: number;
   /** 2 by default. */
   daemons?: number;
+  /** How many other computes of an account are changed once before, from which daemons learn what its list shows. */
+  warmUp?: number;
   /** More arguments of the emulator. */
   emulator?: readonly string[];
   /** Of the policy, as YAML; raises at any time by default. */
   disruption?: string;
   /** Boundaries one after the other, 1 by default. */
   boundaries?: number;
+  /** Requests that each change needs, 1 by default. */
+  requestsEach?: number;
   /** The last PATCH of so many changes, in seconds, where not the documented limits say it. */
   boundS?: (changes: number, limits: RateLimits) => number;
   /** What happens beside the daemons, from their start until it is aborted; what there is to say of it. */
@@ -62,6 +66,7 @@ export const CASES: Readonly<Record<string, Case>> = {
     ...{ name: 'active, one of three daemons killed', projects: 200, state: 'active', daemons: 3 },
     ...{ disruption: '{ raise: { when: any }, at_once: 100% }', beside: killOne },
   },
+  unknown: { name: 'an account that ebb never changed', projects: HERD, warmUp: 0, requestsEach: 2 },
   accounts: { name: 'five accounts', projects: 5 * HERD, accounts: 5 },
 };
 

@@ -62,11 +62,12 @@ export function boundS(count: number, { perMinute, perRouteSecond, jitterMs }: R
 
 /** One row for each boundary. */
 async function measure(one: Case): Promise<string[][]> {
-  const { projects, accounts = 1, computesEach = 1, boundaries = 1, daemons = DAEMONS } = one;
+  const { projects, accounts = 1, computesEach = 1, requestsEach = 1, boundaries = 1, daemons = DAEMONS } = one;
   const limits = limitsOf(PER_MINUTE, RESERVE);
   const each = (projects * computesEach) / accounts;
-  const bound = (one.boundS ?? boundS)(each, limits);
-  const whole = (one.boundS ?? boundS)(each, DEFAULT_RATE_LIMITS);
+  const boundOf = (by: RateLimits) => (one.boundS ?? boundS)(each, { ...by, perMinute: by.perMinute / requestsEach });
+  const bound = boundOf(limits);
+  const whole = boundOf(DEFAULT_RATE_LIMITS);
   // Once all have been read, which the limit makes slow; and so long that what was read doesn't weigh on the boundary.
   const readMs = 70_000 + (each * 60_000) / limits.perMinute;
   const warmMs = Math.ceil((Date.now() + 25_000) / 1000) * 1000;
@@ -74,7 +75,7 @@ async function measure(one: Case): Promise<string[][]> {
   const firstMs = Math.ceil((Date.now() + readMs + preparedMs + 20_000) / 1000) * 1000;
   const gapMs = Math.ceil(4 * bound) * 1000 + AFTER_MS + preparedMs;
   const instants = Array.from({ length: boundaries }, (_, index) => firstMs + index * Math.ceil(gapMs / 1000) * 1000);
-  const warmUp = WARM_UP * accounts;
+  const warmUp = (one.warmUp ?? WARM_UP) * accounts;
   const stage = await startDaemon({
     ...{ ...one, warmUp, perMinute: PER_MINUTE, daemons },
     policy: `version: 1\npolicies:\n${schedule('warm', [warmMs])}${schedule('bench', instants, one.disruption)}`,
