@@ -1,5 +1,6 @@
 /** Commands beside a daemon: how long each takes, what it asks of the control API, and what all of them, in a loop, do to a boundary. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { DAY_MS } from '../src/domain/time/units.ts';
 import { findProgram, missing } from '../test/support/programs.ts';
 import { percentile, printTable } from './figures.ts';
 import { KEY, metricOf, type Stage, secondsOf, startDaemon } from './fleet-stage.ts';
@@ -14,11 +15,14 @@ const HISTORY_DAYS = 7;
 /** By then a daemon has read usage and most of the operations. */
 const SETTLED_MS = 600_000;
 
-/** When the boundaries are, once the fleet was read. Commands loop from after the first to the end of the second. */
-const FIRST_AFTER_MS = 60_000;
-const SECOND_AFTER_MS = 150_000;
+/** When the boundaries are, once the fleet was read, and past operations. Commands loop from after the first to the end of the second. */
+const FIRST_AFTER_MS = 300_000;
+const SECOND_AFTER_MS = 390_000;
 
 const UNKNOWN = 'nosuch';
+
+/** With it, requests of commands are known by their answer. */
+const REFUSED_KEY = 'refused';
 
 const COMMANDS = [
   ['status'],
@@ -47,9 +51,15 @@ export async function run(): Promise<void> {
 }
 
 async function times(projects: number): Promise<void> {
+  const dateIn = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10);
   const policy = `version: 1
 policies:
-  - { name: asleep, kind: limits, select: { projects: ["*"] }, suspend_after: { max: 5m } }
+  - name: nights
+    kind: schedule
+    select: { projects: ["*"] }
+    windows: [{ at: Mon-Fri 08:00-18:00 UTC, suspend_after: 5m }]
+    otherwise: { suspend_after: 1m }
+  - { name: proof, kind: trial, select: { projects: ["*"] }, of: [nights], control: 50%, from: ${dateIn(-3)}, until: ${dateIn(25)} }
 `;
   const fleet = { projects, historyDays: HISTORY_DAYS, perMinute: PER_MINUTE };
   const stage = await startDaemon({ ...fleet, policy, env: { EBB_MODE: 'observe' } });
@@ -59,9 +69,9 @@ policies:
     await sleep(SETTLED_MS);
     for (const args of COMMANDS) {
       const seconds: number[] = [];
-      const before = await requestsOfOthers(stage);
-      for (let each = 0; each < RUNS; each += 1) seconds.push(await runCommand(stage, args));
-      const asked = (await requestsOfOthers(stage)) - before;
+      const before = await requestsOfCommands(stage);
+      for (let each = 0; each < RUNS; each += 1) seconds.push(await runCommand(stage, args, REFUSED_KEY));
+      const asked = (await requestsOfCommands(stage)) - before;
       rows.push([args[0], `${percentile(seconds, 0.5).toFixed(2)} s`, String(asked)]);
     }
   } finally {
@@ -82,7 +92,7 @@ async function beside(projects: number): Promise<void> {
     let isOver = false;
     let commands = 0;
     const looping = (async () => {
-      for (; !isOver; commands += 1) await runCommand(stage, COMMANDS[commands % COMMANDS.length] ?? ['status']);
+      for (; !isOver; commands += 1) await runCommand(stage, COMMANDS[commands % COMMANDS.length] ?? ['status'], KEY);
     })();
     const beneath = await lateness(stage, secondMs, projects);
     isOver = true;
@@ -103,13 +113,12 @@ async function beside(projects: number): Promise<void> {
   }
 }
 
-function runCommand(stage: Stage, args: readonly string[]): Promise<number> {
-  const env = { EBB_API_KEY: KEY, EBB_QUEUE_URL: stage.redisUrl };
+function runCommand(stage: Stage, args: readonly string[], key: string): Promise<number> {
+  const env = { EBB_API_KEY: key, EBB_QUEUE_URL: stage.redisUrl, EBB_POLICIES: 'policy.yaml' };
   return secondsOf(stage, args, { env, codes: args.includes(UNKNOWN) ? [1] : [0, 2] });
 }
 
-/** Requests that the daemon did not send. */
-async function requestsOfOthers(stage: Stage): Promise<number> {
-  const all = await stage.requests();
-  return all.length - (await metricOf(stage.daemonUrl, 'ebb_api_requests_total'));
+/** The daemon's key is not refused. */
+async function requestsOfCommands(stage: Stage): Promise<number> {
+  return (await stage.requests()).filter(({ status }) => status === 401).length;
 }
