@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../src/domain/random.ts';
-import { anomalyOf, projectMonth, shownProjection } from '../../src/domain/usage/projection.ts';
+import { anomalyOf } from '../../src/domain/usage/anomaly.ts';
+import { projectMonth, shownProjection } from '../../src/domain/usage/projection.ts';
 import { generateMonth, generateOwners, KINDS } from './generated-months.ts';
 import { simulateMonth } from './simulated-month.ts';
 import { DAY_MS, HOUR_MS } from './support.ts';

@@ -6,16 +6,14 @@ import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts'
 import { NOT_READ } from '../../domain/policy/owners.ts';
 import { sum } from '../../domain/sum.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
+import { ANOMALY_PAST_DAYS, anomalyOf, type SpendAnomaly } from '../../domain/usage/anomaly.ts';
 import { addLine, type BillLine, billOf, dailyLines } from '../../domain/usage/bill.ts';
 import { type BillingMonth, billingMonth, priceAt } from '../../domain/usage/month.ts';
 import {
-  ANOMALY_PAST_DAYS,
-  anomalyOf,
   type NotProjected,
   PAST_DAYS,
   type Projection,
   projectMonth,
-  type SpendAnomaly,
   shownProjection,
 } from '../../domain/usage/projection.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';

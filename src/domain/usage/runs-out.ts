@@ -2,7 +2,8 @@
 import { sum } from '../sum.ts';
 import { DAY_MS } from '../time/units.ts';
 import type { BillingMonth } from './month.ts';
-import { type KnownDays, NORMAL_QUANTILE_90, projectedAt } from './projection.ts';
+import { NORMAL_QUANTILE_90 } from './normal.ts';
+import { type KnownDays, projectedAt } from './projection.ts';
 
 /** The CU-hours per project and billing period that the free plan includes. Source: the vendor's prices, 2026-11. */
 export const FREE_CU_HOURS = 100;
