@@ -356,6 +356,28 @@ it('a change is not announced again for the end of its cooldown while its readin
   expect(messagesIn(queued.slice(before))).toEqual([]);
 });
 
+it('a change is announced in time though its compute is shown as it was before the last one', async () => {
+  const [shown] = AWAKE.slice(0, 1) as [Compute];
+  const { queued, put, search } = start({ policies: [WEB], computes: [shown] });
+  const has = { minCu: 2, maxCu: 8 };
+  const change = {
+    before: { minCu: shown.minCu, maxCu: shown.maxCu },
+    to: has,
+    answeredAtMs: EVENING - 20 * MINUTE_MS,
+  };
+  await search(EVENING - 16 * MINUTE_MS);
+  put(
+    { ...shown, updatedAtMs: 0 },
+    {
+      lastApplied: { ...settingsOf(shown), ...has },
+      lastChanges: { size: { ...change, updatedAtMs: 1 } },
+      lagging: { size: true },
+    },
+  );
+  await search(EVENING - 15 * MINUTE_MS);
+  expect(messagesIn(queued)).toMatchObject([{ compute: shown.computeId, changes: { disconnecting: 1 } }]);
+});
+
 it('what is told late does not wait for more where it comes in seconds', async () => {
   const { queued, search } = start({ policies: [WEB], computes: AWAKE });
   await search(EVENING - 10_000);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { boundaryAfter, evaluate, type Situation } from '../../src/domain/evaluate/evaluate.ts';
 import { comingChanges, digestOfChanges, planAt } from '../../src/domain/notifications/coming-change.ts';
-import { aCompute, aGuard, aRecord, aRestart, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
+import { aCompute, aFreeze, aGuard, aRecord, aRestart, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 
 const MINUTE_MS = 60_000;
 /** A Monday; the window of `aSchedule` ends at 18:00. */
@@ -15,7 +15,7 @@ function allComing(situation: Situation) {
     { compute, record, ...evaluate(situation) },
     {
       ...{ nowMs, untilMs: nowMs + 15 * MINUTE_MS, readyWaves: situation.policies.readyWaves },
-      plan: (instantMs) => planAt(situation, instantMs),
+      plan: (instantMs) => planAt({ ...situation, projectBusy: false }, instantMs),
       boundaryAfter: (instantMs) => boundaryAfter(situation, instantMs),
     },
   );
@@ -233,6 +233,58 @@ describe('a change that is coming', () => {
     const hold = { id: 'h', owner: 'ann', reason: 'r', createdAtMs: 0, projectId: 'p-one', computeId: 'ep-one' };
     const held = { holds: [{ ...hold, freeze: true as const, expiresAtMs: EVENING + 60 * MINUTE_MS }] };
     expect(coming({ minutesBefore: 5, also: held })).toBeUndefined();
+  });
+
+  /** The lowering of six o'clock waits for sleep until seven. */
+  const SEVEN = EVENING + 60 * MINUTE_MS;
+  const untilSeven = {
+    disruption: {
+      lower: { when: 'idle', deadlineMs: 60 * MINUTE_MS, atDeadline: 'apply' },
+      cooldownMs: 60 * MINUTE_MS,
+    },
+  } as const;
+  const kept = { id: 'x', owner: 'ann', reason: 'r', createdAtMs: 0, expiresAtMs: SEVEN - 8_000 };
+  const lastApplied = { minCu: 1, maxCu: 4 };
+  const restarted = { atMs: EVENING - 8_000, lowered: true };
+  const desired = { minCu: 0.25, maxCu: 1 };
+  const failed = { count: 3, lastAtMs: EVENING - 8_000, desired, message: 'no room' };
+  const operation = { operationId: 'op-1', action: 'start_compute', startedAtMs: 0 };
+  it.each<[string, Partial<Situation>]>([
+    ['a cooldown', { record: aRecord({ lastApplied, lastDisruption: restarted }) }],
+    ["somebody's freeze", { freezes: [{ ...kept, select: 'all', allowRaise: false }] }],
+    ['a hold', { holds: [{ ...kept, projectId: 'p-one', computeId: 'ep-one', freeze: true }] }],
+    [
+      'a freeze by a policy',
+      {
+        policies: compiled(
+          aSchedule(untilSeven),
+          aFreeze({ at: [{ kind: 'interval', startMs: 0, endMs: SEVEN - 8_000 }] }),
+        ),
+      },
+    ],
+    [
+      'a manual change',
+      {
+        record: aRecord({
+          lastApplied,
+          manual: { size: { seenAtMs: EVENING - 8_000, fields: lastApplied, raises: false } },
+        }),
+      },
+    ],
+    ['the pause after failures', { record: aRecord({ lastApplied, failures: { size: failed } }) }],
+    ['an operation of the compute', { record: aRecord({ lastApplied, openOperations: [operation] }) }],
+    ['an operation of the project', { projectBusy: true }],
+  ])('is told before its deadline though %s holds it back now, and ends just before it', (_, also) => {
+    const schedule = { ...untilSeven, manualChanges: { kind: 'respect-for', forMs: 60 * MINUTE_MS } } as const;
+    const text = 'ep-one will be changed from 1-4 to 0.25-1 CU at 2026-03-02T19:00:00Z, in 14m';
+    expect(coming({ minutesBefore: -46, schedule, also })?.text).toContain(text);
+  });
+
+  it('is told before its deadline though another change fails', () => {
+    const failures = { suspend_timeout: { ...failed, desired: { suspendTimeoutSeconds: 300 } } };
+    const compute = aCompute({ minCu: 1, maxCu: 4, suspendTimeoutSeconds: 60 });
+    const also = { compute, record: aRecord({ lastApplied, failures }) };
+    expect(coming({ minutesBefore: -46, schedule: untilSeven, also })?.text).toContain('at 2026-03-02T19:00:00Z');
   });
 
   it('is told for the end of what keeps the compute as it is at the boundary', () => {

@@ -197,7 +197,10 @@ function groupComing(deps: ComingDeps, futureOf: FutureOf, nowMs: number): Map<s
 function withAppliedValues({ fleet }: ComingDeps, evaluated: EvaluatedCompute): EvaluatedCompute {
   const readAtMs = fleet.cachedProject(evaluated.compute.projectId)?.readAtMs ?? 0;
   const compute = withoutLag(evaluated.compute, evaluated.record, readAtMs);
-  return compute === evaluated.compute ? evaluated : { ...evaluated, compute };
+  if (compute === evaluated.compute) return evaluated;
+  // Else nothing would be announced before a newer reading.
+  const { lagging: _lagging, ...record } = evaluated.record;
+  return { ...evaluated, compute, record };
 }
 
 /** Creates a test for raises before openings whose waves are not fixed: they are announced once it is known when they come. */

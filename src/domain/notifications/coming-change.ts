@@ -2,7 +2,7 @@ import type { Compute, ComputeSettings } from '../compute/compute.ts';
 import { formatDuration, formatSize } from '../compute/compute-units.ts';
 import type { ReasonCode } from '../compute/reasons.ts';
 import { type EvaluatedCompute, evaluateNow, laterSituation, type Situation } from '../evaluate/evaluate.ts';
-import { type Action, changeKind, gatesOf, type Plan } from '../plan/plan.ts';
+import { type Action, changeKind, type Plan } from '../plan/plan.ts';
 import type { Policy, PolicySet } from '../policy/policy.ts';
 import { herdInstants, type ReadyWaves } from '../policy/waves.ts';
 import { isoInstant, MINUTE_MS, SECOND_MS } from '../time/units.ts';
@@ -27,6 +27,9 @@ export const SLOT_MS = 15 * MINUTE_MS;
 /** At most so many boundaries of a compute are examined, since finding each may take a search. */
 const MAX_BOUNDARIES = 10;
 
+/** At most so many ends of waits are examined, one after the other. */
+const MAX_WAITS = 10;
+
 /** Gates that only spread or retry a change that was announced for its boundary. */
 const RETRYING: ReadonlySet<ReasonCode> = new Set([
   'at_once',
@@ -47,15 +50,16 @@ export interface Future {
 
 /** The changes of a compute whose slots begin by `untilMs`, up to the first that disconnects. */
 export function comingChanges(
-  { compute, plan, nextBoundaryMs, nextChangeMs }: EvaluatedCompute,
+  { compute, decision, plan, nextBoundaryMs, nextChangeMs }: EvaluatedCompute,
   future: Future & { nowMs: number; untilMs: number; readyWaves: readonly ReadyWaves[] },
 ): ComingChange[] {
   const { nowMs, untilMs, readyWaves } = future;
   // A later wave is announced with the first of its herd.
   const slotOf = (boundaryMs: number) => Math.min(...herdInstants(readyWaves, compute.account, boundaryMs));
   const boundaries = boundariesWhile((boundaryMs) => slotOf(boundaryMs) <= untilMs, nextBoundaryMs, future);
-  const waitEnds = new Set([endOfWait(plan)]);
-  for (const boundaryMs of boundaries) waitEnds.add(endOfWait(future.plan(boundaryMs)));
+  const mayPass = plan.waiting.some(({ gate }) => gate.code !== 'observe');
+  const waitStarts = [...(mayPass ? [decision.instantMs] : []), ...boundaries];
+  const waitEnds = new Set(waitStarts.flatMap((startMs) => endsOfWaits(startMs, future)));
   const instants = [...new Set([...waitEnds, ...boundaries, nextChangeMs])].filter((ms) => ms !== undefined);
   // A next change after `untilMs` is at a boundary if no wait ends then: its slot may begin before `untilMs`.
   const isBoundary = (ms: number) => boundaries.has(ms) || (ms > untilMs && !waitEnds.has(ms));
@@ -88,9 +92,22 @@ function boundariesWhile(
   return boundaries;
 }
 
-/** When the plan's change no longer waits; undefined if its gates only spread or retry an announced change. */
-function endOfWait(plan: Plan): number | undefined {
-  return gatesOf(plan).some((gate) => RETRYING.has(gate)) ? undefined : plan.untilMs;
+/**
+ * When gates let changes pass, from an instant on until one disconnects: the next gate may hold them then. Gates that only spread or retry
+ * announced changes are passed, too, but their ends are not among these.
+ */
+function endsOfWaits(startMs: number, { untilMs, plan }: Pick<Future, 'plan'> & { untilMs: number }): number[] {
+  const ends: number[] = [];
+  let atMs = startMs;
+  for (let steps = 0; steps < MAX_WAITS && atMs <= untilMs; steps += 1) {
+    const planned = plan(atMs);
+    if (actionsOf(planned).some(({ disconnects }) => disconnects)) break;
+    const nextMs = planned.untilMs ?? atMs;
+    if (nextMs <= atMs) break;
+    if (planned.waiting.some((one) => one.untilMs === nextMs && !RETRYING.has(one.gate.code))) ends.push(nextMs);
+    atMs = nextMs;
+  }
+  return ends;
 }
 
 /** The plan for a compute at a future instant, if its state stays as it is. */

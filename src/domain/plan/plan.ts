@@ -62,6 +62,8 @@ export interface WaitingChange {
   group?: Change['group'];
   why: Reason;
   gate: Reason;
+  /** The end of the gate, if it is known; milliseconds since the epoch. */
+  untilMs?: number;
 }
 
 /** All reasons of a plan: of actions first, then of waiting changes, each followed by its gate. */
@@ -90,10 +92,11 @@ export function plan(input: PlanInput): Plan {
     verdict: passing.length > 0 ? 'act' : 'wait',
     actions: withRespect(input, actionsFor(passing.length > 0 ? acting : changes)),
     why: acting.flatMap((change) => [whyWanted(change), ...whyAgain(input, change)]),
-    waiting: waiting.map(({ change, objection: { code, message } }) => ({
+    waiting: waiting.map(({ change, objection: { code, message, untilMs } }) => ({
       group: change.group,
       why: whyWanted(change),
       gate: { code, policy: change.policy, message },
+      ...(untilMs !== undefined && { untilMs }),
     })),
     ...(waiting.length > 0 && { held: actionsFor(waiting.map(({ change }) => change)) }),
     ...(retryTimes.length > 0 && { untilMs: Math.min(...retryTimes) }),
