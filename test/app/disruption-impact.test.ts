@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { measureImpact } from '../../src/app/rollout/disruption-impact.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
+import type { SchedulePolicy } from '../../src/domain/policy/kinds/schedule.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import type { Project } from '../../src/ports/control-api.ts';
-import { aCompute, aRecord, aSchedule, at, currentRules } from '../support/builders.ts';
+import { aCompute, aRecord, aSchedule, at, aWindow, currentRules } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
 const NOW_MS = at('2026-03-02T20:00:00Z');
@@ -18,6 +19,7 @@ async function impactOf(
   states: Pick<Compute, 'state' | 'pendingState'>[],
   slots = { isAtOnceReached: () => false, isAtMostReached: () => false },
   records: Record<string, ComputeRecord> = {},
+  schedule: Partial<SchedulePolicy> = {},
 ) {
   const clock = { now: () => NOW_MS, monotonicMs: () => NOW_MS, nextTurn: async () => {} };
   const fleet = createFleet({ clock } as never);
@@ -27,7 +29,8 @@ async function impactOf(
   );
   fleet.list(project);
   fleet.cache({ project, computes, unreadable: [], readAtMs: NOW_MS, readAtMonotonicMs: NOW_MS });
-  const rules = currentRules(aSchedule({ disruption: { lower: { when: 'any', atDeadline: 'apply' } } }));
+  const lower = { when: 'any', atDeadline: 'apply' } as const;
+  const rules = currentRules(aSchedule({ disruption: { lower }, ...schedule }));
   const deps = {
     ...{ clock, fleet, rules, store: { records: async () => new Map(Object.entries(records)) } },
     api: {
@@ -190,4 +193,15 @@ it('computes that ebb has just discovered or restarted count, and are said to be
   const states = Array.from({ length: 4 }, () => ({ state: 'active' as const }));
   const slots = { isAtOnceReached: () => true, isAtMostReached: () => true };
   expect(await impactOf(states, slots, records)).toMatchObject({ disconnected: 4, later: 2, unknown: 0 });
+});
+
+it('computes that a set lowers count though a boundary would soon undo that, and are said to be disconnected later', async () => {
+  const records = { 'ep-0': aRecord({ lastApplied: { minCu: 1, maxCu: 4 } }) };
+  const slots = { isAtOnceReached: () => false, isAtMostReached: () => false };
+  const opensIn = (minutes: number) => {
+    const window = aWindow({ startMinute: 20 * 60 + minutes, endMinute: 23 * 60 });
+    return impactOf([{ state: 'active' }], slots, records, { windows: [{ at: [window], size: LARGE }] });
+  };
+  expect(await opensIn(1)).toMatchObject({ disconnected: 1, later: 1, byPolicy: { 'office-hours': 1 } });
+  expect(await opensIn(3)).toMatchObject({ disconnected: 1, later: 0 });
 });

@@ -47,6 +47,9 @@ const MET_MS = 30 * SECOND_MS;
 /** A boundary is met so closely, in milliseconds. */
 const AT_ONCE_MS = SECOND_MS;
 
+/** An awake compute is not lowered if it gets more again within this time, in milliseconds. */
+const SOON_MS = 120 * SECOND_MS;
+
 /** That a compute has gone to sleep is known within this time, in milliseconds. */
 const ASLEEP_MS = 150 * SECOND_MS;
 
@@ -178,7 +181,8 @@ function checkDone(
       continue;
     }
     world.reach('due write checked');
-    checkField(world, compute, { field, want, files });
+    const soonMs = edgesOf(files, projectName).filter((ms) => ms > nowMs && ms <= nowMs + SOON_MS);
+    checkField(world, compute, { field, want, files, soon: soonMs.map((ms) => valuesAt(ms).size) });
     // What is frozen at its boundary is due later.
     if (field === 'size' && !valuesAt(boundaryMs).frozen.includes(field))
       checkOnTime(world, compute, boundaryMs, edgesOf(files, projectName));
@@ -190,12 +194,13 @@ function checkDone(
 function checkField(
   world: World,
   compute: EmulatedCompute,
-  { field, want, files }: { field: Field; want: Wanted; files: SimFiles },
+  { field, want, files, soon }: { field: Field; want: Wanted; files: SimFiles; soon: readonly Wanted['size'][] },
 ): void {
   const has = field === 'size' ? [compute.minCu, compute.maxCu] : compute.suspendTimeoutSeconds || 300;
   const wantedText = JSON.stringify(want[field]);
   if (want[field] === null || JSON.stringify(has) === wantedText) return;
-  if (field === 'size' && mayWait(world, compute, { files, size: want.size ?? [0, 0] })) return;
+  const size = want.size ?? [0, 0];
+  if (field === 'size' && mayWait(world, compute, { files, size, soon })) return;
   world.violate('due writes happen', `${compute.id} has ${field} ${JSON.stringify(has)}, wanted is ${wantedText}`);
 }
 
@@ -342,11 +347,14 @@ function promptMs({ platform }: World, projectId: string): number {
   return PROMPT_MS + (computes.length - 1) * OPERATION_MS;
 }
 
-/** True if a gate may still hold a size back: the compute does not sleep, was restarted just now, or is not known to be healthy. */
+/**
+ * True if a gate may still hold a size back: the compute does not sleep, was restarted just now, is not known to be healthy, or soon gets
+ * more again.
+ */
 function mayWait(
   world: World,
   compute: EmulatedCompute,
-  { files, size }: { files: SimFiles; size: readonly [number, number] },
+  { files, size, soon }: { files: SimFiles; size: readonly [number, number]; soon: readonly Wanted['size'][] },
 ): boolean {
   const { plan, time } = world;
   const isAwake = compute.state !== 'idle' || (compute.suspendedAtMs ?? 0) > time.now() - ASLEEP_MS;
@@ -354,5 +362,7 @@ function mayWait(
   const restartedAtMs = bookOf(world).effects.findLast(({ computeId }) => computeId === compute.id)?.atMs ?? 0;
   const isCooling = time.now() < restartedAtMs + plan.disruption.cooldownMs + promptMs(world, compute.projectId);
   if (!isAwake) return false;
-  return isCooling || (isLowered && (plan.disruption.lowerWhen === 'idle' || mayHoldBack(world, compute, files)));
+  const isUndone = soon.some((then) => then !== null && isSmaller(size, then));
+  const mayStay = plan.disruption.lowerWhen === 'idle' || isUndone || mayHoldBack(world, compute, files);
+  return isCooling || (isLowered && mayStay);
 }

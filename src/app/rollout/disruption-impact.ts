@@ -1,7 +1,8 @@
 import pLimit from 'p-limit';
 import { afterOperation, type Compute } from '../../domain/compute/compute.ts';
-import { evaluateNow, laterSituation, type Situation } from '../../domain/evaluate/evaluate.ts';
+import { evaluateNow, laterSituation } from '../../domain/evaluate/evaluate.ts';
 import { changesSizeAtFirstFlip } from '../../domain/evaluate/trials.ts';
+import { type Action, gatesOf, type Plan } from '../../domain/plan/plan.ts';
 import { type ComputeRecord, decidingFacts, firstRecord } from '../../domain/records/compute-record.ts';
 import type { Project } from '../../ports/control-api.ts';
 import type { Rules } from '../../ports/rules.ts';
@@ -56,7 +57,7 @@ export function needsApproval({ disconnected, computes }: DisruptionImpact): boo
  * Counts the computes that rules would disconnect now, in the whole fleet; projects that are not cached are read. Undefined if the fleet
  * can't be listed. Holds, freezes and manual changes are respected. Recent discovery, recent restarts and limits on restarts are ignored,
  * since they pass by themselves: a set that restarts computes may follow another that still does. The first flip of a future trial counts,
- * too. Those that wait for these are among `later`. `isCounted` selects the computes.
+ * too, and so does a lowering that is held only because it would soon be undone. Those that wait for these are among `later`. `isCounted` selects the computes.
  *
  * Invariant: no compute counts as asleep by a reading that may be older than its last use. It counts as awake, and before rules need an
  * approval because of it, its project is read again.
@@ -214,14 +215,21 @@ function disconnectionOf(
   const { policies, nowMs, holds } = situation;
   if (changesSizeAtFirstFlip({ policies, compute, ...decidingFacts(record), holds }, nowMs))
     return { policy: 'trial', isLater: true };
-  const policy = disconnectingPolicy(situation);
-  if (policy === undefined) return undefined;
-  return { policy, isLater: disconnectingPolicy({ ...situation, record: present }) === undefined };
+  const { plan } = evaluateNow(laterSituation(situation));
+  // The set wants a lowering that ends soon as much as any other, and at its next opening it is made.
+  const endsSoon = gatesOf(plan).includes('ends_soon') ? disconnecting(plan.held) : undefined;
+  const found = disconnectingNow(plan) ?? endsSoon;
+  if (found === undefined) return undefined;
+  const planned = evaluateNow(laterSituation({ ...situation, record: present })).plan;
+  return { policy: found.policy, isLater: disconnectingNow(planned) === undefined };
 }
 
-function disconnectingPolicy(situation: Situation): string | undefined {
-  const { plan } = evaluateNow(laterSituation(situation));
-  return plan.verdict === 'act' ? plan.actions.find(({ disconnects }) => disconnects)?.policy : undefined;
+function disconnectingNow({ verdict, actions }: Plan): Action | undefined {
+  return verdict === 'act' ? disconnecting(actions) : undefined;
+}
+
+function disconnecting(actions: readonly Action[] = []): Action | undefined {
+  return actions.find(({ disconnects }) => disconnects);
 }
 
 /** The record without states that pass by themselves. A compute whose size ebb never set counts as managed for a long time. */

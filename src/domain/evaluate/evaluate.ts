@@ -170,6 +170,7 @@ export function evaluateNow(
     freezes: freezesAt(freezes, compute, nowMs),
     connections: connectionsAt(connections, compute, nowMs),
     nextBoundaryAfter: (afterMs: number, group?: FieldGroup) => nextBoundary(input, afterMs, group),
+    enforcedAt: (instantMs: number) => decide({ ...inputNow, instantMs }).enforced,
     wantedSince: (group: FieldGroup) =>
       Math.max(
         restoreAskedAtMs(group),

@@ -1,5 +1,5 @@
 import type { AccountFacts } from '../../compute/account-facts.ts';
-import type { Compute, ComputeSettings, FieldGroup } from '../../compute/compute.ts';
+import type { Compute, ComputeSettings, Desired, FieldGroup } from '../../compute/compute.ts';
 import type { ReasonCode } from '../../compute/reasons.ts';
 import type { Decision } from '../../decide/decide.ts';
 import type { DatedVerdict } from '../../guards/state.ts';
@@ -22,6 +22,8 @@ export interface GateInput {
   nowMs: number;
   /** The next later instant at which a desired field changes (of one group, if given). */
   nextBoundaryAfter(afterMs: number, group?: FieldGroup): number | undefined;
+  /** The enforced values at a later instant, if only time passes. */
+  enforcedAt(instantMs: number): Desired;
   /** The instant since which the group's value is wanted; −Infinity if before any deadline. */
   wantedSince(group: FieldGroup): number;
   /** People's freezes that are active for the compute. */

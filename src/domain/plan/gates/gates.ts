@@ -1,6 +1,7 @@
 import { budgetReset } from './budget-reset.ts';
 import { atMost, atOnce, cooldown, deadline, disruption, newlyDiscovered, renamed } from './disruption.ts';
 import { answerUnknown, failedBefore, operationRunning } from './earlier-writes.ts';
+import { endsSoon } from './ends-soon.ts';
 import type { Gate } from './gate.ts';
 import { guard } from './guard.ts';
 import { readingLags } from './lag.ts';
@@ -28,6 +29,7 @@ export const GATES: readonly Gate[] = [
   cooldown,
   disruption,
   deadline,
+  endsSoon,
   guard,
   atOnce,
   atMost,
