@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { simulatedClock } from '../adapters/clock/simulated-clock.ts';
 import { forgetCachedFleet } from '../adapters/control-api/answer-cache.ts';
-import { loadHttpClient } from '../adapters/control-api/http-transport.ts';
+import { loadHttpClient } from '../adapters/control-api/http-client.ts';
 import { openEngine } from '../adapters/engine/open-engine.ts';
 import { withLogin } from '../adapters/http/login.ts';
 import { startHttpServer } from '../adapters/http/server.ts';

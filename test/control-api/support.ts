@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { ControlApiOptions } from '../../src/adapters/control-api/caller.ts';
 import { createControlApi } from '../../src/adapters/control-api/control-api.ts';
-import { loadHttpClient } from '../../src/adapters/control-api/http-transport.ts';
+import { loadHttpClient } from '../../src/adapters/control-api/http-client.ts';
 import type { ApiResult, ControlApiError } from '../../src/ports/control-api.ts';
 import { clientOptions } from './samples.ts';
 

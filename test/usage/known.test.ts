@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { arrivedUntil, joinDaysAndHours, knownBuckets, usageLowerBound } from '../../src/domain/usage/known.ts';
+import { arrivedUntil, joinDaysAndHours, knownBuckets } from '../../src/domain/usage/known.ts';
+import { usageLowerBound } from '../../src/domain/usage/lower-bound.ts';
 import type { UsageBucket } from '../../src/domain/usage/usage.ts';
 import type { WorldState } from '../../src/emulator/world/entities.ts';
 import { aCompute } from '../support/builders.ts';

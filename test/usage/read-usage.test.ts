@@ -4,7 +4,7 @@ import { readFleet } from '../../src/app/fleet/read-fleet.ts';
 import { readKnownUsage } from '../../src/app/usage/read-usage.ts';
 import { NO_METRICS } from '../../src/compose/control-api.ts';
 import { billOf } from '../../src/domain/usage/bill.ts';
-import { type UsageLowerBound, usageLowerBound } from '../../src/domain/usage/known.ts';
+import { type UsageLowerBound, usageLowerBound } from '../../src/domain/usage/lower-bound.ts';
 import type { Consumption } from '../../src/emulator/fleet.ts';
 import type { EmulatorOptions } from '../../src/emulator/server.ts';
 import { startTestEmulator, type TestEmulator } from '../emulator/support.ts';

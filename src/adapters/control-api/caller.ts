@@ -14,18 +14,17 @@ import type { RateBudget } from '../../ports/rate-budget.ts';
 import type { Log, Metrics } from '../../ports/telemetry.ts';
 import { type ApiAccount, createKeyGate, DEFAULT_KEY_PROBES, type KeyProbes, withAccountKeys } from './accounts.ts';
 import type { ApiCall, Caller, SendOnce } from './api-call.ts';
+import { underDeadline } from './deadline.ts';
 import { exchangeOver, withBudget, withMetrics } from './exchanges.ts';
 import { createReadingBudget } from './group-budget.ts';
 import {
   createDispatcher,
-  createHttpTransport,
   DEFAULT_MAX_BODY_BYTES,
   DEFAULT_TIMEOUTS,
   type Timeouts,
-  type Transport,
-  underDeadline,
   type ViaProxy,
-} from './http-transport.ts';
+} from './http-client.ts';
+import { createHttpTransport, type Transport } from './http-transport.ts';
 import { createOutage, type Patience } from './outage.ts';
 import { COMPUTE, COMPUTES, RESTART } from './routes.ts';
 import { slowWhileSilent } from './silence.ts';

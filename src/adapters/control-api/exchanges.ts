@@ -4,7 +4,8 @@ import type { BudgetRequest, RateBudget } from '../../ports/rate-budget.ts';
 import type { Log, Metrics } from '../../ports/telemetry.ts';
 import { parseRetryAfter } from './answers.ts';
 import { type ApiCall, isWrite, routeOf } from './api-call.ts';
-import { DeadlinePassed, type Exchange, expireIfLate, type Transport, whyAborted } from './http-transport.ts';
+import { DeadlinePassed, expireIfLate, whyAborted } from './deadline.ts';
+import type { Exchange, Transport } from './http-transport.ts';
 
 /** Sends a call once, under a key. Never throws. */
 export type SendExchange = (call: ApiCall, key: string, signal: AbortSignal) => Promise<Exchange>;

@@ -1,8 +1,7 @@
 import type { Dispatcher } from 'undici';
-import { isLoopbackHost } from '../../common/loopback.ts';
-import type { Clock } from '../../ports/clock.ts';
 import type { ControlApiErrorCode } from '../../ports/control-api.ts';
 import type { Method } from './api-call.ts';
+import { whyAborted } from './deadline.ts';
 
 /** One HTTP request as it will be on the wire. */
 export interface WireRequest {
@@ -134,112 +133,10 @@ function failureOf(error: unknown, signal: AbortSignal): Exchange {
   return NO_CONNECTION.includes(code) ? { ...failure, noConnection: true } : failure;
 }
 
-export function whyAborted(signal: AbortSignal): string {
-  return signal.reason instanceof Error ? signal.reason.message : 'aborted';
-}
-
 function codeOf(error: unknown): string {
   if (typeof error !== 'object' || error === null) return '';
   if ('code' in error && typeof error.code === 'string') return error.code;
   // A connection to several addresses fails with one error for each.
   if (error instanceof AggregateError) return codeOf(error.errors[0]);
   return 'cause' in error ? codeOf(error.cause) : '';
-}
-
-/** The abort reason of a signal whose deadline has passed. */
-export class DeadlinePassed extends Error {
-  override name = 'DeadlinePassed';
-}
-
-const expiries = new WeakMap<AbortSignal, () => void>();
-
-/**
- * Aborts a signal of {@link underDeadline} whose deadline has passed although its timer has not run yet, as after the machine slept. To be
- * called right before something is sent.
- */
-export function expireIfLate(signal: AbortSignal): void {
-  expiries.get(signal)?.();
-}
-
-const ENDED = 'the work has ended';
-
-/**
- * Runs `work` under a signal that aborts when `deadlineMs` have passed or one of `parents` aborts, whichever is first. AbortSignal.any is
- * not used, since each call would leave an entry on a long-lived parent; nor the clock's `timeout`, since the process could end before it.
- */
-export async function underDeadline<T>(
-  options: { deadlineMs: number; parents: readonly AbortSignal[]; clock: Pick<Clock, 'monotonicMs' | 'wait'> },
-  work: (signal: AbortSignal, remainingMs: () => number) => Promise<T>,
-): Promise<T> {
-  const { deadlineMs, parents, clock } = options;
-  const controller = new AbortController();
-  const endMs = clock.monotonicMs() + deadlineMs;
-  const expire = () => controller.abort(new DeadlinePassed('the deadline has passed'));
-  const ended = new AbortController();
-  clock.wait(deadlineMs, ended.signal).then(expire, () => {});
-  expiries.set(controller.signal, () => clock.monotonicMs() >= endMs && expire());
-  const follow = () => controller.abort(parents.find((parent) => parent.aborted)?.reason);
-  for (const parent of parents) parent.addEventListener('abort', follow, { once: true });
-  if (parents.some((parent) => parent.aborted)) follow();
-  try {
-    return await work(controller.signal, () => endMs - clock.monotonicMs());
-  } finally {
-    // Without a reason, `abort` would create an error with a stack for each call.
-    ended.abort(ENDED);
-    for (const parent of parents) parent.removeEventListener('abort', follow);
-  }
-}
-
-/** Limits for the parts of an exchange, milliseconds; the call's deadline applies as well. */
-export interface Timeouts {
-  connectMs: number;
-  /** From the request to the answer's headers. */
-  headersMs: number;
-  /** Between two pieces of the body. */
-  bodyMs: number;
-}
-
-export const DEFAULT_TIMEOUTS: Timeouts = { connectMs: 5_000, headersMs: 10_000, bodyMs: 10_000 };
-
-/** A page of 400 projects is about half a megabyte. */
-export const DEFAULT_MAX_BODY_BYTES = 8 * 1024 * 1024;
-
-/** The way to the API through a proxy. */
-export interface ViaProxy {
-  /** `http://[USER:PASSWORD@]HOST:PORT`, or https. */
-  url: string;
-  /** Hosts that are reached directly, as in NO_PROXY. */
-  except: string;
-}
-
-/**
- * More than are ever needed, since a request that waits for a connection is sent later than the rate budget granted. A service that takes
- * 3 s for each of 40 requests a second needs 120.
- */
-const MAX_CONNECTIONS = 128;
-
-/**
- * Loads undici, which takes a tenth of the time of a command: most commands send nothing. A daemon does so at its start, since the first
- * request's deadline includes it. It is the default export, since a bundled CommonJS package has no other when it is imported dynamically.
- */
-export const loadHttpClient = async () => (await import('undici')).default;
-
-/** A keep-alive pool. It ignores environment variables, and never uses a proxy for loopback. */
-export async function createDispatcher(options: {
-  baseUrl: URL;
-  timeouts: Timeouts;
-  maxBodyBytes: number;
-  proxy?: ViaProxy | undefined;
-}): Promise<Dispatcher> {
-  const { Agent, EnvHttpProxyAgent } = await loadHttpClient();
-  const { baseUrl, timeouts, maxBodyBytes, proxy } = options;
-  const limits = {
-    connections: MAX_CONNECTIONS,
-    connect: { timeout: timeouts.connectMs },
-    headersTimeout: timeouts.headersMs,
-    bodyTimeout: timeouts.bodyMs,
-    maxResponseSize: maxBodyBytes,
-  };
-  if (proxy === undefined || isLoopbackHost(baseUrl.hostname)) return new Agent(limits);
-  return new EnvHttpProxyAgent({ ...limits, httpProxy: proxy.url, httpsProxy: proxy.url, noProxy: proxy.except });
 }

@@ -4,7 +4,7 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import type { AccountPlan } from '../../domain/compute/cost.ts';
 import type { KnownProjects } from '../../domain/policy/owners.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
-import { usageLowerBound } from '../../domain/usage/known.ts';
+import { usageLowerBound } from '../../domain/usage/lower-bound.ts';
 import type { UsageSeries } from '../../domain/usage/usage.ts';
 import type { ControlApiError, Project, UsagePages, UsageQuery } from '../../ports/control-api.ts';
 import { type FleetReading, type OnProgress, readFleet } from '../fleet/read-fleet.ts';

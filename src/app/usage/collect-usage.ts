@@ -1,7 +1,7 @@
 import { chunksOf } from '../../common/chunks.ts';
 import { groupBy } from '../../domain/grouping.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
-import type { UsageLowerBound } from '../../domain/usage/known.ts';
+import type { UsageLowerBound } from '../../domain/usage/lower-bound.ts';
 import { addUsage, DAYS_KEPT, mergeUsage, noUsage, type UnitUsage, usageEndMs } from '../../domain/usage/stored.ts';
 import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { ApiResult, ControlApi } from '../../ports/control-api.ts';

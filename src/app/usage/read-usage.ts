@@ -1,7 +1,8 @@
 import { chunksOf } from '../../common/chunks.ts';
 import { groupBy } from '../../domain/grouping.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
-import { arrivedUntil, knownBuckets, type UsageAnswer, type UsageLowerBound } from '../../domain/usage/known.ts';
+import { arrivedUntil, knownBuckets, type UsageAnswer } from '../../domain/usage/known.ts';
+import type { UsageLowerBound } from '../../domain/usage/lower-bound.ts';
 import { monthStart, type PlanTimes } from '../../domain/usage/month.ts';
 import { mergeUsage, noUsage, seriesOf, type UnitUsage } from '../../domain/usage/stored.ts';
 import { type UsageSeries, unitName } from '../../domain/usage/usage.ts';

@@ -7,7 +7,7 @@ import { AT_ANY_AGE } from '../../domain/policy/select.ts';
 import { mayBeOfUnloadedTeam } from '../../domain/policy/team-parts.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import { trialSpan } from '../../domain/trial/assignment.ts';
-import { usageLowerBound } from '../../domain/usage/known.ts';
+import { usageLowerBound } from '../../domain/usage/lower-bound.ts';
 import { HOURS_KEPT } from '../../domain/usage/stored.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi, ControlApiError, Project } from '../../ports/control-api.ts';
