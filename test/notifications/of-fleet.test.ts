@@ -45,7 +45,7 @@ function aLeader(
   const sets = createPolicySets({ stages: true, accepted: undefined });
   const is = {
     ...{ leader: true, freezes: [] as Freeze[], holds: [] as Hold[], accounts: [] as AccountStatus[] },
-    outages: new Map<string, string>(),
+    ...{ outages: new Map<string, string>(), computes: FLEET },
   };
   const knownDigests: AnnounceDeps['knownDigests'] = { current: new Map() };
   startAnnouncements({
@@ -67,7 +67,7 @@ function aLeader(
         return is.holds;
       },
     },
-    fleet: { evaluatedComputes: () => FLEET.map((compute) => ({ compute })), boundaryReconciles: new Map() },
+    fleet: { evaluatedComputes: () => is.computes.map((compute) => ({ compute })), boundaryReconciles: new Map() },
     leaderLease: { isHeld: () => is.leader },
     runInBackground: async (_task: string, work: () => Promise<void>) => work(),
   } as unknown as AnnounceDeps);
@@ -387,7 +387,7 @@ describe('receivers get once', () => {
     next.is.accounts = [{ account: 'shop', key: 'valid' }];
     await next.told();
     next.later(60_000);
-    const text = 'the API key of account shop works again; it was refused since 2026-03-04T12:00:00Z';
+    const text = 'the API key of account shop works again; it did not since 2026-03-04T12:00:00Z';
     expect(await next.told()).toMatchObject([...twice, { kind: 'key_refused', text }]);
     next.later(DAY_MS);
     expect(await next.told()).toHaveLength(3);
@@ -408,8 +408,61 @@ describe('receivers get once', () => {
     await leader.told();
     leader.later(60_000);
     const text =
-      'the API key of account shop works again since 2026-03-04T12:01:00Z; it was refused since 2026-03-04T12:00:00Z';
+      'the API key of account shop works again since 2026-03-04T12:01:00Z; it did not since 2026-03-04T12:00:00Z';
     expect((await leader.told()).slice(2)).toMatchObject([{ text }]);
+  });
+
+  it('that an account can not be used, if they own computes in it: an outage, and a key that is refused or missing', async () => {
+    const receivers = [receiver('web', { owners: ['web'] }), receiver('api', { owners: ['api'] })];
+    const quiet = receiver('quiet', { owners: ['web'], kinds: ['change_coming'] });
+    const leader = aLeader([...receivers, quiet], undefined, NOON - DAY_MS);
+    leader.is.computes = FLEET.map((compute) =>
+      compute.projectId === 'p-api' ? { ...compute, account: 'shop' } : compute,
+    );
+    const textsOf = async (name: string) => (await leader.told(name)).map(({ text }) => text);
+    const all = async () => [await textsOf('web'), await textsOf('api'), await textsOf('quiet')];
+    await leader.told();
+    leader.later(DAY_MS);
+
+    leader.is.outages = new Map([
+      ['control API', '503'],
+      ['project list of shop', '503'],
+    ]);
+    await leader.told();
+    leader.later(299_000);
+    expect(await all()).toEqual([[], [], []]);
+    leader.later(1_000);
+    const away = 'control API has not been available since 2026-03-04T12:00:00Z: 503';
+    expect(await all()).toEqual([[away], [away], []]);
+    leader.is.outages = new Map();
+    await leader.told();
+    leader.later(300_000);
+    const back = 'control API is available again since 2026-03-04T12:05:00Z; it was not since 2026-03-04T12:00:00Z';
+    expect(await all()).toEqual([[away, back], [away, back], []]);
+
+    leader.is.outages = new Map([['control API for default', '502']]);
+    const message = 'account shop has no API key to send: it is empty; put it there';
+    leader.is.accounts = [{ account: 'shop', key: 'missing', message, keyTrouble: { state: 'missing' } }];
+    await leader.told();
+    // A file that is being replaced is no news.
+    leader.later(59_000);
+    expect((await all()).flat()).toHaveLength(4);
+    leader.later(1_000);
+    expect((await textsOf('api')).slice(2)).toEqual([message]);
+    leader.is.accounts = [{ account: 'shop', key: 'valid', keyTrouble: { state: 'missing', endedAgoMs: 1 } }];
+    await leader.told();
+    leader.later(240_000);
+    const works = expect.stringContaining('the API key of account shop works again since');
+    expect((await textsOf('api')).slice(2)).toEqual([message, works]);
+    expect((await textsOf('web')).slice(2)).toEqual([expect.stringContaining('control API for default has not been')]);
+  });
+
+  it('that a key is refused, though nothing was read under it since the start, and of keys of single projects nothing', async () => {
+    const leader = aLeader(RECEIVERS, undefined, NOON);
+    const refused = (account: string) => ({ account, key: 'refused', message: `${account}: 401` }) as const;
+    leader.is.accounts = [{ ...refused('shop'), keyTrouble: { state: 'refused' } }, refused('single-keys')];
+    expect(await leader.told()).toHaveLength(2);
+    expect(await leader.told('web')).toMatchObject([{ kind: 'key_refused', text: 'shop: 401' }]);
   });
 
   it('that yesterday cost more than usual, whose computes they were, and the owner too', async () => {

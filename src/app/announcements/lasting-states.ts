@@ -20,6 +20,8 @@ export interface LastingState {
   foundAtMs: number;
   /** Its description when it was found. */
   text: string;
+  /** The owners whose computes it concerned then: they are told of its beginning and of its end. */
+  owners?: readonly string[];
   /** When it ended, absent if the daemon that reports it has not seen the end; and when that was found. */
   overSinceMs?: number;
   endedAtMs?: number;
@@ -37,9 +39,11 @@ interface LastingStateOptions {
   /** A state counts as begun, or as over, once it has been seen for this long, in milliseconds. */
   settledMs: number;
   /** The same for its beginning alone, where that is not told as late as its end. */
-  beginsAfterMs?: number;
+  beginsAfterMs?(name: string): number;
   /** The present states: their descriptions by name. */
   present(): ReadonlyMap<string, string>;
+  /** The owners whose computes a state concerns, where those of the whole fleet are not the only ones to tell. */
+  concernedOwners?(name: string): readonly string[];
   /** True if an open state is reported again, now with this description. */
   isToldAgain?(state: LastingState, text: string): boolean;
   /** True while it is not known whether a state is the case: it is neither begun nor over. */
@@ -68,7 +72,6 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
     isGone = () => false,
     isUnknown = () => false,
     isToldAgain = () => false,
-    notificationOf,
   } = options;
   const document = sharedDocument<readonly LastingState[]>(collection, 'all', version);
   /** What is seen by name, undefined if it is not the case, and since when; `ended` if this daemon has seen the end itself. */
@@ -90,11 +93,11 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
     const nowMs = clock.now();
     const { text, sinceMs, ended } = seen.get(name) ?? { text: undefined, sinceMs: nowMs };
     const isOpen = last !== undefined && last.endedAtMs === undefined;
-    if (nowMs - sinceMs < settlingMs(options, text)) return last;
+    if (nowMs - sinceMs < settlingMs(options, name, text)) return last;
     if (text === undefined)
       return isOpen ? { ...last, ...(ended && { overSinceMs: sinceMs }), endedAtMs: nowMs } : last;
     if (isOpen) return isToldAgain(last, text) ? { ...last, foundAtMs: nowMs, text } : last;
-    return { name, ...beginning(sinceMs), foundAtMs: nowMs, text };
+    return { name, ...beginning(sinceMs), foundAtMs: nowMs, text, ...ownersOf(options, name) };
   }
 
   function beginning(sinceMs: number): Pick<LastingState, 'sinceMs' | 'isSinceAtLeast'> {
@@ -129,7 +132,7 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
       if (isNews && !(await stored.replace(after))) return [];
       known = after;
       // States that were reported before are among them: the outbox queues an id only once, unless the store has lost its data.
-      const told = after.map((state) => notificationOf(state, state.endedAtMs));
+      const told = after.map((state) => notificationFor(options, state));
       return told.filter(({ atMs }) => clock.now() - atMs < NEWS_MS);
     },
     async learn() {
@@ -139,8 +142,21 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
   };
 }
 
-function settlingMs({ settledMs, beginsAfterMs = settledMs }: LastingStateOptions, text: string | undefined): number {
-  return text === undefined ? settledMs : beginsAfterMs;
+function ownersOf({ concernedOwners }: LastingStateOptions, name: string): Pick<LastingState, 'owners'> {
+  const owners = concernedOwners?.(name);
+  return owners ? { owners } : {};
+}
+
+function notificationFor({ notificationOf }: LastingStateOptions, { owners, ...state }: LastingState): Notification {
+  return { ...notificationOf(state, state.endedAtMs), ...(owners && { concernedOwners: owners }) };
+}
+
+function settlingMs(
+  { settledMs, beginsAfterMs = () => settledMs }: LastingStateOptions,
+  name: string,
+  text: string | undefined,
+): number {
+  return text === undefined ? settledMs : beginsAfterMs(name);
 }
 
 /** Since when a state is the case, and since when it is over, if that was seen. */

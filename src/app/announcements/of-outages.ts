@@ -2,10 +2,11 @@
 import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/store.ts';
-import type { OutageDeps } from '../telemetry/outages.ts';
+import { CONTROL_API, controlApiFor, type OutageDeps } from '../telemetry/outages.ts';
 import { createLastingStates, describeSpan, type StateNotifications } from './lasting-states.ts';
+import { type OwnedDeps, ownersInAccounts } from './owned-computes.ts';
 
-interface OutageNotificationDeps extends OutageDeps {
+interface OutageNotificationDeps extends OutageDeps, OwnedDeps {
   clock: Pick<Clock, 'now'>;
   store: Pick<DocumentStore, 'document' | 'replaceDocument'>;
 }
@@ -16,6 +17,11 @@ export function createOutageNotifications(deps: OutageNotificationDeps): StateNo
     version: 1,
     settledMs: 5 * MINUTE_MS,
     present: () => deps.outages.current(),
+    // Other outages change nothing at once; those who run ebb see to them.
+    concernedOwners: (name) =>
+      name.startsWith(CONTROL_API)
+        ? ownersInAccounts(deps, (account) => name === CONTROL_API || name === controlApiFor(account))
+        : [],
     notificationOf(state, endedAtMs) {
       const { name, foundAtMs, text: cause } = state;
       const id = `outage:${name}:${foundAtMs}`;

@@ -6,12 +6,10 @@ import { groupBy } from '../../domain/grouping.ts';
 import type { Notification } from '../../domain/notifications/notification.ts';
 import { describeSelect, type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
-import { computeOwners } from '../../domain/policy/owners.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { HOUR_MS, isoInstant } from '../../domain/time/units.ts';
 import type { StoredOverrides } from '../../ports/store.ts';
-import type { Fleet } from '../fleet/fleet.ts';
-import type { CurrentRules } from '../rules.ts';
+import { type OwnedDeps, ownedComputes } from './owned-computes.ts';
 
 /** Holds that were set longer ago, such as before an upgrade, are not reported; in milliseconds. */
 const NEWS_MS = HOUR_MS;
@@ -19,10 +17,8 @@ const NEWS_MS = HOUR_MS;
 /** A message names at most this many owners. */
 const MAX_OWNERS = 5;
 
-interface OverrideDeps {
+interface OverrideDeps extends OwnedDeps {
   overrides: StoredOverrides;
-  fleet: Pick<Fleet, 'evaluatedComputes'>;
-  rules: CurrentRules;
 }
 
 /** Looks up the computes of a freeze again only when the fleet's size changes, since that takes long in a large one. */
@@ -80,10 +76,4 @@ function describeHold({ size, suspendTimeoutSeconds: timeout, freeze }: Hold): s
     ...(timeout === undefined ? [] : [`suspend_after ${formatSuspendTimeout(timeout)}`]),
     ...(freeze ? ['as it is'] : []),
   ].join(', ');
-}
-
-function ownedComputes({ fleet, rules }: OverrideDeps) {
-  const { policies, costs } = rules.current;
-  const computes = [...fleet.evaluatedComputes()].map(({ compute }) => compute);
-  return { computes, ownerOf: computeOwners({ rules: costs.owners, policies, computes }) };
 }

@@ -19,7 +19,7 @@ export const NOTIFICATION_KINDS = {
   guard: 'a guard is bad after a lowering, or its verdict is unknown',
   budget_step: 'a budget has reached a step',
   spend_anomaly: 'an owner has spent far more in a day than is usual',
-  key_refused: 'the control API refuses the key of an account, or accepts it again',
+  key_refused: 'the key of an account is refused or missing, or works again',
   digest: 'what changed in a week, what it cost, and what was saved',
   folded: 'several messages in one: the receiver has had its limit of messages in this hour',
   test: 'a message of `ebb notify test`',
@@ -38,7 +38,7 @@ export interface Notification {
   text: string;
   /** Absent for messages about the whole fleet. */
   owner?: string;
-  /** The owners of the computes that a message about the whole fleet concerns: their receivers get it, too. */
+  /** The owners of the computes that a message about the whole fleet, or an account, concerns: their receivers get it, too. */
   concernedOwners?: readonly string[];
   projectId?: string;
   projectName?: string;
