@@ -30,6 +30,10 @@ export function describeBudgetStore(start: () => Promise<TestBudgets>, { runs }:
     count: fc.integer({ min: 1, max: 40 }),
     priority: fc.constantFrom(...PRIORITIES),
     unlogged: fc.boolean(),
+    sentAgoMs: fc.oneof(
+      { weight: 5, arbitrary: fc.constant([]) },
+      { weight: 1, arbitrary: fc.array(fc.integer({ min: 0, max: 70_000 }), { maxLength: 30 }) },
+    ),
     unsent: fc.array(fc.nat(), { maxLength: 3 }),
   });
   const step = fc.record({

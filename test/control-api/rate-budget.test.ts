@@ -15,7 +15,10 @@ function manualBudgets() {
     asked,
     grant: (_account: string, wanted: PermitRequest) =>
       new Promise<PermitGrant>((resolve) =>
-        asked.push({ wanted, answer: (afterMs, waitMs = 1) => resolve({ timeMs: 7_000, afterMs, waitMs, level: 0 }) }),
+        asked.push({
+          wanted,
+          answer: (afterMs, waitMs = 1) => resolve({ timeMs: 7_000, afterMs, waitMs, level: 0, beganAtMs: 0 }),
+        }),
       ),
     learn: async () => 1,
   };
@@ -28,6 +31,7 @@ const GENEROUS = {
     afterMs: new Array<number>(count).fill(0),
     waitMs: 0,
     level: 0,
+    beganAtMs: 0,
   }),
   learn: async () => 1,
 };

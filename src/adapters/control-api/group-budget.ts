@@ -1,5 +1,13 @@
-import { grant, learn, newRateBudget, type RateBudgetState } from '../../domain/rate-budget/grant.ts';
+import {
+  grant,
+  learn,
+  newRateBudget,
+  type PermitGrant,
+  type PermitRequest,
+  type RateBudgetState,
+} from '../../domain/rate-budget/grant.ts';
 import type { RateLimits } from '../../domain/rate-budget/limits.ts';
+import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { RateBudget } from '../../ports/rate-budget.ts';
@@ -25,8 +33,27 @@ export async function createGroupBudget(options: {
   return createRateBudget({ budgets: withFallback(shared, limits, clock), perMinute: limits.perMinute, clock });
 }
 
-/** Requests sent while the engine is unavailable are in no shared log. The first minute after an outage therefore counts as unknown. */
-function withFallback(
+/** A request that this daemon was granted within the last minute. */
+interface Sent {
+  /** In monotonic time. */
+  atMs: number;
+  /** The time of its entry in the log. */
+  loggedMs: number;
+  /** When the log began that has it; undefined if none has. */
+  log: number | undefined;
+}
+
+/** What this daemon knows of an account: the log that has answered last, by its beginning, and the requests of the last minute. */
+interface Own {
+  log: number | undefined;
+  sent: Sent[];
+}
+
+/**
+ * Requests sent while the engine is unavailable are in no shared log, nor are those from before a loss of its data. Each daemon adds its own of
+ * the last minute, which counts as unknown for a minute, since other daemons may have gone.
+ */
+export function withFallback(
   shared: BudgetStore,
   { perMinute, perRouteSecond, jitterMs }: RateLimits,
   clock: Pick<Clock, 'monotonicMs'>,
@@ -38,15 +65,61 @@ function withFallback(
     clock,
   });
   const unlogged = new Set<string>();
+  const owns = new Map<string, Own>();
+
+  function ownOf(account: string): Own {
+    const own = owns.get(account) ?? { log: undefined, sent: [] };
+    owns.set(account, own);
+    const sinceMs = clock.monotonicMs() - MINUTE_MS - jitterMs;
+    own.sent = own.sent.filter(({ atMs }) => atMs > sinceMs);
+    return own;
+  }
+
+  function note({ sent }: Own, { timeMs, afterMs }: PermitGrant, log: number | undefined): void {
+    const nowMs = clock.monotonicMs();
+    for (const ms of afterMs) sent.push({ atMs: nowMs + ms, loggedMs: timeMs + ms, log });
+  }
+
+  /** Asks the shared log, and adds to it what this daemon has sent that it lacks. */
+  async function askShared(account: string, wanted: PermitRequest): Promise<PermitGrant> {
+    const own = ownOf(account);
+    const lacking = own.sent.filter(({ log }) => log !== own.log);
+    const isUnlogged = unlogged.has(account) || lacking.length > 0;
+    // Another call that is made meanwhile must not add them again.
+    for (const one of lacking) one.log = own.log;
+    const nowMs = clock.monotonicMs();
+    const sentAgoMs = lacking.map(({ atMs }) => Math.max(0, nowMs - atMs));
+    try {
+      const granted = await shared.grant(account, { ...wanted, unlogged: isUnlogged, sentAgoMs });
+      for (const one of lacking) one.log = granted.beganAtMs;
+      return granted;
+    } catch (error) {
+      for (const one of lacking) one.log = undefined;
+      throw error;
+    }
+  }
+
   return {
     async grant(account, wanted) {
+      const own = ownOf(account);
+      const { log } = own;
+      own.sent = own.sent.filter(({ loggedMs }) => !wanted.unsent?.includes(loggedMs));
       try {
-        const granted = await shared.grant(account, { ...wanted, unlogged: unlogged.has(account) });
+        let granted = await askShared(account, wanted);
+        own.log = granted.beganAtMs;
+        if (log !== undefined && log !== granted.beganAtMs) {
+          // The log was lost, and has granted this without what was sent before.
+          const { timeMs, afterMs } = granted;
+          granted = await askShared(account, { ...wanted, unsent: afterMs.map((ms) => timeMs + ms) });
+        }
         unlogged.delete(account);
+        note(own, granted, granted.beganAtMs);
         return granted;
       } catch {
         unlogged.add(account);
-        return alone.grant(account, { ...wanted, unlogged: true });
+        const granted = await alone.grant(account, { ...wanted, unlogged: true });
+        note(own, granted, undefined);
+        return granted;
       }
     },
     async learn(account, pauseMs) {

@@ -20,6 +20,8 @@ const WRITE = 'UPDATE ebb_api_log SET state = $2 WHERE account = $1';
 type Row = Record<'state' | 'now_ms', unknown>;
 
 const Stored = z.object({
+  // Earlier versions don't write it.
+  beganAtMs: z.number().default(0),
   lastMs: z.number(),
   offsetMs: z.number(),
   minute: z.array(z.number()),

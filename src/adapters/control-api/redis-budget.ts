@@ -31,7 +31,8 @@ const KEPT_MS = WEEK_MS;
  * `grant` and `learn` of domain/rate-budget/grant.ts as one atomic step, by Redis' own clock; the contract suite holds the two
  * together. KEYS: the account's hash, its list of a minute, its list of the route. ARGV: requests in a minute, in a second, the
  * jitter, the instant (empty: Redis' clock), `grant` or `learn`. Then for `grant`: the number of requests, the priority from 1, whether
- * some are unlogged, and log entries for which nothing was sent. For `learn`: the pause.
+ * some are unlogged, how many unlogged ones follow, how long ago each was sent, and log entries for which nothing was sent. For `learn`:
+ * the pause.
  */
 const SCRIPT = `
 local per_minute, per_second, jitter = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -47,6 +48,7 @@ local known = redis.call('EXISTS', KEYS[1]) == 1
 local function field(name, missing)
   return tonumber(redis.call('HGET', KEYS[1], name) or missing)
 end
+local began = field('began', known and 0 or clock)
 local last = field('last', clock)
 local now = math.max(last, clock + field('offset', 0))
 local steady_at = field('steady_at', now)
@@ -70,7 +72,7 @@ local function step_at(at) return minute_ms / per_minute * 2 ^ math.max(0, at - 
 
 local waiting = {}
 local function write()
-  redis.call('HSET', KEYS[1], 'last', text(now), 'offset', text(now - clock), 'steady_at', text(steady_at),
+  redis.call('HSET', KEYS[1], 'began', text(began), 'last', text(now), 'offset', text(now - clock), 'steady_at', text(steady_at),
     'unknown_until', text(unknown_until), 'level', level, 'learned_at', text(learned_at), 'probe', text(probe),
     'paused_until', text(paused_until))
   redis.call('PEXPIRE', KEYS[1], ${KEPT_MS})
@@ -104,9 +106,18 @@ local function trim(key, window)
   end
   return redis.call('LLEN', key)
 end
+local first_unsent = 10 + tonumber(ARGV[9])
+if first_unsent > 10 then
+  local all = {}
+  for _, entry in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do all[#all + 1] = tonumber(entry) end
+  for at = 10, first_unsent - 1 do all[#all + 1] = now - tonumber(ARGV[at]) end
+  table.sort(all)
+  redis.call('DEL', KEYS[2])
+  for _, instant in ipairs(all) do redis.call('RPUSH', KEYS[2], text(instant)) end
+end
 trim(KEYS[3], second_ms)
 local not_sent = 0
-for at = 9, #ARGV do
+for at = first_unsent, #ARGV do
   local entry = text(tonumber(ARGV[at]))
   if redis.call('LREM', KEYS[2], -1, entry) > 0 then not_sent = not_sent + redis.call('LREM', KEYS[3], -1, entry) end
 end
@@ -129,6 +140,7 @@ local sent_last, minute_last = newest(KEYS[3]), newest(KEYS[2])
 local steady = active >= ${STEADY_LEVEL} or now < unknown_until
 local step = step_at(active)
 steady_at = steady_at - not_sent * step
+if first_unsent > 10 then steady_at = math.max(steady_at, now + second_ms + steady_burst * step) end
 local next_at = math.max(now, paused_until)
 local after = {}
 while true do
@@ -154,7 +166,7 @@ end
 write()
 redis.call('PEXPIRE', KEYS[2], math.ceil(2 * minute_ms))
 redis.call('PEXPIRE', KEYS[3], math.ceil(2 * minute_ms))
-return {text(now), active, text(again), text(quiet_ms), text(normal_in), unpack(after)}
+return {text(now), active, text(again), text(quiet_ms), text(normal_in), text(began), unpack(after)}
 `;
 
 const HASH = createHash('sha1').update(SCRIPT).digest('hex');
@@ -176,12 +188,12 @@ export function createRedisBudgets(options: {
   }
 
   return {
-    async grant(account, { route, count, priority, unlogged, unsent = [] }) {
+    async grant(account, { route, count, priority, unlogged, sentAgoMs = [], unsent = [] }) {
       const rank = PRIORITIES.indexOf(priority) + 1;
-      const args = ['grant', count, rank, unlogged ? 1 : 0, ...unsent];
+      const args = ['grant', count, rank, unlogged ? 1 : 0, sentAgoMs.length, ...sentAgoMs, ...unsent];
       const answer = (await run(account, route, args)).map(Number);
-      const [timeMs = 0, level = 0, waitMs = 0, agoMs = 0, normalInMs = 0, ...afterMs] = answer;
-      return { timeMs, level, waitMs, afterMs, ...(level > 0 && { learnt: { agoMs, normalInMs } }) };
+      const [timeMs = 0, level = 0, waitMs = 0, agoMs = 0, normalInMs = 0, beganAtMs = 0, ...afterMs] = answer;
+      return { timeMs, level, waitMs, afterMs, beganAtMs, ...(level > 0 && { learnt: { agoMs, normalInMs } }) };
     },
     async learn(account, pauseMs = DEFAULT_PAUSE_MS) {
       const [level] = await run(account, '', ['learn', pauseMs]);

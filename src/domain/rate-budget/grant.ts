@@ -16,6 +16,8 @@ export const PATIENT_SHARE = 0.9;
 
 /** The stored state of a rate budget. Instants are milliseconds of its own time, see {@link budgetTime}. */
 export interface RateBudgetState {
+  /** When the log began: after a loss it is another one. */
+  beganAtMs: number;
   /** The instant of the latest request for permits. */
   lastMs: number;
   /** How far the clock has been set back since the state was created. */
@@ -45,6 +47,8 @@ export interface PermitRequest {
   priority: Priority;
   /** True if requests were sent that are not in the log, since the engine was unavailable. */
   unlogged?: boolean;
+  /** How long ago requests were sent that are not in the log, in milliseconds; they are added. */
+  sentAgoMs?: readonly number[];
   /** Log entries of the route, in the budget's own time, for which nothing was sent; they are removed. */
   unsent?: readonly number[];
 }
@@ -57,6 +61,8 @@ export interface PermitGrant {
   /** The pause before requesting the remaining permits, milliseconds. */
   waitMs: number;
   level: number;
+  /** See {@link RateBudgetState.beganAtMs}. */
+  beganAtMs: number;
   /** Milliseconds since the 429 that led to the level, and until level 0 if no other comes; absent at level 0. */
   learnt?: { agoMs: number; normalInMs: number };
 }
@@ -94,6 +100,7 @@ export const LONGEST_PAUSE_MS = 5 * MINUTE_MS;
 /** An empty log. The steady rate applies for the first minute, unless it is `known` that nothing was sent before. */
 export function newRateBudget({ jitterMs }: RateLimits, nowMs: number, known = false): RateBudgetState {
   return {
+    beganAtMs: nowMs,
     lastMs: nowMs,
     offsetMs: 0,
     minute: [],
@@ -167,13 +174,14 @@ export function grant(
   limits: RateLimits,
   before: RateBudgetState,
   nowMs: number,
-  { route, count, priority, unlogged = false, unsent = [] }: PermitRequest,
+  { route, count, priority, unlogged = false, sentAgoMs = [], unsent = [] }: PermitRequest,
 ): PermitGrant & { state: RateBudgetState } {
   const { timeMs, offsetMs } = budgetTime(before, nowMs);
   const minuteMs = MINUTE_MS + limits.jitterMs;
   const level = levelAt(before, timeMs);
   const unknownUntilMs = unlogged ? timeMs + minuteMs : before.unknownUntilMs;
-  const minute = instantsAfter(before.minute, timeMs - minuteMs);
+  const sentOnAll = [...before.minute, ...sentAgoMs.map((agoMs) => timeMs - agoMs)].toSorted((a, b) => a - b);
+  const minute = instantsAfter(sentOnAll, timeMs - minuteMs);
   const sent = instantsAfter(before.routes[route] ?? [], timeMs - SECOND_MS - limits.jitterMs);
   const notSent = unsent.filter((instant) => removeLast(minute, instant) && removeLast(sent, instant)).length;
   const rank = PRIORITIES.indexOf(priority);
@@ -185,6 +193,9 @@ export function grant(
   const isSteady = level >= STEADY_LEVEL || timeMs < unknownUntilMs;
   const stepMs = steadyIntervalMs(limits, level);
   let steadyAtMs = before.steadyAtMs - notSent * stepMs;
+  // Those of the last second are not known by route.
+  if (sentAgoMs.length > 0)
+    steadyAtMs = Math.max(steadyAtMs, timeMs + SECOND_MS + limits.jitterMs + steadyBurst(limits) * stepMs);
   for (;;) {
     nextMs = Math.max(
       nextMs,
@@ -212,6 +223,7 @@ export function grant(
     afterMs: instants.map((instant) => instant - timeMs),
     waitMs,
     level,
+    beganAtMs: before.beganAtMs,
     ...(learnt && { learnt }),
     state: {
       ...before,
