@@ -188,6 +188,19 @@ describe('an explanation', () => {
     });
   });
 
+  it('says that a trial leaves the compute out, and why', () => {
+    const { planned, atMs } = explanationOf([limits]);
+    const stored = { slot: 0, flipDelayMs: 0, terms: 't', sinceMs: at('2026-03-10T09:00:00Z') };
+    const trials = { proof: { ...stored, baseline: null }, other: { ...stored, baseline: planned.record.baseline } };
+    const text = describeExplanation(
+      { atMs, planned: { ...planned, record: { ...planned.record, trials } } },
+      createColors(false),
+    );
+    expect(text.match(/^ {2}trial .*/gm)).toEqual([
+      '  trial     proof leaves it out: ebb first had it in the trial at 2026-03-10T09:00:00Z, after the start: its settings before are unknown, so it is never counted',
+    ]);
+  });
+
   it('says whether what it promises of a change was measured', () => {
     const of = (compute: Partial<Compute>, verified: AccountFacts = {}) => {
       const explanation = { ...explanationOf([aSchedule()], compute), verified };
