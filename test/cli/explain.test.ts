@@ -188,6 +188,21 @@ describe('an explanation', () => {
     });
   });
 
+  it('says since when the baseline is what somebody else has set, and what it was', () => {
+    const { planned, atMs } = explanationOf([limits], { minCu: 2, maxCu: 8 });
+    const change = { seenAtMs: at('2026-03-02T08:30:00Z'), before: { minCu: 1, maxCu: 2 } };
+    const record = { ...planned.record, baselineChanges: { size: change } };
+    const explanation = { atMs, planned: { ...planned, record } };
+    const text = describeExplanation(explanation, createColors(false));
+    expect(text).toContain(
+      '\n  baseline  size was 1-2 CU until somebody else changed it, first seen at 2026-03-02T08:30:00Z\n',
+    );
+    expect(explanationJson(explanation)).toMatchObject({
+      baseline_changes: [{ group: 'size', seen_at: '2026-03-02T08:30:00Z', before: { min_cu: 1, max_cu: 2 } }],
+    });
+    expect(describeExplanation({ atMs, planned }, createColors(false)).match(/^ {2}baseline /gm)).toHaveLength(1);
+  });
+
   it('says that a trial leaves the compute out, and why', () => {
     const { planned, atMs } = explanationOf([limits]);
     const stored = { slot: 0, flipDelayMs: 0, terms: 't', sinceMs: at('2026-03-10T09:00:00Z') };

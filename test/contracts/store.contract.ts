@@ -250,6 +250,7 @@ const FULL: Required<ComputeRecord> = {
   manual: { size: { fields: { minCu: 1, maxCu: 2 }, seenAtMs: 8, raises: true, updatedAtMs: 7 } },
   lastChanges: { size: { before: { minCu: 1, maxCu: 2 }, answeredAtMs: 13, updatedAtMs: 12 } },
   lagging: { size: true },
+  baselineChanges: { size: { seenAtMs: 16, before: { minCu: 1, maxCu: 2 } } },
   baselineCandidates: { suspend_timeout: { fields: { suspendTimeoutSeconds: 60 }, readAtMs: 14 } },
   reversals: { suspend_timeout: [9, 10] },
   lastDisruption: { atMs: 11, lowered: true, policy: 'office-hours' },

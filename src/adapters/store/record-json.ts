@@ -80,6 +80,7 @@ const LastChange = z.looseObject({
 });
 const Lags = z.literal(true);
 const Candidate = z.looseObject({ fields: SomeSettings, readAtMs: z.number() });
+const BaselineChanged = z.looseObject({ seenAtMs: z.number(), before: SomeSettings });
 const Restore = z.looseObject({
   owner: z.string(),
   askedAtMs: z.number(),
@@ -149,6 +150,7 @@ const Stored = z.looseObject({
         updatedAtMs: z.number().exactOptional(),
       })
       .exactOptional(),
+    baselineChanges: byGroup(BaselineChanged),
     baselineCandidates: byGroup(Candidate),
     reversals: byGroup(Instants),
     lastDisruption: z

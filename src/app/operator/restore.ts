@@ -142,7 +142,9 @@ function withBaseline(record: ComputeRecord, given: ComputeBaseline | undefined)
   if (!given) return record;
   const { min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: suspendTimeoutSeconds } = given;
   const baseline = { minCu, maxCu, suspendTimeoutSeconds };
-  return hasSettings(record.baseline, baseline) ? record : { ...record, baseline };
+  if (hasSettings(record.baseline, baseline)) return record;
+  const { baselineChanges: _before, ...rest } = record;
+  return { ...rest, baseline };
 }
 
 /**

@@ -1,11 +1,13 @@
 import { printable } from '../../common/safe-text.ts';
 import { type AccountFacts, type AccountPromise, promisesOf } from '../../domain/compute/account-facts.ts';
+import { FIELD_GROUPS } from '../../domain/compute/compute.ts';
 import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import type { Decision } from '../../domain/decide/decide.ts';
 import { describeStep, describeValue, stepJson, type TraceStep } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import {
   desiredJson,
+  fieldsJson,
   plannedComputeJson,
   settingsJson,
   wantedSettings,
@@ -13,6 +15,7 @@ import {
 import { unknownBefore } from '../../domain/evaluate/trials.ts';
 import { type GuardFacts, guardsJson } from '../../domain/notifications/guards-of-compute.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
+import { describeFields, fieldOf } from '../../domain/plan/manual-changes.ts';
 import { withoutNotLoaded } from '../../domain/policy/team-parts.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isoInstant } from '../../domain/time/units.ts';
@@ -50,6 +53,10 @@ export function describeExplanation({ atMs, planned, verified, ...facts }: Expla
     `  has       ${describeSettings(compute.minCu, compute.maxCu, compute.suspendTimeoutSeconds)}`,
     `  wanted    ${isUnread ? 'not known' : describeWanted(wantedSettings(decision, compute))}`,
     `  baseline  ${describeSettings(record.baseline.minCu, record.baseline.maxCu, record.baseline.suspendTimeoutSeconds)}`,
+    ...baselineChanges(record).map(
+      ([group, { seenAtMs, before }]) =>
+        `  baseline  ${fieldOf(group)} was ${describeFields(group, before)} until somebody else changed it, first seen at ${isoInstant(seenAtMs)}`,
+    ),
     ...notPlanned.flatMap(({ team, problem }) => [
       printable(`  team      ${team}: what it wants is not known: ${unreadText(problem)}`),
       `  daemon    ${hasDaemon ? LAST_READ : WITHOUT_DAEMON}`,
@@ -89,6 +96,11 @@ const LAST_READ =
   'goes on with the last version of these files that it could read; its page of the compute shows what that wants';
 const WITHOUT_DAEMON =
   'none is known to run; one goes on with the last version that it could read, or else changes nothing of the team';
+
+/** What others have set, and is the baseline since. */
+function baselineChanges({ baselineChanges: changes = {} }: ComputeRecord) {
+  return FIELD_GROUPS.flatMap((group) => (changes[group] ? [[group, changes[group]] as const] : []));
+}
 
 /** The trials of the compute that were ended early because of their cost. */
 function stoppedTrials({ trials = {} }: ComputeRecord): { trial: string; at: string }[] {
@@ -219,10 +231,18 @@ export function explanationJson({ atMs, planned, next, change, verified = {}, ..
     ms === undefined || future === undefined ? null : { at: isoInstant(ms), desired: desiredJson(future, compute) };
   const kept = keptBy(planned, facts.freezes);
   const stopped = stoppedTrials(record);
+  const changed = baselineChanges(record);
   return {
     at: isoInstant(atMs),
     ...entry,
     baseline: settingsJson(record.baseline),
+    ...(changed.length > 0 && {
+      baseline_changes: changed.map(([group, { seenAtMs, before }]) => ({
+        group,
+        seen_at: isoInstant(seenAtMs),
+        before: fieldsJson(before),
+      })),
+    }),
     ...(stopped.length > 0 && { stopped_trials: stopped }),
     trace: decision.trace.map(stepJson),
     ...(facts.guards && guardsJson(planned, facts.guards)),

@@ -45,7 +45,7 @@ export function detectManualChanges(
   for (const group of FIELD_GROUPS) {
     const applied = fieldsOf(group, record.lastApplied);
     // Before ebb's first change of a field, its present value is the baseline, unless a restore is requested.
-    if (!applied && !restoreFields(updated).includes(group)) updated = withBaseline(updated, group, compute);
+    if (!applied && !restoreFields(updated).includes(group)) updated = withBaseline(updated, group, compute, readAtMs);
     // A failed operation leaves the earlier values, which looks like a manual change but is none.
     if (!applied || record.failures?.[group] || record.lagging?.[group]) continue;
     updated = confirmBaseline(updated, group, compute, readAtMs);
@@ -108,14 +108,18 @@ export function respectedUntil(
   return raises ? Math.max(boundaryMs, seenAtMs + SHORTEST_RAISE_RESPECT_MS) : boundaryMs;
 }
 
+/** The name of a group's field in policies. */
+export function fieldOf(group: FieldGroup): string {
+  return group === 'size' ? 'size' : 'suspend_after';
+}
+
 /** Describes a manual change, with the value that ebb had applied. */
 export function describeManualChange(
   group: FieldGroup,
   applied: Partial<ComputeSettings>,
   fields: Partial<ComputeSettings>,
 ): string {
-  const field = group === 'size' ? 'size' : 'suspend_after';
-  return `${field} changed by a person: ${describeFields(group, applied)} → ${describeFields(group, fields)}`;
+  return `${fieldOf(group)} changed by a person: ${describeFields(group, applied)} → ${describeFields(group, fields)}`;
 }
 
 /** The size or timeout as policies write it; `?` if it is not among the settings. */
@@ -125,9 +129,15 @@ export function describeFields(group: FieldGroup, settings: Partial<ComputeSetti
 }
 
 /** Returns the record with the present values as baseline; the same record if they already are. */
-function withBaseline(record: ComputeRecord, group: FieldGroup, compute: Compute): ComputeRecord {
+function withBaseline(record: ComputeRecord, group: FieldGroup, compute: Compute, seenAtMs: number): ComputeRecord {
   const fields = fieldsOf(group, compute) ?? {};
-  return hasSettings(record.baseline, fields) ? record : { ...record, baseline: { ...record.baseline, ...fields } };
+  if (hasSettings(record.baseline, fields)) return record;
+  const change = { seenAtMs, before: fieldsOf(group, record.baseline) ?? {} };
+  return {
+    ...record,
+    baseline: { ...record.baseline, ...fields },
+    baselineChanges: { ...record.baselineChanges, [group]: change },
+  };
 }
 
 /** Confirms or drops a baseline candidate. Returns the same record until a reading is late enough to confirm it. */
@@ -138,7 +148,7 @@ function confirmBaseline(record: ComputeRecord, group: FieldGroup, compute: Comp
   if (isShown && readAtMs - candidate.readAtMs < BASELINE_CONFIRMED_MS) return record;
   const { baselineCandidates: _before, ...rest } = record;
   const withoutCandidate = Object.keys(others).length > 0 ? { ...rest, baselineCandidates: others } : rest;
-  return isShown ? withBaseline(withoutCandidate, group, compute) : withoutCandidate;
+  return isShown ? withBaseline(withoutCandidate, group, compute, candidate.readAtMs) : withoutCandidate;
 }
 
 export function withoutMark(record: ComputeRecord, group: FieldGroup): ComputeRecord {

@@ -134,6 +134,13 @@ export interface BaselineCandidate {
   readAtMs: number;
 }
 
+/** A value that a person or another program has set, and that has become the baseline. */
+export interface BaselineChange {
+  /** The start of the first reading that showed it. */
+  seenAtMs: number;
+  before: Partial<ComputeSettings>;
+}
+
 /** A compute's draw in a trial, and its settings before the trial. */
 export interface TrialRecord extends Draw {
   /** The settings for the control group; null if they can't be trusted: the compute is then in no arm. */
@@ -224,6 +231,8 @@ export interface ComputeRecord {
   lastChanges?: Partial<Record<FieldGroup, LastChange>>;
   /** Groups that the last reading showed with outdated values, and the newest `updated_at` of consecutive such readings. */
   lagging?: Partial<Record<FieldGroup, true>> & { updatedAtMs?: number };
+  /** The last change of the baseline, by group; absent where it is as ebb first saw it, or as a person has given it to ebb. */
+  baselineChanges?: Partial<Record<FieldGroup, BaselineChange>>;
   baselineCandidates?: Partial<Record<FieldGroup, BaselineCandidate>>;
   /** The instants at which ebb overwrote other values, oldest first. */
   reversals?: Partial<Record<FieldGroup, readonly number[]>>;

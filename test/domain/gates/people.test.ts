@@ -252,6 +252,8 @@ describe('noticing changes by hand', () => {
     expect(detectManualChanges(noticed, changed, sameReading, () => false)).toBe(noticed);
     const confirmed = notice(noticed, changed, NOON + 30_000);
     expect(confirmed.baseline).toEqual({ ...size(1, 8), suspendTimeoutSeconds: 300 });
+    const { minCu, maxCu } = record.baseline;
+    expect(confirmed.baselineChanges).toEqual({ size: { seenAtMs: NOON, before: { minCu, maxCu } } });
     expect(confirmed.manual).toEqual(noticed.manual);
     expect(confirmed).not.toHaveProperty('baselineCandidates');
   });
