@@ -1,4 +1,4 @@
-/** What `ebb awake` and `ebb recommend` take for the operations of half a year of a large fleet: time and memory of the whole command, on one core. */
+/** What `ebb awake` and `ebb recommend` take for half a year of operations of a large fleet: time and memory of the whole command, on one core. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -2,8 +2,8 @@
  * How often the 80 % interval of a month's projection holds what the month became, and how wide it is.
  *
  * Acceptance, written before the method was changed. Each cell is a kind of fleet, asked on a day of the month:
- * - Known for eight weeks before the month, asked on days 3, 7, 14 and 21, of every kind but `constant`: 75 to 85 % of at least 500 months, of those for
- *   which an interval is shown. The same for two weeks before it, and on days 14 and 21 for a fleet that began with the month.
+ * - Known for eight weeks before the month, asked on days 3, 7, 14 and 21, of every kind but `constant`: 75 to 85 % of at least 500 months, of
+ *   those for which an interval is shown. The same for two weeks before it, and on days 14 and 21 for a fleet that began with the month.
  * - `constant` months are always held. Judged is the width: from the middle to either end 0.5 to 5 % of what is left of the month.
  * - Where one is shown, the upper end is at most 4 times the lower. With eight weeks known it is shown in at least 90 % of the months, of
  *   `bursty` ones in at least 75 %.

@@ -13,6 +13,9 @@ export interface AuditCopy {
   isReady(): boolean;
   /** Ids and instants (milliseconds since the epoch) of recently written lines, for at least a day. */
   written(): Promise<Map<string, number>>;
-  /** Appends in order. False if it stopped early, because of the signal or another daemon that writes now. Before an error, too, some may be written. */
+  /**
+   * Appends in order. False if it stopped early, because of the signal or another daemon that writes now. Before an error, too, some may be
+   * written.
+   */
   append(lines: readonly AuditLine[], stopped: AbortSignal): Promise<boolean>;
 }

@@ -67,7 +67,10 @@ export const FleetDocument = z
     overdue: dueChanges,
     /** Matching computes that a policy changes within an hour, and the first such change. */
     next_hour: dueChanges,
-    /** The next change by policy of each matching compute within a day, without overdue ones, by hour (UTC) and owner, the most first; from `first` to `last`. */
+    /**
+     * The next change by policy of each matching compute within a day, without overdue ones, by hour (UTC) and owner, the most first; from
+     * `first` to `last`.
+     */
     upcoming: z.array(
       z.object({
         first: instant,

@@ -51,7 +51,10 @@ export function checkThrift(world: World, daemons: readonly SimDaemon[]): void {
   }
 }
 
-/** At the end of the quiet time: slots of restarts are given back, but for those of troubled times, such as trials: a daemon that took one may be gone. */
+/**
+ * At the end of the quiet time: slots of restarts are given back, but for those of troubled times, such as trials: a daemon that took one may
+ * be gone.
+ */
 export async function checkSlots(world: World, files: SimFiles): Promise<void> {
   const { plan, time, store } = world;
   if (time.now() >= plan.trialsFromMs) return;

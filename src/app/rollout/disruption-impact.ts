@@ -57,7 +57,8 @@ export function needsApproval({ disconnected, computes }: DisruptionImpact): boo
  * Counts the computes that rules would disconnect now, in the whole fleet; projects that are not cached are read. Undefined if the fleet
  * can't be listed. Holds, freezes and manual changes are respected. Recent discovery, recent restarts and limits on restarts are ignored,
  * since they pass by themselves: a set that restarts computes may follow another that still does. The first flip of a future trial counts,
- * too, and so does a lowering that is held only because it would soon be undone. Those that wait for these are among `later`. `isCounted` selects the computes.
+ * too, and so does a lowering that is held only because it would soon be undone. Those that wait for these are among `later`. `isCounted`
+ * selects the computes.
  *
  * Invariant: no compute counts as asleep by a reading that may be older than its last use. It counts as awake, and before rules need an
  * approval because of it, its project is read again.

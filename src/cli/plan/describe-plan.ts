@@ -44,7 +44,7 @@ export function describePlan(
   return localInstants(text, zone);
 }
 
-/** `3 to change now (1 disconnects clients), 2 waiting (1 disconnects clients as soon as …; 1 for ebb approve), 15 as wanted, 1 selected by no policy, 4 not planned`. */
+/** Such as `3 to change now (1 disconnects clients), 2 waiting (1 for ebb approve), 15 as wanted, 1 selected by no policy, 4 not planned`. */
 function summarise({ computes }: FleetPlan, notPlanned: readonly NotPlanned[]): string {
   const count = (isOne: (one: EvaluatedCompute) => boolean) => computes.filter(isOne).length;
   const acting = count(({ plan }) => plan.verdict === 'act');
