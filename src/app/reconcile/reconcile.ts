@@ -103,6 +103,8 @@ interface LockedReading extends LockedProject {
 
 interface PassOptions extends ReconcileOptions {
   dueWrite?: DueWrite | undefined;
+  /** The boundaries that have made changes due, by compute id. Kept for later passes: once a compute is decided, its next boundary is another. */
+  crossed: Map<string, number>;
 }
 
 /** Handles reconcile jobs. To wait, work schedules another job; delaying its own job would lose triggers. */
@@ -156,13 +158,14 @@ async function waitForOwnClock(
 export async function reconcile(deps: ReconcileDeps, projectId: string, options: ReconcileOptions): Promise<void> {
   const permits: Permits = { ...options.permits };
   const isAnyUsed = () => Object.values(permits).some((permit) => permit?.isUsed());
+  const crossed = new Map<string, number>();
   let { requestedReading } = options;
   // Another daemon's reading may show that nothing is to be done. At a boundary something usually is.
   let mayTake = options.boundaryMs === undefined;
   try {
     for (;;) {
       options.signal.throwIfAborted();
-      const missing = await runPass(deps, projectId, { ...options, permits, requestedReading });
+      const missing = await runPass(deps, projectId, { ...options, permits, requestedReading, crossed });
       if (missing === undefined) return;
       if (missing.kind === 'permits') Object.assign(permits, await getPermits(deps, missing, options.signal));
       else if (!isAnyUsed() && isChangedSince(missing, options))
@@ -191,11 +194,7 @@ function isChangedSince(
 }
 
 /** Runs one pass. At a boundary, it takes its turn among the due writes, and always gives the turn back. */
-async function runPass(
-  deps: ReconcileDeps,
-  projectId: string,
-  options: ReconcileOptions,
-): Promise<Missing | undefined> {
+async function runPass(deps: ReconcileDeps, projectId: string, options: PassOptions): Promise<Missing | undefined> {
   const dueWrite = options.permits?.updateCompute && (await options.dueWrites?.begin());
   try {
     return await lockAndReconcile(deps, projectId, { ...options, dueWrite });
@@ -285,7 +284,7 @@ async function decideAndApply(
   const records = await step('confirming pending writes', () =>
     currentRecords(fixedDeps, lease, cachedProject, stored, options.signal),
   );
-  const boundaries = crossedBoundaries(fixedDeps, cachedProject.computes, options.boundaryMs);
+  noteCrossed(fixedDeps, cachedProject.computes, options);
   const evaluated = evaluateProject(fixedDeps, cachedProject.computes, records);
   for (const evaluatedCompute of evaluated) reportManualChanges(fixedDeps, stored, evaluatedCompute);
   const evaluatedComputes = await step('storing what is wanted', () => recordWanted(fixedDeps, lease, evaluated));
@@ -296,15 +295,13 @@ async function decideAndApply(
     return { kind: 'reading', priority: options.priority ?? 'read', requestedReading };
   }
   const isReplaced = () => deps.rules.current !== current;
-  const applyOptions = { ...options, boundaries, isReplaced };
+  const applyOptions = { ...options, isReplaced };
   const outcome = await applyInOrder(fixedDeps, lease, cachedProject, evaluatedComputes, applyOptions);
   if (outcome === undefined) await step('scheduling what comes next', () => scheduleNext(fixedDeps, projectId));
   return outcome;
 }
 
 interface ApplyOptions extends PassOptions {
-  /** The boundary that made a change due, by compute id. */
-  boundaries: ReadonlyMap<string, number>;
   /** True once a reload has replaced the rules. */
   isReplaced(): boolean;
 }
@@ -318,7 +315,7 @@ async function applyInOrder(
   lease: Lease,
   cachedProject: CachedProject,
   evaluatedComputes: readonly EvaluatedCompute[],
-  { signal, dueWrite, boundaries, isReplaced, isCrowded = false, permits = {} }: ApplyOptions,
+  { signal, dueWrite, crossed, isReplaced, isCrowded = false, permits = {} }: ApplyOptions,
 ): Promise<Missing | 'outdated' | undefined> {
   const { projectId } = cachedProject.project;
   const { decidedBy } = deps;
@@ -334,7 +331,7 @@ async function applyInOrder(
     const written = await step(`applying the change of ${computeId}`, () =>
       applyAction(deps, lease, evaluatedCompute, {
         decidedBy,
-        boundaryMs: boundaries.get(computeId),
+        boundaryMs: crossed.get(computeId),
         dueWrite,
         permits,
       }),
@@ -374,19 +371,17 @@ async function isStillAsDecided(
   return !readsFirst || isStillAsleep(deps, evaluatedCompute, { signal, permit });
 }
 
-/** Returns the boundary that has passed since the last reconcile, by compute id. The lateness of a change is measured from it. */
-function crossedBoundaries(
+/** Notes the boundary that has passed since the last reconcile, by compute id. The lateness of a change is measured from it. */
+function noteCrossed(
   { fleet, clock }: Pick<ReconcileDeps, 'fleet' | 'clock'>,
   computes: readonly Compute[],
-  boundaryMs: number | undefined,
-): Map<string, number> {
-  const crossed = new Map<string, number>();
+  { boundaryMs, crossed }: Pick<PassOptions, 'boundaryMs' | 'crossed'>,
+): void {
   for (const { computeId } of computes) {
     const expected = fleet.ownEvaluation(computeId)?.nextBoundaryMs;
     const instantMs = expected !== undefined && expected <= clock.now() ? expected : boundaryMs;
     if (instantMs !== undefined) crossed.set(computeId, instantMs);
   }
-  return crossed;
 }
 
 async function scheduleNext(deps: DecisionDeps, projectId: string): Promise<void> {
