@@ -70,18 +70,23 @@ async function restore(computes: string[], flags: RestoreFlags): Promise<void> {
   });
 }
 
-/** Previews all requests, asks once for all of them, and sends each with the number of computes of its preview. */
-async function askAndSend(operator: Operator, requests: readonly RestoreRequest[], flags: RestoreFlags) {
+/** Previews all requests, asks once for all of them, and sends each with the number of computes of its preview; with `--yes` for any number. */
+export async function askAndSend(
+  operator: Pick<Operator, 'restore'>,
+  requests: readonly RestoreRequest[],
+  flags: RestoreFlags,
+) {
   const foreseen: Answer<'restore'>[] = [];
   for (const request of requests) foreseen.push(await answered(operator.restore({ ...request, preview: true })));
   const all = foreseen.flatMap(({ computes }) => computes);
   noteMissing(requests, all);
   const counts = foreseen.map(({ count = 0 }) => count);
   if (!flags.json) showForeseen(all, flags.all === true);
-  await agreedCount(sum(counts), flags);
+  const agreed = await agreedCount(sum(counts), flags);
   const restored: { computes: Restored[]; count: number } = { computes: [], count: 0 };
   for (const [index, request] of requests.entries()) {
-    const { computes, count = 0 } = await answered(operator.restore({ ...request, confirm: counts[index] }));
+    const confirm = agreed === undefined ? 'any' : counts[index];
+    const { computes, count = 0 } = await answered(operator.restore({ ...request, confirm }));
     restored.computes.push(...computes);
     restored.count += count;
   }

@@ -89,7 +89,7 @@ export async function noteIfUnused(
   return `no daemon has used ${queue.shown} for ${of} yet: if one runs, this command needs the same ${same}`;
 }
 
-type UsedStore = Pick<Store, 'generation' | 'projectIds' | 'timeMs' | 'documents' | 'deleteDocuments'>;
+type UsedStore = Pick<Store, 'generation' | 'projectIds' | 'timeMs' | 'documents' | 'deleteDocuments' | 'approvals'>;
 
 async function isUsed(store: UsedStore): Promise<boolean> {
   if ((await store.generation()) || (await store.projectIds()).length > 0) return true;

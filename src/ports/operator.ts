@@ -114,8 +114,9 @@ export interface Confirmable {
   confirm?: number | undefined;
 }
 
-/** Needs `confirm` for more than one compute. */
-export interface RestoreRequest extends Confirmable {
+/** Needs `confirm` for more than one compute; `any` agrees to whatever number it is by then. */
+export interface RestoreRequest extends Pick<Confirmable, 'preview'> {
+  confirm?: number | 'any' | undefined;
   computes: readonly string[] | 'all';
   owner: string;
   /** True if it does not wait for sleep. */

@@ -5,6 +5,7 @@ import { createOperator } from '../../src/app/operator/create-operator.ts';
 import type { DaemonView } from '../../src/app/operator/parts.ts';
 import { REPORTS } from '../../src/app/rollout/reload.ts';
 import { openBudgets } from '../../src/app/usage/budget-store.ts';
+import { askAndSend } from '../../src/cli/restore.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
@@ -81,6 +82,28 @@ describe('a restore', () => {
     expect(await waiting()).toEqual([]);
     expect(await restore({ confirm: 2 })).toMatchObject({ ok: true, value: { count: 2 } });
     expect(await waiting()).toEqual(['ep-one size suspend_timeout', 'ep-two size suspend_timeout']);
+  });
+
+  it('with --yes goes on with whatever number it is by then, and with a number only if it is still that', async () => {
+    const { operator, waiting, put } = await aGroup();
+    let added = 0;
+    const changing: Pick<typeof operator, 'restore'> = {
+      async restore(request) {
+        const answer = await operator.restore(request);
+        if (request.preview) {
+          added += 1;
+          await put(`ep-new-${added}`);
+        }
+        return answer;
+      },
+    };
+    const requests = [{ computes: 'all' as const, owner: 'ann', now: false }];
+    await expect(askAndSend(changing, requests, { json: true, confirm: 3 })).rejects.toThrow(
+      '4 computes now, and 3 were',
+    );
+    expect(await waiting()).toEqual([]);
+    expect(await askAndSend(changing, requests, { json: true, yes: true })).toMatchObject({ count: 5 });
+    expect(await waiting()).toHaveLength(5);
   });
 
   it('of one compute needs none, but not another one', async () => {

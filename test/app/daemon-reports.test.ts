@@ -10,6 +10,7 @@ import { describeStatus } from '../../src/cli/status.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { AccountStatus } from '../../src/ports/control-api.ts';
 import type { Readiness } from '../../src/ports/documents.ts';
+import type { Approval } from '../../src/ports/store.ts';
 import { aCompute, aRecord, aSchedule, at, compiled, REAL } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 
@@ -30,6 +31,7 @@ function group() {
       projectIds: async () => [],
       outboxCounts: async () => ({ receivers: [], lost: 0 }),
       generation: async () => undefined,
+      approvals: async (): Promise<Approval[]> => [],
     },
   };
 }
@@ -199,6 +201,11 @@ it('what every staged part would disconnect is told, so that ebb approve has its
   expect(staged.map((line) => /ebb approve (\d+)$/.exec(line)?.[1])).toEqual(
     [0, 1, 2, 3, 4].map((team) => `${team}`.repeat(64)),
   );
+  // What was approved since then is staged no more, though the daemon has not reported again.
+  const approvals = async () => [{ hash: '2'.repeat(12), who: 'ann', atMs: NOON }];
+  const [later] = await readReports({ ...store, approvals }, NOON);
+  expect(later?.staged_sets?.map(({ owner }) => owner)).toEqual(['team-0', 'team-1', 'team-3', 'team-4']);
+  expect(later?.staged).toEqual(report?.staged.filter((message) => !message.includes('team-2')));
 });
 
 it('the status from the store says which policies a daemon cannot read, in lines of bounded length', async () => {

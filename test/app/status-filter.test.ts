@@ -58,6 +58,7 @@ const parts = {
     ...memoryDocumentStore(),
     outboxCounts: async () => ({ receivers: [], lost: 0 }),
     generation: async () => undefined,
+    approvals: async () => [],
     projectIds: async () => [],
   },
   daemon: {
@@ -232,6 +233,10 @@ it('has the policies, guards, staged sets and broken files that concern an owner
     staged: ['', 'team-web'],
     problems: ['team-web'],
   });
+  // What was approved is staged no more, though this daemon has not made it current yet.
+  const store = { ...parts.store, approvals: async () => [{ hash: 'team-web' }] };
+  const found = await status({ ...parts, daemon, store } as unknown as OperatorParts, {});
+  expect(found).toMatchObject({ value: { staged: { hash: '' }, staged_teams: [{ owner: 'team-api' }] } });
   // Whose computes these are does not matter: the files of their team do.
   expect(await shownOf({ q: 'api' })).toEqual({
     policies: ['api', 'everywhere', 'api-errors'],

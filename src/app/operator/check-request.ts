@@ -4,11 +4,11 @@ import { NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
 import { sizeProblems } from '../../domain/compute/compute-units.ts';
 import {
   type ComputeBaseline,
-  type Confirmable,
   type HoldRequest,
   LONGEST_OVERRIDE_SECONDS,
   MAX_CHARACTERS,
   type OperatorError,
+  type RestoreRequest,
 } from '../../ports/operator.ts';
 
 const SHORTEST_TIMEOUT_SECONDS = 60;
@@ -62,10 +62,11 @@ function timeoutProblem(seconds: number | undefined): string | undefined {
  * and there is none.
  */
 export function unconfirmed(
-  { confirm }: Confirmable,
+  { confirm }: Pick<RestoreRequest, 'confirm'>,
   count: number,
   isRequired = false,
 ): { ok: false; error: OperatorError } | undefined {
+  if (confirm === 'any') return undefined;
   if (confirm === undefined ? !isRequired || count <= 1 : confirm === count) return undefined;
   const asked = confirm === undefined ? '' : ` now, and ${confirm} ${confirm === 1 ? 'was' : 'were'} confirmed`;
   const message = `this concerns ${countedComputes(count)}${asked}: nothing was changed; preview it, and confirm ${count}`;

@@ -6,7 +6,7 @@ import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import type { Clock, NewId } from '../../ports/clock.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import type { DaemonDocument, Readiness, RefusedProjectDocument } from '../../ports/documents.ts';
-import type { DocumentStore } from '../../ports/store.ts';
+import type { Approval, DocumentStore, Store } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { LeaderLease, WriteBlock } from '../group/leader.ts';
@@ -125,20 +125,40 @@ function documentOf(deps: ReportDeps, { ready, checks }: Readiness): DaemonDocum
   };
 }
 
+/** True for a set that a person has approved: the daemons that have it staged are about to make it current. */
+export function isApproved({ hash }: { hash: string }, approvals: readonly Approval[]): boolean {
+  return approvals.some((one) => hash.startsWith(one.hash));
+}
+
+function withoutApproved(report: DaemonDocument, approvals: readonly Approval[]): DaemonDocument {
+  const { staged, staged_sets: sets } = report;
+  if (!sets) return report;
+  const isLeft = sets.map((set) => !isApproved(set, approvals));
+  return {
+    ...report,
+    staged: staged.filter((_message, index) => isLeft[index] ?? true),
+    staged_sets: sets.filter((_set, index) => isLeft[index]),
+  };
+}
+
 /**
  * The reports of the last day, the leader's first, then the newest. A daemon that was not heard of for as long as its lease lasts is no
- * leader any more. Reports in the format of another version are left out.
+ * leader any more. Reports in the format of another version are left out, and so are sets that were approved since they were staged.
  */
 export async function readReports(
-  store: Pick<DocumentStore, 'documents' | 'deleteDocuments'>,
+  store: Pick<Store, 'documents' | 'deleteDocuments' | 'approvals'>,
   nowMs: number,
 ): Promise<DaemonDocument[]> {
   const oldest = isoInstant(nowMs - FORGOTTEN_AFTER_MS);
   const reports = [...(await REPORTS.all(store))];
   const old = reports.filter(([, { last_seen }]) => last_seen < oldest).map(([name]) => name);
   if (old.length > 0) await REPORTS.delete(store, old);
+  const isAnyStaged = reports.some(([, { staged }]) => staged.length > 0);
+  const approvals = isAnyStaged ? await store.approvals() : [];
   const current = reports.flatMap(([name, report]) =>
-    old.includes(name) ? [] : [{ ...report, leader: report.leader && isHeardOf(report, nowMs) }],
+    old.includes(name)
+      ? []
+      : [{ ...withoutApproved(report, approvals), leader: report.leader && isHeardOf(report, nowMs) }],
   );
   return current.toSorted((a, b) => Number(b.leader) - Number(a.leader) || b.last_seen.localeCompare(a.last_seen));
 }

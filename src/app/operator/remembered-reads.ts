@@ -78,6 +78,7 @@ export function rememberReads({
           : remembered(['usage', ...asked], () => store.usage(...asked), new Map()),
       outboxCounts: () => remembered(['outbox'], () => store.outboxCounts(), { receivers: [], lost: 0 }),
       document: (...asked) => remembered(['document', ...asked], () => store.document(...asked), undefined),
+      approvals: () => remembered(['approvals'], () => store.approvals(), []),
       history: (query) => remembered(['history', query], () => store.history(query), []),
     },
     staleness() {

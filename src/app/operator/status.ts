@@ -17,7 +17,7 @@ import type { LocatedRecord, Store } from '../../ports/store.ts';
 import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
 import { budgetDocument, readBudgets } from '../usage/budget-store.ts';
 import { readSummary, summaryOfOwner } from '../usage/cost-summary.ts';
-import { readReports, reportedProblems, reportedRefusals } from './daemon-reports.ts';
+import { isApproved, readReports, reportedProblems, reportedRefusals } from './daemon-reports.ts';
 import { countWaiting, freezeDocument, holdDocument, operationsOf, projectsOf, unmetOf } from './documents.ts';
 import { isNarrowed, matchingComputes } from './fleet-page.ts';
 import { guardStatus } from './guard-status.ts';
@@ -58,6 +58,7 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
     ...(daemon
       ? {
           ...(await daemonStatus(daemon, frozenTest(freezes, nowMs), clock)),
+          ...(await stagedDocuments(daemon, store)),
           ...(await guardsShown(store, daemon, nowMs)),
         }
       : await storeStatus(parts, records, nowMs)),
@@ -87,7 +88,6 @@ async function daemonStatus(daemon: ShownView, isFrozen: FrozenTest, clock: Next
     waiting: countWaiting(daemon),
     unmet_headroom: unmetOf(daemon),
     manual_changes: manualChangesOf(daemon),
-    ...stagedDocuments(daemon),
     policy_problems: daemon.policyProblems().slice(0, MAX_LISTED),
     readiness: await daemon.readiness(),
     facts: daemon.facts(),
@@ -215,9 +215,15 @@ async function narrowed(
   };
 }
 
-function stagedDocuments(daemon: DaemonView): Pick<StatusDocument, 'staged' | 'staged_teams'> {
-  const staged = daemon
-    .staged()
+/** What still waits for approval. A daemon goes on with what was approved, perhaps by another daemon, in its next round only. */
+async function stagedDocuments(
+  daemon: DaemonView,
+  store: Pick<Store, 'approvals'>,
+): Promise<Pick<StatusDocument, 'staged' | 'staged_teams'>> {
+  const all = daemon.staged();
+  const approvals = all.length > 0 ? await store.approvals() : [];
+  const staged = all
+    .filter((one) => !isApproved(one, approvals))
     .map(({ team: owner, hash, setHash, message }) => ({ owner, hash, set_hash: setHash, message }));
   const withoutTeam = staged.find(({ owner }) => owner === NO_TEAM);
   return {

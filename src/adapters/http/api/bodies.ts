@@ -118,7 +118,10 @@ export const RestoreBody = z.strictObject({
   now: z.boolean().default(false),
   baselines: z.array(Baseline).max(MAX_COMPUTES).optional().describe('Replace what is stored of these computes.'),
   ...confirmable,
-  confirm: confirm.optional().describe('How many computes go back (`count` of the preview); needed for more than one.'),
+  confirm: z
+    .union([confirm, z.literal('any')])
+    .optional()
+    .describe('How many computes go back (`count` of the preview), or `any` number; needed for more than one.'),
   cancel: z.boolean().optional().describe('Withdraw the requests that still wait, instead.'),
 });
 
