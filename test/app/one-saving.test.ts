@@ -7,10 +7,11 @@ import type { UsageHistories } from '../../src/cli/forecast/usage-history.ts';
 import { historyFrom } from '../../src/domain/awake/intervals.ts';
 import { usageProfile } from '../../src/domain/forecast/expected.ts';
 import { compilePolicies } from '../../src/domain/policy/compiled-policies.ts';
+import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { RecommendFacts } from '../../src/domain/recommend/finding.ts';
 import { findingsOf } from '../../src/domain/recommend/recommend.ts';
 import { parsePolicyFiles } from '../../src/policy/parse.ts';
-import { compiled } from '../support/builders.ts';
+import { aSchedule, aTrial, compiled } from '../support/builders.ts';
 import { DAY } from '../support/demand.ts';
 import { drawRealFleet, shownFacts } from '../support/real-use-trial.ts';
 
@@ -64,4 +65,21 @@ it.each([501, 502])('the sum of findings is what a plan of their policies says (
   expect((change?.usd?.saved.mid ?? 0) / dollars).toBeCloseTo(1, 2);
   // Several kinds of findings are among them.
   expect(new Set(findings.map(({ finding }) => finding)).size).toBeGreaterThanOrEqual(3);
+});
+
+it('a trial takes nothing off the saving of its policies: it is over some day', () => {
+  const fleet = fleetOf(1);
+  const computes = fleet.map(({ compute }) => compute);
+  const toMs = fleet[0]?.history.toMs ?? 0;
+  const subjects = computes.map((compute) => ({ compute }));
+  const usages: UsageHistories = new Map(fleet.map(({ compute, history }) => [compute.computeId, { history }]));
+  const pricing = PRICING as unknown as Parameters<typeof foresee>[0]['pricing'];
+  const input = { fromMs: toMs, toMs: toMs + 7 * DAY, subjects, usages, pricing };
+  const nights = aSchedule({ windows: [], otherwise: { suspendTimeoutSeconds: 60 } });
+  const fromDay = Math.floor(toMs / DAY) - 14;
+  const design = { seed: 'a', oneOf: 2, rotateDays: 7, fromDay, periods: 8, zone: 'UTC' } as const;
+  const months = (...policies: Policy[]) =>
+    monthChange(foresee({ ...input, policies: compiled() }), foresee({ ...input, policies: compiled(...policies) }));
+  expect(months(nights)?.cuHours.mid).toBeGreaterThan(0);
+  expect(months(nights, aTrial({ of: [nights.name], design }))).toEqual(months(nights));
 });

@@ -1,6 +1,7 @@
 import { spansOf } from '../../app/usage/budget-store.ts';
 import { type Compute, type ComputeSettings, settingsOf } from '../../domain/compute/compute.ts';
 import type { AccountPlan, CuSeconds, Prices } from '../../domain/compute/cost.ts';
+import { withoutTrials } from '../../domain/decide/control-group.ts';
 import type { Estimate } from '../../domain/estimate.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import { expectedCuHours, type UsageProfile, widestSettings } from '../../domain/forecast/expected.ts';
@@ -129,7 +130,7 @@ function pastSpan(usages: UsageHistories, endMs: number | undefined): Span | und
   return toMs === undefined ? undefined : { fromMs: toMs - SAVING_DAYS * DAY_MS, toMs };
 }
 
-/** The settings that policies would have given in the last weeks, without holds, draws of trials and steps of budgets, which are temporary. */
+/** The settings that policies would have given in the last weeks, without holds, trials and steps of budgets, which are temporary. */
 function pastRules({
   policies,
   subjects,
@@ -139,7 +140,8 @@ function pastRules({
   const past = pastSpan(usages, pastEndMs);
   if (!past) return [];
   const own = subjects.map(({ compute, baseline }) => ({ compute, baseline }));
-  const forecasts = forecastFleet({ ...past, policies: compilePolicies(policies.set), subjects: own });
+  const lasting = compilePolicies(withoutTrials(policies.set));
+  const forecasts = forecastFleet({ ...past, policies: lasting, subjects: own });
   return subjects.map((subject, index) => settingsHad(subject, forecasts[index]?.segments ?? []));
 }
 

@@ -7,6 +7,7 @@ import type { CompiledPolicies, EffectivePolicies } from '../policy/compiled-pol
 import type { Directives, Trial, TrialTerms } from '../policy/directive.ts';
 import { asKind, ruleOf } from '../policy/kinds/kinds.ts';
 import type { TrialPolicy } from '../policy/kinds/trial.ts';
+import type { PolicySet } from '../policy/policy.ts';
 import type { TrialRecords } from '../records/compute-record.ts';
 import {
   type Arm,
@@ -38,6 +39,11 @@ export function usageUnitOf({ unit }: Pick<TrialTerms, 'unit'>, { projectId, bra
 /** The name of a compute's unit: `PROJECT` or `PROJECT/BRANCH`. */
 export function unitOf(terms: Pick<TrialTerms, 'unit'>, compute: Compute): string {
   return unitName(usageUnitOf(terms, compute));
+}
+
+/** The policies without trials: what they ask for where nothing is withdrawn. */
+export function withoutTrials(set: PolicySet): PolicySet {
+  return { ...set, policies: set.policies.filter((policy) => !asKind(policy, 'trial')) };
 }
 
 /** The effective policies of a compute, without those that its first trial withdraws if it is in the control group. */
