@@ -14,6 +14,8 @@ export interface CurrentSet {
   currentSinceMs: number;
   /** Who has approved it, if anybody had to. */
   approvedBy?: string;
+  /** When it was approved, each time, milliseconds since the epoch; absent for one that was approved on the command line. */
+  approvedAtMs?: readonly number[];
 }
 
 /** Holds the current rules. A reload replaces them in one assignment; code that needs the same rules throughout copies `current`. */

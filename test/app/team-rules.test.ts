@@ -383,7 +383,10 @@ describe('a change that would disconnect many computes of a team', () => {
     restarted.deps.store = first.deps.store;
     await startWithRules(restarted.deps);
     expect(restarted.deps.rules.current.becameCurrent).toEqual([
-      { hash: first.deps.rules.current.policies.set.hash, currentSinceMs: NOW_MS, approvedBy: 'ann' },
+      {
+        ...{ hash: first.deps.rules.current.policies.set.hash, currentSinceMs: NOW_MS },
+        ...{ approvedBy: 'ann', approvedAtMs: [NOW_MS] },
+      },
     ]);
     await first.write('policies/b/size.yaml', sized('b', '0.25-2').replace('name: size', 'name: other'));
     await first.reload();

@@ -25,6 +25,7 @@ interface Given extends Partial<ToldBeforeDeps> {
   why?: string;
   raises?: boolean;
   boundaryMs?: number;
+  approvedAtMs?: number[];
 }
 
 /** Outages of a daemon: the control API's current one, and one that has ended. */
@@ -41,6 +42,7 @@ async function untold({
   why,
   raises = true,
   boundaryMs = EIGHT,
+  approvedAtMs,
   ...more
 }: Given = {}) {
   const rules = currentRules(aSchedule());
@@ -61,7 +63,7 @@ async function untold({
     ...{ api: { accountStatus: () => [] }, fleet: { latestEvaluation: () => undefined } },
     ...{ slots: { limitBetween: () => 'free' }, outages: outagesOf({}), ...more },
   };
-  const reasons = { cause, ...(why !== undefined && { why }), boundaryOf: () => boundaryMs };
+  const reasons = { cause, approvedAtMs, ...(why !== undefined && { why }), boundaryOf: () => boundaryMs };
   return untoldOf(deps as unknown as ToldBeforeDeps, { compute, record }, { ...action, raises }, reasons);
 }
 
@@ -249,4 +251,25 @@ it('an announced restart that comes seconds too early was announced', async () =
   expect(await untold({ told, nowMs: EIGHT - 2 * MINUTE_MS })).toEqual({ unannounced: 'boundary' });
   for (const cause of ['person', 'other'] as const)
     expect(await untold({ told, nowMs, cause })).toEqual({ unannounced: cause });
+});
+
+it('what was announced at an approval are the restarts by that set alone, of the computes that it named, however late they come', async () => {
+  const told = { isOfApproval: true, instants: { 'ep-1': EIGHT + 5_000 }, toMs: EIGHT + 5_000, raiseIds: ['ep-1'] };
+  const why = 'policy set 0123456789ab became current at 2026-03-02T08:00:05Z, approved by ann';
+  const given: Given = { told, cause: 'other', why, nowMs: EIGHT + MINUTE_MS, approvedAtMs: [EIGHT + 2_000, EIGHT] };
+  const unannounced = { unannounced: 'other', unannouncedWhy: why };
+  expect(await untold(given)).toEqual({});
+  expect(await untold({ ...given, told: { ...told, computeIds: ['ep-2'], restartIds: ['ep-2'] } })).toEqual(
+    unannounced,
+  );
+  expect(await untold({ ...given, raises: false })).toEqual(unannounced);
+  // It has been restarted since; it is due by another approved set, or by none.
+  const restarted = aRecord({ lastDisruption: { atMs: EIGHT + 8_000, lowered: false } });
+  expect(await untold({ ...given, record: restarted })).toEqual(unannounced);
+  expect(await untold({ ...given, approvedAtMs: [EIGHT - MINUTE_MS] })).toEqual(unannounced);
+  const { approvedAtMs: _none, why: _set, ...byOther } = given;
+  expect(await untold(byOther)).toEqual({ unannounced: 'other' });
+  // A limit spreads them.
+  const slots = { limitBetween: () => 'reached' as const };
+  expect(await untold({ ...given, slots, nowMs: EIGHT + 3 * HOUR_MS })).toEqual({});
 });

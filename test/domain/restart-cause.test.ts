@@ -111,6 +111,19 @@ describe('a restart is due by a policy set that became current', () => {
     expect(setBehind(situation, evaluateNow(situation), sets)).toBe(sets[1]);
   });
 
+  it('but not where the earlier set had wanted the value since the boundary, though the change was refused until then', () => {
+    const noted = (notedAtMs: number) => ({
+      ...{ record: aRecord({ wanted: { size: { fields: { minCu: 1, maxCu: 4 }, sinceMs: MORNING, notedAtMs } } }) },
+      nowMs: MORNING + 3 * 60_000,
+    });
+    expect(isDue(MORNING + 60_000, noted(MORNING + 1_000))).toBe(false);
+    // The new set has opened a window in the past; another daemon of the group may have taken it before.
+    expect(isDue(MORNING + 60_000, noted(MORNING + 61_000))).toBe(true);
+    expect(isDue(MORNING + 60_000, noted(MORNING + 50_000))).toBe(true);
+    const atOnce = { record: aRecord({ wanted: { size: { fields: { minCu: 1, maxCu: 4 }, sinceMs: MORNING } } }) };
+    expect(isDue(MORNING + 60_000, { ...atOnce, nowMs: MORNING + 3 * 60_000 })).toBe(false);
+  });
+
   it('but not what a person holds', () => {
     const hold = aHold({ size: { minCu: 4, maxCu: 4 }, createdAtMs: NOON - HOUR_MS, expiresAtMs: NOON + HOUR_MS });
     expect(isDue(NOON - 10 * 60_000, { holds: [hold] })).toBe(false);

@@ -17,8 +17,8 @@ it('what is wanted is remembered once, since its boundary, and since ever where 
   expect(known).toEqual(
     aRecord({
       wanted: {
-        size: { fields: { minCu: 1, maxCu: 4 }, sinceMs: EIGHT },
-        suspend_timeout: { fields: { suspendTimeoutSeconds: 60 }, sinceMs: 0 },
+        size: { fields: { minCu: 1, maxCu: 4 }, sinceMs: EIGHT, notedAtMs: NOON },
+        suspend_timeout: { fields: { suspendTimeoutSeconds: 60 }, sinceMs: 0, notedAtMs: NOON },
       },
     }),
   );

@@ -36,8 +36,8 @@ const COUNTED_MS = [-15, -10, -5, -2, 0, 3].map((seconds) => seconds * SECOND_MS
 /** A person approves what waits, and whatever they approve counts for so long; milliseconds. */
 const APPROVED_MS = 120 * SECOND_MS;
 
-/** What was approved counts within this time, in milliseconds. */
-const TAKEN_MS = 15 * SECOND_MS;
+/** What was approved counts within this time, in milliseconds: a round in which its restarts are announced, and the next one. */
+const TAKEN_MS = 27 * SECOND_MS;
 
 /** The settings let a policy restart half of its computes at once, and ebb always a few; a restart takes so long, in milliseconds. */
 const AT_ONCE = 0.5;

@@ -65,7 +65,11 @@ const Failures = z.looseObject({
 const LostWrites = z.array(
   z.looseObject({ fields: SomeSettings, atMs: z.number(), seenAtMs: z.number().exactOptional() }),
 );
-const OneWanted = z.looseObject({ fields: SomeSettings, sinceMs: z.number() });
+const OneWanted = z.looseObject({
+  fields: SomeSettings,
+  sinceMs: z.number(),
+  notedAtMs: z.number().exactOptional(),
+});
 const Mark = z.looseObject({
   fields: SomeSettings,
   seenAtMs: z.number(),

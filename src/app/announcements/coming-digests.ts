@@ -1,5 +1,4 @@
 /** The digests of coming changes that are due, and what each of them tells. */
-import { createHash } from 'node:crypto';
 import { boundaryAfter, type EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { openingsWithoutWaves } from '../../domain/evaluate/ready-waves.ts';
 import {
@@ -18,16 +17,12 @@ import { computeOwners } from '../../domain/policy/owners.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import { LONGEST_WAVE_LEAD_MS } from '../../domain/policy/waves.ts';
 import { withoutLag } from '../../domain/records/lag.ts';
-import { HOUR_MS } from '../../domain/time/units.ts';
 import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { outboxEntry } from '../notifications/notify.ts';
-import { digestKey, type SentDigest, type SentDigests } from '../notifications/sent-digests.ts';
+import { digestAfter, digestId, digestKey, type SentDigest, type SentDigests } from '../notifications/sent-digests.ts';
 import { hasReadyWaves } from '../stored-waves.ts';
 import type { IsGathered } from './gathering.ts';
-
-/** A record of what a digest has announced is kept for this long after its slot, in milliseconds: retries, limits and outages delay changes. */
-const KEPT_MS = 6 * HOUR_MS;
 
 /** Restarts of computes that have woken since a digest are told once, this part of the lead ahead: the later, the fewer are missed. */
 const WOKEN_PART = 1 / 4;
@@ -77,7 +72,7 @@ export function comingDigests(
   const { notify } = deps.rules.current;
   const nowMs = deps.clock.now();
   return [...groupComing(deps, futureOf, nowMs)].flatMap(([key, group]) => {
-    const { receiver, owner, slotMs } = group;
+    const { receiver, owner } = group;
     const sentBefore = sent.get(key);
     const { news, leadOfNews, isWokenTold } = newsOf(group, sentBefore, nowMs);
     const restarting = news
@@ -91,10 +86,8 @@ export function comingDigests(
     const isDue = restarting.some(({ leftMs, leadMs }) => leftMs <= leadMs);
     const [first, ...others] = news;
     if (!first || !isDue || !isGathered(key, restarting)) return [];
-    const newIds = [...new Set(idsOf(news))].sort();
-    const hash = createHash('sha256').update(newIds.join()).digest('hex').slice(0, 16);
-    const notification = digestOfChanges([first, ...others], { id: `${owner}:${slotMs}:${hash}`, owner, nowMs });
-    const digest = { ...digestAfter(sentBefore, news), untilMs: slotMs + KEPT_MS, ...(isWokenTold && { isWokenTold }) };
+    const notification = digestOfChanges([first, ...others], { id: digestId(group, news), owner, nowMs });
+    const digest = { ...digestAfter(sentBefore, news, group.slotMs), ...(isWokenTold && { isWokenTold }) };
     const projectIds = news.map(({ compute }) => compute.projectId);
     return [{ key, entry: outboxEntry(notification, receiver, notify.statusUrl), digest, projectIds }];
   });
@@ -122,38 +115,6 @@ function newsOf({ changes, leads }: ComingGroup, sentBefore: SentDigest | undefi
     leadOfNews,
     isWokenTold: isWokenDue ? (true as const) : isWokenTold,
   };
-}
-
-/** What digests have named once these changes are told, too. */
-function digestAfter(before: Partial<SentDigest> = {}, news: readonly ComingChange[]) {
-  const newIds = new Set(idsOf(news));
-  const restarts = new Set(idsOf(news.filter(({ action }) => action.disconnects)));
-  const idsOfKind = (kind: ReturnType<typeof changeKind>) =>
-    idsOf(news.filter(({ action }) => changeKind([action]) === kind));
-  const union = (told: readonly string[] = [], added: Iterable<string>) => [...new Set([...told, ...added])];
-  const timeouts = (before.timeoutIds ?? []).filter((id) => !newIds.has(id));
-  return {
-    computeIds: union(before.computeIds, newIds),
-    timeoutIds: union(
-      timeouts,
-      idsOfKind('timeout').filter((id) => !restarts.has(id)),
-    ),
-    restartIds: union(before.restartIds, restarts),
-    raiseIds: union(before.raiseIds, idsOfKind('raise')),
-    lowerIds: union(before.lowerIds, idsOfKind('lower')),
-    instants: { ...before.instants, ...laterInstants(news) },
-    toMs: Math.max(before.toMs ?? 0, ...news.map(({ instantMs }) => instantMs)),
-  };
-}
-
-function idsOf(changes: readonly ComingChange[]): string[] {
-  return changes.map(({ compute }) => compute.computeId);
-}
-
-/** The instants of the changes that come later than their slot begins, by compute: of several, that of the last, which disconnects. */
-function laterInstants(changes: readonly ComingChange[]): Record<string, number> {
-  const later = changes.filter(({ instantMs, slotMs }) => instantMs > slotMs);
-  return Object.fromEntries(later.map(({ compute: { computeId }, instantMs }) => [computeId, instantMs]));
 }
 
 interface ComingGroup {

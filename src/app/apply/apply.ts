@@ -182,6 +182,8 @@ interface RestartBehind {
   cause?: RestartCause;
   /** What made the restart due, where more than the cause is known. */
   why?: string;
+  /** When a person has approved the policy set that made it due, each time, milliseconds since the epoch. */
+  approvedAtMs?: readonly number[] | undefined;
   /** The cause that is counted: what a person has approved is not unplanned. */
   counted?: RestartCause;
 }
@@ -192,10 +194,10 @@ function restartBehind(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute, acti
   const cause = restartCause(situation, evaluatedCompute);
   const set = deps.caller ? undefined : setBehind(situation, evaluatedCompute, deps.rules.current.becameCurrent);
   if (!set) return { cause, counted: cause };
-  const { hash, currentSinceMs, approvedBy } = set;
+  const { hash, currentSinceMs, approvedBy, approvedAtMs } = set;
   const by = approvedBy === undefined ? '' : `, approved by ${approvedBy}`;
   const why = `policy set ${shortHash(hash)} became current at ${isoInstant(currentSinceMs)}${by}`;
-  return { cause, why, counted: cause === 'other' && approvedBy !== undefined ? 'person' : cause };
+  return { cause, why, approvedAtMs, counted: cause === 'other' && approvedBy !== undefined ? 'person' : cause };
 }
 
 /** The situation in which a compute was evaluated. */

@@ -43,6 +43,8 @@ interface Reasons {
   cause?: RestartCause;
   /** What made the restart due, where more than the cause is known. */
   why?: string;
+  /** When the policy set was approved that made the restart due, each time, milliseconds since the epoch; absent if none did. */
+  approvedAtMs?: readonly number[] | undefined;
   /** Returns the last boundary of what is changed, milliseconds since the epoch. */
   boundaryOf(): number | undefined;
 }
@@ -55,7 +57,7 @@ export async function untoldOf(
   deps: ToldBeforeDeps,
   { compute, record }: Subject,
   action: Action,
-  { cause, why, boundaryOf }: Reasons,
+  { cause, why, approvedAtMs, boundaryOf }: Reasons,
 ): Promise<Pick<Intent, 'unannounced' | 'unannouncedWhy' | 'announcementsLostAtMs' | 'late'>> {
   const { notify, policies } = deps.rules.current;
   if (cause === undefined || notify.receivers.length === 0) return {};
@@ -65,16 +67,18 @@ export async function untoldOf(
   const nowMs = deps.clock.now();
   // An old announcement may be of another change, except at a boundary, however late it is applied.
   const oldestMs = cause === 'boundary' ? 0 : nowMs - HOUR_MS;
-  const sinceMs = Math.max(changedMs(record, groupOf(fields)), oldestMs);
+  const lastChangeMs = changedMs(record, groupOf(fields));
+  const lastMs = Math.max(lastChangeMs, doneMs(record, action));
   const asked = {
-    ...{ computeId: compute.computeId, sinceMs: Math.max(sinceMs, doneMs(record, action)), nowMs },
+    ...{ computeId: compute.computeId, sinceMs: Math.max(lastMs, oldestMs), nowMs },
+    ...(approvedAtMs !== undefined && { approval: { atMs: approvedAtMs, sinceMs: lastMs } }),
     // Nothing but the boundary itself makes the announced change early, such as on a daemon that does not know its wave.
     ...(cause === 'boundary' && { aheadMs: EARLY_MS }),
   };
   const direction = fields.maxCu === undefined ? undefined : raises;
   const announced = await announcementOf(deps.store, { ...asked, raises: direction });
   if (!announced || isOver(announced, nowMs, boundaryOf))
-    return unannounced(deps, deps.caller ? 'person' : cause, { why, sinceMs });
+    return unannounced(deps, deps.caller ? 'person' : cause, { why, sinceMs: Math.max(lastChangeMs, oldestMs) });
   // A person has asked for another change than the announced one.
   if (cause === 'person') return {};
   // Announced as a restart if awake: one more message for each compute would be noise.

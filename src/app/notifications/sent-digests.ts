@@ -1,6 +1,13 @@
 /** The digests of coming changes that were queued, by receiver, owner and slot: what the daemons of a group have announced. */
+import { createHash } from 'node:crypto';
+import type { ComingChange } from '../../domain/notifications/coming-change.ts';
+import { changeKind } from '../../domain/plan/plan.ts';
+import { HOUR_MS } from '../../domain/time/units.ts';
 import type { Store } from '../../ports/store.ts';
 import { sharedDocuments } from '../shared-documents.ts';
+
+/** What a digest has announced is kept for this long after its changes are due, in milliseconds: retries, limits and outages delay changes. */
+const KEPT_MS = 6 * HOUR_MS;
 
 /** The computes that digests for a receiver have named, of one owner's slot. */
 export interface SentDigest {
@@ -14,6 +21,8 @@ export interface SentDigest {
   lowerIds?: readonly string[];
   /** Set once those were told again that were said to restart only if they are awake, and were. */
   isWokenTold?: true;
+  /** Set if the slot is the instant of an approval: these restarts are due by the approved policy set, and by nothing else. */
+  isOfApproval?: true;
   /** The last instant of the changes, milliseconds since the epoch. */
   toMs?: number;
   /** The instants of the changes that come later than their slot begins, such as ends of waits, by compute; milliseconds since the epoch. */
@@ -36,6 +45,55 @@ export function digestKey(receiver: string, owner: string, slotMs: number): stri
   return JSON.stringify([receiver, owner, slotMs]);
 }
 
+/** The beginning of the slot of a document, milliseconds since the epoch. */
+export function slotOf(key: string): number {
+  const [, , slotMs]: [string, string, number] = JSON.parse(key);
+  return slotMs;
+}
+
+/** The id of a digest's message, which depends on the computes. */
+export function digestId({ owner, slotMs }: { owner: string; slotMs: number }, news: readonly ComingChange[]): string {
+  const ids = [...new Set(idsOf(news))].sort();
+  return `${owner}:${slotMs}:${createHash('sha256').update(ids.join()).digest('hex').slice(0, 16)}`;
+}
+
+/** What digests have named once these changes, due from `fromMs` on, are told, too. */
+export function digestAfter(
+  before: Partial<SentDigest> = {},
+  news: readonly ComingChange[],
+  fromMs: number,
+): SentDigest {
+  const newIds = new Set(idsOf(news));
+  const restarts = new Set(idsOf(news.filter(({ action }) => action.disconnects)));
+  const idsOfKind = (kind: ReturnType<typeof changeKind>) =>
+    idsOf(news.filter(({ action }) => changeKind([action]) === kind));
+  const union = (told: readonly string[] = [], added: Iterable<string>) => [...new Set([...told, ...added])];
+  const timeouts = (before.timeoutIds ?? []).filter((id) => !newIds.has(id));
+  return {
+    computeIds: union(before.computeIds, newIds),
+    timeoutIds: union(
+      timeouts,
+      idsOfKind('timeout').filter((id) => !restarts.has(id)),
+    ),
+    restartIds: union(before.restartIds, restarts),
+    raiseIds: union(before.raiseIds, idsOfKind('raise')),
+    lowerIds: union(before.lowerIds, idsOfKind('lower')),
+    instants: { ...before.instants, ...laterInstants(news) },
+    toMs: Math.max(before.toMs ?? 0, ...news.map(({ instantMs }) => instantMs)),
+    untilMs: fromMs + KEPT_MS,
+  };
+}
+
+function idsOf(changes: readonly ComingChange[]): string[] {
+  return changes.map(({ compute }) => compute.computeId);
+}
+
+/** The instants of the changes that come later than their slot begins, by compute: of several, that of the last, which disconnects. */
+function laterInstants(changes: readonly ComingChange[]): Record<string, number> {
+  const later = changes.filter(({ instantMs, slotMs }) => instantMs > slotMs);
+  return Object.fromEntries(later.map(({ compute: { computeId }, instantMs }) => [computeId, instantMs]));
+}
+
 /** What was announced with the restart of a compute. Instants are milliseconds since the epoch. */
 export interface Announced {
   owner: string;
@@ -56,6 +114,8 @@ interface Asked {
   nowMs: number;
   /** Slots that begin up to this long from now count, too, in milliseconds. */
   aheadMs?: number;
+  /** When the policy set that makes the restart due was approved, and the compute last changed; absent if no approved set does. */
+  approval?: { atMs: readonly number[]; sinceMs: number };
 }
 
 /** How long digests that were read serve for further restarts, in milliseconds: a boundary has hundreds, and digests have megabytes. */
@@ -95,16 +155,18 @@ function isSameDirection({ raiseIds = [], lowerIds = [] }: SentDigest, { compute
 }
 
 function announcementIn(digests: SentDigests, asked: Asked): Announced | undefined {
-  const { computeId, sinceMs, nowMs, aheadMs = 0 } = asked;
+  const { computeId, sinceMs, nowMs, aheadMs = 0, approval } = asked;
   const near = [...digests].flatMap(([key, { restartIds = [], ...digest }]) => {
     const [, owner, slotMs]: [string, string, number] = JSON.parse(key);
     const isValid = slotMs <= nowMs + aheadMs && digest.untilMs >= nowMs;
-    return isValid ? [{ owner, slotMs, restartIds, ...digest }] : [];
+    const isOfOtherCause = digest.isOfApproval && !approval?.atMs.includes(slotMs);
+    return isValid && !isOfOtherCause ? [{ owner, slotMs, restartIds, ...digest }] : [];
   });
   // A slot of waits begins up to a quarter before they end: the compute may have been changed in between.
   const instantOf = ({ slotMs, instants }: (typeof near)[number]) => instants?.[computeId] ?? slotMs;
+  const sinceOf = ({ isOfApproval }: SentDigest) => (isOfApproval && approval ? approval.sinceMs : sinceMs);
   const found = near.filter(
-    (digest) => mayRestart(digest, computeId) && isSameDirection(digest, asked) && instantOf(digest) > sinceMs,
+    (digest) => mayRestart(digest, computeId) && isSameDirection(digest, asked) && instantOf(digest) > sinceOf(digest),
   );
   // A receiver that a policy names was told of its restarts only: the owner's count.
   const last = found

@@ -10,8 +10,9 @@ import { type EvaluateProjectDeps, evaluateProject, isSettled } from '../evaluat
 import { invalidateReading } from '../fleet/cached-projects.ts';
 import type { CachedProject } from '../fleet/fleet.ts';
 import type { Overrides } from '../overrides.ts';
-import { compileRules } from '../rules.ts';
+import { type CurrentSet, compileRules } from '../rules.ts';
 import { requestReconcile, type ScheduleDeps, scheduleBoundaries } from '../triggers.ts';
+import { announceApproved } from './announce-approved.ts';
 import { describeDelay, isBeingWritten } from './delayed-reading.ts';
 import { lacksBranches, type MeasureImpactDeps, measureImpact, needsApproval } from './disruption-impact.ts';
 import { identityOf, registerGeneration } from './generations.ts';
@@ -46,10 +47,10 @@ export async function startWithRules(deps: ActivateDeps): Promise<void> {
 async function rememberApproval(deps: ActivateDeps): Promise<void> {
   const rules = currentRules(deps);
   const parts = rules.teams.map(({ name }) => ({ ...rules, policies: teamPart(rules.policies, name) }));
-  const approval = await lastApproval(deps, [rules, ...parts]);
-  if (!approval) return;
-  const { who: approvedBy, atMs: currentSinceMs } = approval;
-  const approved = { hash: rules.policies.hash, currentSinceMs, approvedBy };
+  const approvals = await approvalsOf(deps, [rules, ...parts]);
+  const [last] = approvals;
+  if (!last) return;
+  const approved = { hash: rules.policies.hash, currentSinceMs: last.atMs, ...approvedFields(approverOf(approvals)) };
   deps.rules.current = { ...deps.rules.current, becameCurrent: [approved] };
 }
 
@@ -195,27 +196,61 @@ function isOneOf(hashes: readonly string[]): (given: string) => boolean {
   return (given) => given.length >= MIN_HASH_LENGTH && hashes.some((hash) => hash.startsWith(given));
 }
 
-/** Registers the generation first, so that daemons with the older set write nothing from then on. An observing daemon registers none. */
+/**
+ * Registers the generation first, so that daemons with the older set write nothing from then on. An observing daemon registers none. What an
+ * approved set restarts is announced before; until then nothing becomes current.
+ */
 async function makeCurrent(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>): Promise<void> {
   const { sets, mode } = deps;
   const rules = withRulesOf(deps, parts);
-  const approver = mode === 'enforce' && sets.stages ? await approverOf(deps, [...parts.values(), rules]) : undefined;
+  const offered = [...parts.values(), rules];
+  const isApprovable = mode === 'enforce' && sets.stages;
+  const approvals = isApprovable ? await approvalsOf(deps, offered) : [];
+  if (await isToBeAnnounced(deps, offered, approvals)) return;
   if (mode === 'enforce') await registerRules(deps, rules);
   for (const team of parts.keys()) stateOf(sets, team).candidate = undefined;
-  swapRules(deps, rules, approver);
+  swapRules(deps, rules, isApprovable ? (acceptedBy(deps, offered) ?? approverOf(approvals)) : undefined);
 }
 
-/** Names who has approved one of the rules last. The first daemon of a group that has them may need an approval, the others do not. */
-async function approverOf(deps: ActivateDeps, offered: readonly Rules[]): Promise<string | undefined> {
+/** Who has approved a set last, and when it was approved; without instants for one that was approved on the command line. */
+interface Approver {
+  who: string;
+  atMs?: readonly number[];
+}
+
+function acceptedBy(deps: ActivateDeps, offered: readonly Rules[]): Approver | undefined {
   const { accepted } = deps.sets;
-  if (accepted && isOneOf(hashesOf(deps, offered))(accepted.hash)) return accepted.caller.who;
-  return (await lastApproval(deps, offered))?.who;
+  const isAccepted = accepted && isOneOf(hashesOf(deps, offered))(accepted.hash);
+  return isAccepted ? { who: accepted.caller.who } : undefined;
 }
 
-async function lastApproval(deps: ActivateDeps, offered: readonly Rules[]): Promise<Approval | undefined> {
+function approverOf(approvals: readonly Approval[]): Approver | undefined {
+  const [last] = approvals;
+  return last && { who: last.who, atMs: approvals.map(({ atMs }) => atMs) };
+}
+
+function approvedFields(approver: Approver | undefined): Pick<CurrentSet, 'approvedBy' | 'approvedAtMs'> {
+  if (!approver) return {};
+  const { who: approvedBy, atMs: approvedAtMs } = approver;
+  return { approvedBy, ...(approvedAtMs && { approvedAtMs }) };
+}
+
+/** True while restarts by approved rules, the last ones offered, are announced. What another daemon has made current is restarted by it. */
+async function isToBeAnnounced(
+  deps: ActivateDeps,
+  offered: readonly Rules[],
+  approvals: readonly Approval[],
+): Promise<boolean> {
+  const rules = offered.at(-1);
+  if (!rules || approvals.length === 0 || rules.notify.receivers.length === 0) return false;
+  return !(await approvalOf(deps, offered)).isCurrent && announceApproved(deps, rules, approvals);
+}
+
+/** The approvals of one of the rules, the last first. The first daemon of a group that has them may need one, the others do not. */
+async function approvalsOf(deps: ActivateDeps, offered: readonly Rules[]): Promise<Approval[]> {
   const isOffered = isOneOf(hashesOf(deps, offered));
   const approvals = (await deps.store.approvals()).filter(({ hash }) => isOffered(hash));
-  return approvals.toSorted((a, b) => b.atMs - a.atMs).at(0);
+  return approvals.toSorted((a, b) => b.atMs - a.atMs);
 }
 
 function hashesOf({ sets }: ActivateDeps, offered: readonly Rules[]): string[] {
@@ -236,13 +271,13 @@ async function registerRules(deps: ActivateDeps, rules: Rules): Promise<void> {
 }
 
 /** Replaces the rules in one assignment, so that each decision uses either the old or the new rules throughout. */
-export function swapRules(deps: ActivateDeps, rules: Rules, approvedBy?: string): void {
+export function swapRules(deps: ActivateDeps, rules: Rules, approver?: Approver): void {
   const { log, metrics } = deps.telemetry;
   const { becameCurrent = [] } = deps.rules.current;
   const newest = {
     hash: rules.policies.hash,
     currentSinceMs: deps.clock.now(),
-    ...(approvedBy !== undefined && { approvedBy }),
+    ...approvedFields(approver),
   };
   deps.rules.current = {
     ...compileRules(rules, deps.rules.current),

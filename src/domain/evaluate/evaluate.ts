@@ -23,13 +23,16 @@ import { type ComputeRecord, decidingFacts, lastChangeMs, type RestartCause } fr
 import { HOUR_MS } from '../time/units.ts';
 import { nextChange } from './next-change.ts';
 import { deadlineStartAfterFlip, trialGateInput } from './trials.ts';
-import { wantedSince } from './wanted-since.ts';
+import { firstNotedMs, wantedSince } from './wanted-since.ts';
 
 /**
  * A value that a new policy set wants is recorded as wanted within this time, in milliseconds: daemons of a group take the set one after the
  * other, and an outage delays the first decision of a compute.
  */
 const FIRST_WANTED_MS = HOUR_MS;
+
+/** A set becomes current on other daemons of a group up to this much earlier, in milliseconds. */
+const TAKEN_BEFORE_MS = 30_000;
 
 /** The input of an evaluation of one compute at an instant. */
 export interface Situation
@@ -245,18 +248,20 @@ export function setBehind<S extends { currentSinceMs: number }>(
   { decision, plan: { actions, why } }: Pick<Evaluation, 'decision' | 'plan'>,
   sets: readonly S[] = [],
 ): S | undefined {
-  const { nowMs, record } = situation;
+  const { record } = situation;
   if (sets.length === 0 || why.some(({ code }) => code.startsWith('headroom')) || isAskedByPerson(why))
     return undefined;
   const group = groupOf(actions[0]?.fields ?? {});
   const boundaryMs = boundaryBehind(situation, group) ?? 0;
   const sinceMs = wantedSince({ ...decideInput(situation), record, decision }, group);
-  // By the new policies a value may seem to be wanted since an earlier boundary. Then only a restart soon after the set is surely due by it.
-  const dueMs = sinceMs > boundaryMs ? sinceMs : nowMs;
+  // By the new policies a value may seem to be wanted since an earlier boundary. Then it is due by the set unless it was wanted before the set.
+  const isSinceBoundary = sinceMs <= boundaryMs;
+  const dueMs = isSinceBoundary ? firstNotedMs({ record, decision }, group) : sinceMs;
   const otherCauseMs = Math.max(boundaryMs, (record && lastChangeMs(record, group)) ?? 0);
   const distanceMs = ({ currentSinceMs }: S) => Math.abs(dueMs - currentSinceMs);
+  const wasWantedBefore = ({ currentSinceMs }: S) => isSinceBoundary && dueMs < currentSinceMs - TAKEN_BEFORE_MS;
   const [nearest] = sets
-    .filter((set) => distanceMs(set) <= FIRST_WANTED_MS && otherCauseMs < set.currentSinceMs)
+    .filter((set) => distanceMs(set) <= FIRST_WANTED_MS && otherCauseMs < set.currentSinceMs && !wasWantedBefore(set))
     .toSorted((a, b) => distanceMs(a) - distanceMs(b));
   return nearest;
 }

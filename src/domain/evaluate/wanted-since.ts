@@ -28,6 +28,16 @@ export function wantedSince(input: WantedInput, group: FieldGroup): number {
   return wasWantedBefore ? boundaryMs : decision.instantMs;
 }
 
+/** When a decision first wanted the value, milliseconds since the epoch; now if none is known to have. */
+export function firstNotedMs(
+  { record, decision }: Pick<WantedInput, 'record' | 'decision'>,
+  group: FieldGroup,
+): number {
+  const stored = record?.wanted?.[group];
+  const isSame = stored && sameFields(stored.fields, wantedFields(group, decision.enforced) ?? {});
+  return isSame ? (stored.notedAtMs ?? stored.sinceMs) : decision.instantMs;
+}
+
 /** Returns the record with the wanted values and their start; the same record if they are unchanged. */
 export function withWanted(input: WantedInput & { record: ComputeRecord }): ComputeRecord {
   const { record, decision } = input;
@@ -35,7 +45,9 @@ export function withWanted(input: WantedInput & { record: ComputeRecord }): Comp
     const fields = wantedFields(group, decision.enforced) ?? {};
     const before = record.wanted?.[group];
     if (before && sameFields(before.fields, fields)) return [];
-    return [[group, { fields, sinceMs: Math.max(0, wantedSince(input, group)) }] as const];
+    const sinceMs = Math.max(0, wantedSince(input, group));
+    const noted = sinceMs === decision.instantMs ? {} : { notedAtMs: decision.instantMs };
+    return [[group, { fields, sinceMs, ...noted }] as const];
   });
   return changedEntries.length === 0
     ? record

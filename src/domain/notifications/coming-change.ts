@@ -125,10 +125,10 @@ const MAX_NAMED = 8;
 /** The maximum number of changes in a message's JSON: so that a stored message has at most 150 KB. */
 const MAX_LISTED = 500;
 
-/** The notification about changes of one owner and slot, of which at least one disconnects clients. */
+/** The notification about changes of one owner and slot, of which at least one disconnects clients. `occasion` says what makes them due. */
 export function digestOfChanges(
   changes: readonly [ComingChange, ...ComingChange[]],
-  { id, owner, nowMs }: { id: string; owner: string; nowMs: number },
+  { id, owner, nowMs, occasion }: { id: string; owner: string; nowMs: number; occasion?: string },
 ): Notification {
   const instants = changes.map(({ instantMs }) => instantMs);
   const firstMs = Math.min(...instants);
@@ -138,7 +138,7 @@ export function digestOfChanges(
   const [first] = changes;
   const { projectId, projectName, computeId } = first.compute;
   const span = lastMs > firstMs ? `${isoInstant(firstMs)} to ${isoInstant(lastMs)}` : isoInstant(firstMs);
-  const time = `${span}, in ${leadText(firstMs - nowMs)}`;
+  const time = `${span}, in ${leadText(firstMs - nowMs)}${occasion === undefined ? '' : `, ${occasion}`}`;
   return {
     id: `change_coming:${id}`,
     kind: 'change_coming',

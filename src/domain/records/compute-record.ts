@@ -103,6 +103,8 @@ export type ChangeGroup = FieldGroup | 'restart';
 export interface Wanted {
   fields: Partial<ComputeSettings>;
   sinceMs: number;
+  /** The first decision that wanted it; absent: at `sinceMs`. */
+  notedAtMs?: number;
 }
 
 /** A manual change: a value that a person or another program set in place of ebb's. */

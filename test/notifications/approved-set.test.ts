@@ -1,0 +1,106 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { rulesOf } from '../../src/compose/rules-from-files.ts';
+import type { MessageDocument, Receiver } from '../../src/domain/notifications/notification.ts';
+import type { Policy } from '../../src/domain/policy/policy.ts';
+import { policySet } from '../../src/domain/policy/policy-set.ts';
+import type { RulesReading } from '../../src/ports/rules.ts';
+import type { Settings } from '../../src/settings/settings.ts';
+import { at } from '../support/builders.ts';
+import { startSimulatedDaemon } from '../support/simulated/daemon.ts';
+
+const MINUTE_MS = 60_000;
+const MORNING = at('2026-03-02T09:00:00Z');
+const TEAMS = ['a', 'b'];
+const AWAKE = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'b3', 'b4'];
+const COMPUTE = { minCu: 1, maxCu: 1, suspendTimeoutSeconds: -1 } as const;
+const receiver = (name: string, owner: string): Receiver => ({
+  ...{ name, to: 'webhook', file: 'ebb.yaml', allowedOrigins: [], owners: [owner] },
+  url: { from: 'text', text: 'http://127.0.0.1/' },
+});
+const POLICIES = `version: 1
+policies:
+  - name: always
+    kind: schedule
+    select: { computes: ["ep-*"] }
+    windows: [{ at: always, size: 1-1 }]
+    otherwise: leave
+    disruption: { raise: { when: any }, lower: { when: any }, newly_discovered: act }
+`;
+
+/** A daemon that has staged a set with larger computes; `a5` of the first team is asleep. */
+async function withStagedSet() {
+  const told: { atMs: number; receiver: string; message: MessageDocument }[] = [];
+  const read: { settings?: Settings; next?: RulesReading } = {};
+  const daemon = await startSimulatedDaemon({
+    fromMs: MORNING,
+    computes: Object.fromEntries([
+      ...AWAKE.map((name) => [name, { ...COMPUTE, state: 'active' }]),
+      ['a5', { ...COMPUTE, state: 'idle' }],
+    ]),
+    policies: POLICIES,
+    source: {
+      changed: async () => read.next !== undefined,
+      async read() {
+        const { next } = read;
+        delete read.next;
+        if (!next) throw new Error('nothing has changed');
+        return next;
+      },
+      writtenAgoMs: async () => new Map(),
+    },
+    sender: {
+      async send({ name }, { body }) {
+        told.push({ atMs: daemon.clock.now(), receiver: name, message: JSON.parse(body) });
+        return { ok: true };
+      },
+      close: async () => {},
+    },
+    rhythm: {
+      ...{ inventoryMs: MINUTE_MS, resyncMs: MINUTE_MS, waitingMs: MINUTE_MS, rulesMs: 2_000 },
+      shortestRoundMs: 1_000,
+    },
+    settings(settings) {
+      read.settings = {
+        ...settings,
+        staging: 'always',
+        owners: TEAMS.map((team) => [`${team}*`, `team-${team}`]),
+        notify: { receivers: TEAMS.map((team) => receiver(`chat-${team}`, `team-${team}`)) },
+      };
+      return read.settings;
+    },
+  });
+  onTestFinished(() => daemon.close());
+  const { clock, operator, rules } = daemon;
+  await clock.runTo(MORNING + 5 * MINUTE_MS);
+  const { policies } = rules.current.policies.set;
+  const larger = policies.map(
+    (policy) => ({ ...policy, windows: [{ at: [{ kind: 'always' }], size: { minCu: 2, maxCu: 2 } }] }) as Policy,
+  );
+  const set = policySet(larger, new Map());
+  if (!read.settings) throw new Error('no settings');
+  read.next = { ok: true, rules: rulesOf(read.settings, set), warnings: [], needRestart: [] };
+  await clock.runTo(MORNING + 10 * MINUTE_MS);
+  const approve = () => operator.approve({ hash: set.hash, owner: 'ann' });
+  return { ...daemon, told, approve };
+}
+
+it('of what an approved set restarts each team gets one message before, which names its computes, and none for each of them', async () => {
+  const { told, approve, clock, events } = await withStagedSet();
+  expect(await approve()).toMatchObject({ ok: true });
+  // Somebody else approves it, too, before it is current: that delays nothing, and nothing is told twice.
+  await clock.runTo(clock.now() + 3_000);
+  expect(await approve()).toMatchObject({ ok: true });
+  await clock.runTo(MORNING + 20 * MINUTE_MS);
+  const restarts = events.filter(({ event }) => event.kind === 'write_ended' && event.action.disconnects);
+  expect(restarts).toHaveLength(AWAKE.length);
+  const firstMs = Math.min(...restarts.map(({ atMs }) => atMs));
+  expect(told).toHaveLength(TEAMS.length);
+  for (const team of TEAMS) {
+    const [one] = told.filter((each) => each.receiver === `chat-${team}`);
+    expect(one?.atMs).toBeLessThan(firstMs);
+    expect(one?.message).toMatchObject({ kind: 'change_coming', owner: `team-${team}` });
+    expect(one?.message.text).toMatch(/, as policy set [0-9a-f]{12} becomes current, approved by ann: 4 computes of/);
+    const named = one?.message.changes?.list.map(({ compute }) => compute.replace('ep-', ''));
+    expect(named?.toSorted()).toEqual(AWAKE.filter((name) => name.startsWith(team)));
+  }
+});
