@@ -6,6 +6,7 @@ import type { AwakeHistory } from '../../domain/awake/intervals.ts';
 import { type Compute, hasSettings, settingsOf } from '../../domain/compute/compute.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import { needsAwakeTimes } from '../../domain/recommend/saving.ts';
 import { ageText } from '../../domain/time/age.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
@@ -13,7 +14,8 @@ import type { Settings } from '../../settings/settings.ts';
 import type { CommonFlags } from '../flags.ts';
 import { writeErrLine } from '../output.ts';
 import { operationsReadLately } from '../past/pages-journal.ts';
-import { type ForeseeInput, foresee, type Outlook, type Pricing, withPast } from './outlook.ts';
+import { foresee, type Outlook } from './outlook.ts';
+import { type LookBackInput, type PastOutlook, type Pricing, withPast } from './past-outlook.ts';
 import {
   historiesOf,
   type OpenSources,
@@ -34,16 +36,16 @@ interface ByPastOptions extends Omit<UsageHistoryOptions, 'open' | 'mostProjects
   live?: boolean | undefined;
 }
 
-type PastInputs = Pick<ForeseeInput, 'usages' | 'pricing' | 'pastEndMs'>;
+type PastInputs = Pick<LookBackInput, 'usages' | 'pricing' | 'pastEndMs'>;
 
 /**
  * Makes forecasts of the same computes from their past. Operations are only read where a saving depends on them: where
  * policies change the timeout of a compute that sleeps, or anything of one whose usage is unknown.
  */
-export function foreseeByPast(
+export function foreseeByPast<O extends PastOutlook>(
   options: ByPastOptions,
-  forecast: (known: PastInputs) => readonly Outlook[][],
-): Promise<readonly Outlook[][]> {
+  forecast: (known: PastInputs) => readonly O[][],
+): Promise<readonly O[][]> {
   const { settings, fleetFile, nowMs, isStored, live } = options;
   const mostProjectsAsked = isStored ? 0 : MAX_PROJECTS_OF_USAGE;
   return withUsageSources({ settings, live, needsFleet: false }, async (open) => {
@@ -124,8 +126,9 @@ async function readHistories(
   return read ? historiesOf(computes, { ...read, toMs: nowMs }) : new Map();
 }
 
-function needsHistory({ past, month }: Outlook): boolean {
+function needsHistory({ past }: PastOutlook): boolean {
   if (!past || past.history) return false;
-  if (month) return month.timeoutsFigure === 'unknown';
-  return past.rules.some((rule) => !hasSettings(past.had, settingsOf(rule)));
+  const { had, rules, hours = [] } = past;
+  const knowsHours = hours.some(({ startMs, cuSeconds }) => cuSeconds !== null && startMs >= (rules[0]?.fromMs ?? 0));
+  return knowsHours ? needsAwakeTimes(had, rules) : rules.some((rule) => !hasSettings(had, settingsOf(rule)));
 }

@@ -3,6 +3,7 @@ import { type Estimate, mapEstimate, sumEstimates } from '../../domain/estimate.
 import { coveringUse, NOTHING, plus, type Saving, savingBetween, times } from '../../domain/recommend/saving.ts';
 import { roundTo } from '../../domain/sum.ts';
 import { expectedOf, type Outlook } from './outlook.ts';
+import type { PastOutlook } from './past-outlook.ts';
 import { formatNumber } from './span.ts';
 
 interface ExpectedSum {
@@ -15,10 +16,10 @@ interface ExpectedSum {
 
 /** Undefined if no compute has usage. */
 export function sumExpected(outlooks: readonly Outlook[]): ExpectedSum | undefined {
-  const measured = outlooks.filter(({ profile, month }) => profile && month);
+  const measured = outlooks.filter((outlook) => outlook.profile && outlook.month());
   if (measured.length === 0) return undefined;
   const cuHours = sumEstimates(measured.flatMap((outlook) => expectedOf(outlook) ?? []));
-  const months = measured.flatMap(({ month }) => month ?? []);
+  const months = measured.flatMap((outlook) => outlook.month() ?? []);
   return { computes: measured.length, cuHours, month: monthSum(months, months) };
 }
 
@@ -61,10 +62,11 @@ export interface MonthChange {
 }
 
 /** The saving of a change in a month, over the same computes; undefined if no compute has a known past. */
-export function monthChange(before: readonly Outlook[], after: readonly Outlook[]): MonthChange | undefined {
-  const known = after.flatMap(({ month }, index) => {
-    const was = before[index]?.month;
-    return was && month ? [{ was, month }] : [];
+export function monthChange(before: readonly PastOutlook[], after: readonly PastOutlook[]): MonthChange | undefined {
+  const known = after.flatMap((outlook, index) => {
+    const was = before[index]?.month();
+    const month = was && outlook.month();
+    return month ? [{ was, month }] : [];
   });
   if (known.length === 0) return undefined;
   let saved = NOTHING;

@@ -4,11 +4,10 @@ import { type Compute, type ComputeSettings, hasSettings, settingsOf } from '../
 import { formatUsd } from '../../domain/compute/cost.ts';
 import { subjectOf } from '../../domain/forecast/compute-groups.ts';
 import { sum } from '../../domain/sum.ts';
-import { WEEK_MS } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { foreseeByPast } from '../forecast/by-past.ts';
 import { type MonthChange, monthChange, savedText } from '../forecast/month.ts';
-import { foresee, type Outlook, withPast } from '../forecast/outlook.ts';
+import { lookBack, type PastOutlook, withPast } from '../forecast/past-outlook.ts';
 import { formatNumber } from '../forecast/span.ts';
 import type { NotPlanned } from '../not-planned.ts';
 
@@ -42,7 +41,6 @@ export async function planMonth(
   if (plan.computes.length === 0) return { text: `A month: no computes.${without}`, savedOf: () => undefined };
   // For a plan of a later instant, the collected usage still ends now.
   const knownMs = Math.min(nowMs, Date.now());
-  const span = { fromMs: nowMs, toMs: nowMs + WEEK_MS };
   const baselineOf = ({ computeId }: Compute) => records.get(computeId)?.baseline ?? baselines.get(computeId);
   const ownSubject = (compute: Compute) =>
     subjectOf(compute, records.get(compute.computeId), { baseline: baselineOf(compute), holds });
@@ -50,14 +48,8 @@ export async function planMonth(
   const isChanged = plan.computes.some(({ compute }) => !hasSettings(compute, withoutEbb(compute)));
   const past = { ...options, takenAtMs, isStored, computes, projects, nowMs: knownMs };
   const [after = [], before = []] = await foreseeByPast(past, (known) => {
-    const outlooks = foresee({
-      ...span,
-      ...known,
-      policies,
-      subjects: plan.computes.map(({ compute }) => ownSubject(compute)),
-      fleet: computes.map(ownSubject),
-      disruption: options.settings.disruption,
-    });
+    const subjects = plan.computes.map(({ compute }) => ownSubject(compute));
+    const outlooks = lookBack({ ...known, policies, subjects });
     return [outlooks, outlooks.map((outlook) => withSettings(outlook, withoutEbb(outlook.compute)))];
   });
   return {
@@ -69,7 +61,7 @@ export async function planMonth(
   };
 }
 
-function monthText(change: MonthChange | undefined, after: readonly Outlook[], isChanged: boolean): string {
+function monthText(change: MonthChange | undefined, after: readonly PastOutlook[], isChanged: boolean): string {
   if (!change) return 'A month: no usage data (ebb run collects it, --usage reads it); ebb forecast shows the bounds.';
   const part =
     change.computes < after.length ? ` (${change.computes} of ${after.length} computes have usage data)` : '';
@@ -80,7 +72,7 @@ function monthText(change: MonthChange | undefined, after: readonly Outlook[], i
 }
 
 /** The outlook of a compute that had these settings all the time. */
-function withSettings(outlook: Outlook, settings: ComputeSettings): Outlook {
+function withSettings(outlook: PastOutlook, settings: ComputeSettings): PastOutlook {
   const { past } = outlook;
   const [first, last] = [past?.rules[0], past?.rules.at(-1)];
   if (!past || !first || !last) return outlook;

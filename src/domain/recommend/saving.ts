@@ -325,9 +325,9 @@ function savedByTimeouts(past: Past, rules: Rules): SavedByTimeouts {
   const { had, history } = past;
   if (rules.every((rule) => timeoutOf(rule) === timeoutOf(had))) return { cuHours: ZERO, figure: 'replayed' };
   if (!maySleep(had)) return { cuHours: savedBySleep(past, rules), figure: 'estimate', coversNever: true };
+  if (!needsAwakeTimes(had, rules)) return { cuHours: ZERO, figure: 'replayed' };
+  if (!history) return { cuHours: ZERO, figure: 'unknown' };
   const sleeping = rules.filter(maySleep);
-  if (!history || sleeping.length === 0)
-    return { cuHours: ZERO, figure: sleeping.length === 0 ? 'replayed' : 'unknown' };
   const hadSeconds = had.suspendTimeoutSeconds;
   const seconds = (sleeping[0] ?? had).suspendTimeoutSeconds;
   const isConstant = rules.every((rule) => timeoutOf(rule) === seconds);
@@ -341,6 +341,11 @@ function savedByTimeouts(past: Past, rules: Rules): SavedByTimeouts {
   if (!saved) return { cuHours: ZERO, figure: 'unknown' };
   const hoursOf = (ms: number) => (ms * (ms < 0 ? meanMinCu(sleeping) : had.minCu) * MONTH_HOURS) / saved.knownMs;
   return { cuHours: mapEstimate(saved.savedMs, hoursOf), figure: saved.figure, coversNever: !isConstant };
+}
+
+/** True if what rules save depends on when the compute was awake: they have other timeouts, and it may sleep. */
+export function needsAwakeTimes(had: ComputeSettings, rules: Rules): boolean {
+  return maySleep(had) && rules.some(maySleep) && rules.some((rule) => timeoutOf(rule) !== timeoutOf(had));
 }
 
 /** The timeout in effect; -1 where the compute never suspends, for whatever reason. */

@@ -9,7 +9,7 @@ function outlooks(low: number, mid: number, high: number) {
     usd: undefined,
   });
   const month = { used: of({ low: 730, mid: 730, high: 730 }), saved: of({ low, mid, high }) };
-  return [{ expected: { low: 0, mid: 0, high: 0 }, month }] as unknown as readonly Outlook[];
+  return [{ expected: { low: 0, mid: 0, high: 0 }, month: () => month }] as unknown as readonly Outlook[];
 }
 
 it('what a change saves a month is told in CU-hours where no price is known', () => {

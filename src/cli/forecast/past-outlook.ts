@@ -1,0 +1,114 @@
+/** What policies would have saved in the last weeks. */
+import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
+import type { AccountPlan, Prices } from '../../domain/compute/cost.ts';
+import { withoutTrials } from '../../domain/decide/control-group.ts';
+import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
+import { forecastFleet } from '../../domain/forecast/forecast.ts';
+import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
+import { type Rules, type Saving, savingOf } from '../../domain/recommend/saving.ts';
+import { settingsHad } from '../../domain/recommend/settings-had.ts';
+import type { Span } from '../../domain/time/span.ts';
+import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
+import { latest } from '../../domain/time/windows/opening.ts';
+import { type Account, accountFor } from '../../settings/accounts.ts';
+import { SAVING_DAYS, type UsageHistories, type UsageHistory } from './usage-history.ts';
+
+export interface PastOutlook {
+  compute: Compute;
+  /** The past, and the settings that policies would have given then. */
+  past?: PastRules;
+  /** US dollars for a CU-hour; absent if the account's plan is unknown. */
+  price?: number;
+  /** A month under these policies against the measured one; undefined without usage. Worked out at the first call. */
+  month(): Month | undefined;
+}
+
+export interface Pricing {
+  accounts: readonly Account[];
+  prices: Prices;
+  /** The plans of accounts without one in the settings. */
+  plans?: ReadonlyMap<string, AccountPlan>;
+}
+
+export interface LookBackInput {
+  policies: CompiledPolicies;
+  subjects: readonly ForecastSubject[];
+  pricing: Pricing;
+  usages?: UsageHistories;
+  /** The end of the past if no usage is known, for operations that the caller reads later. Milliseconds since the epoch. */
+  pastEndMs?: number | undefined;
+}
+
+/** In the order of the subjects. */
+export function lookBack(input: LookBackInput): PastOutlook[] {
+  const { subjects, pricing, usages = new Map() } = input;
+  const rules = pastRules(input);
+  return subjects.map(({ compute }, index) => {
+    const price = priceFor(compute, pricing);
+    const own = rules[index];
+    // A disabled compute can't be woken by anyone.
+    const past = own && !compute.disabled ? { ...usages.get(compute.computeId), ...own } : undefined;
+    return withMonth({ compute, ...(past && { past }), ...(price !== undefined && { price }) });
+  });
+}
+
+/** A month of 730 h. */
+export type Month = Saving['month'] & Pick<Saving, 'timeoutsFigure'>;
+
+/** What is known of a time in which a compute had the same settings, and what policies would have given it then. */
+interface PastRules extends UsageHistory {
+  had: ComputeSettings;
+  rules: Rules;
+}
+
+function withMonth<O extends Omit<PastOutlook, 'month'>>(outlook: O): O & PastOutlook {
+  let known: { month: Month | undefined } | undefined;
+  return {
+    ...outlook,
+    month() {
+      known ??= { month: monthOf(outlook) };
+      return known.month;
+    },
+  };
+}
+
+function monthOf({ compute, price, past }: Omit<PastOutlook, 'month'>): Month | undefined {
+  if (!past) return undefined;
+  const { had, hours, history, rules } = past;
+  const saving = savingOf({ evidence: { compute, had, hours, history }, rules, priceAt: () => price });
+  return saving && { ...saving.month, timeoutsFigure: saving.timeoutsFigure };
+}
+
+/** The outlook by another past. */
+export function withPast<O extends PastOutlook>(outlook: O, past: PastRules): O {
+  return withMonth({ ...outlook, past });
+}
+
+/** The last weeks up to the newest usage; without usage up to the newest operation, without operations up to `endMs`. */
+function pastSpan(usages: UsageHistories, endMs: number | undefined): Span | undefined {
+  const known = [...usages.values()];
+  const usedHourMs = latest(known, ({ hours = [] }) => hours.at(-1)?.startMs);
+  const loggedUntilMs = latest(known, ({ history }) => history?.toMs);
+  const toMs = usedHourMs === undefined ? (loggedUntilMs ?? endMs) : usedHourMs + HOUR_MS;
+  return toMs === undefined ? undefined : { fromMs: toMs - SAVING_DAYS * DAY_MS, toMs };
+}
+
+/** The settings that policies would have given in the last weeks, without holds, trials and steps of budgets, which are temporary. */
+function pastRules({
+  policies,
+  subjects,
+  usages = new Map(),
+  pastEndMs,
+}: LookBackInput): Pick<PastRules, 'had' | 'rules'>[] {
+  const past = pastSpan(usages, pastEndMs);
+  if (!past) return [];
+  const own = subjects.map(({ compute, baseline }) => ({ compute, baseline }));
+  const lasting = compilePolicies(withoutTrials(policies.set));
+  const forecasts = forecastFleet({ ...past, policies: lasting, subjects: own });
+  return subjects.map((subject, index) => settingsHad(subject, forecasts[index]?.segments ?? []));
+}
+
+function priceFor({ account }: Compute, { accounts, prices, plans }: Pricing): number | undefined {
+  const plan = accountFor(accounts, account)?.plan ?? plans?.get(account);
+  return plan === undefined ? undefined : prices[plan];
+}
