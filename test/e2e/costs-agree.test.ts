@@ -248,11 +248,13 @@ describeWith('prometheus', 'what 300 projects of six owners cost', () => {
     }, PATIENCE);
 
   it('tells during the start what is not read yet, and gives it to nobody', async () => {
+    // An attempt that failed leaves them.
+    await Promise.all([daemon?.stop(), prometheus?.close(), platform.clearFaults()]);
     const asked = async () => (await platform.requests()).filter(({ path }) => path.endsWith('/endpoints')).length;
     // Slow answers, so that a busy machine does not see it begin only when it has read all.
     await platform.control('faults', { kind: 'latency', ms: 500, route: ENDPOINTS });
     const starting = startDaemon();
-    await vi.waitFor(async () => expect(await asked()).toBeGreaterThan(40), { timeout: 30_000, interval: 5 });
+    await vi.waitFor(async () => expect(await asked()).toBeGreaterThan(40), { ...PATIENCE, interval: 5 });
     await platform.clearFaults();
     await platform.control('faults', { kind: 'status', status: 500, route: ENDPOINTS });
     await starting;
