@@ -12,10 +12,15 @@ export interface CurrentSet {
   hash: string;
   /** Milliseconds since the epoch. */
   currentSinceMs: number;
-  /** Who has approved it, if anybody had to. */
-  approvedBy?: string;
+  /** Absent if nobody had to approve it. */
+  approver?: Approver | undefined;
+}
+
+/** Who has approved a policy set, or the parts of it that became current with it. */
+export interface Approver {
+  who: string;
   /** When it was approved, each time, milliseconds since the epoch; absent for one that was approved on the command line. */
-  approvedAtMs?: readonly number[];
+  atMs?: readonly number[];
 }
 
 /** Holds the current rules. A reload replaces them in one assignment; code that needs the same rules throughout copies `current`. */

@@ -19,7 +19,7 @@ policies:
 
 it.each([
   ['an edited policy makes', {}, 'other'],
-  ['a set makes that a person has approved', { approvedBy: 'ana' }, 'person'],
+  ['a set makes that a person has approved', { approver: { who: 'ana' } }, 'person'],
 ])('restarts at boundaries are counted apart from those that %s', async (_what, approver, cause) => {
   const computes = {
     shop: { state: 'active', minCu: 0.25, maxCu: 0.25, connections: 2, suspendTimeoutSeconds: -1 },

@@ -206,8 +206,9 @@ it('has the policies, guards, staged sets and broken files that concern an owner
     ...['web', 'api'].map((name) => aGuard({ name: `${name}-errors`, select: aSelector({ projects: [`${name}-*`] }) })),
     { ...aBudget({ name: 'of-none', select: aSelector({ projects: ['none-*'] }) }), owner: 'team-web' },
   );
+  const hashOf = (team: string) => team.padEnd(64, '0');
   const staged = () =>
-    ['', 'team-web', 'team-api'].map((team) => ({ team, hash: team, setHash: team, message: '', impact: {} }));
+    ['', 'team-web', 'team-api'].map((team) => ({ team, hash: hashOf(team), message: '', impact: {} }));
   const policyProblems = (isShown = (_team: string) => true) => ['team-web', 'team-api'].filter(isShown);
   const daemon = { ...parts.daemon, policies: () => all, staged, policyProblems };
   const shownOf = async (query: object) => {
@@ -224,24 +225,24 @@ it('has the policies, guards, staged sets and broken files that concern an owner
   expect(await shownOf({})).toEqual({
     policies: ['web', 'api', 'everywhere', 'web-errors', 'api-errors', 'of-none'],
     guards: ['web-errors', 'api-errors'],
-    staged: ['', 'team-web', 'team-api'],
+    staged: [hashOf(''), 'team-web', 'team-api'],
     problems: ['team-web', 'team-api'],
   });
   expect(await shownOf({ owner: 'team-web' })).toEqual({
     policies: ['web', 'everywhere', 'web-errors', 'of-none'],
     guards: ['web-errors'],
-    staged: ['', 'team-web'],
+    staged: [hashOf(''), 'team-web'],
     problems: ['team-web'],
   });
   // What was approved is staged no more, though this daemon has not made it current yet.
-  const store = { ...parts.store, approvals: async () => [{ hash: 'team-web' }] };
+  const store = { ...parts.store, approvals: async () => [{ hash: hashOf('team-web') }] };
   const found = await status({ ...parts, daemon, store } as unknown as OperatorParts, {});
-  expect(found).toMatchObject({ value: { staged: { hash: '' }, staged_teams: [{ owner: 'team-api' }] } });
+  expect(found).toMatchObject({ value: { staged: { hash: hashOf('') }, staged_teams: [{ owner: 'team-api' }] } });
   // Whose computes these are does not matter: the files of their team do.
   expect(await shownOf({ q: 'api' })).toEqual({
     policies: ['api', 'everywhere', 'api-errors'],
     guards: ['api-errors'],
-    staged: ['', 'team-api'],
+    staged: [hashOf(''), 'team-api'],
     problems: ['team-api'],
   });
 });

@@ -375,9 +375,9 @@ describe('a change that would disconnect many computes of a team', () => {
     const [staged] = stagedSets(first.deps);
     await first.deps.store.approve({ hash: staged?.hash ?? '', who: 'ann', atMs: NOW_MS });
     for (const { deps } of [first, second]) {
-      expect(deps.rules.current.becameCurrent?.[0]?.approvedBy).toBeUndefined();
+      expect(deps.rules.current.becameCurrent?.[0]?.approver?.who).toBeUndefined();
       await advanceRules(deps, signal);
-      expect(deps.rules.current.becameCurrent?.[0]?.approvedBy).toBe('ann');
+      expect(deps.rules.current.becameCurrent?.[0]?.approver?.who).toBe('ann');
     }
     const restarted = await aDaemon({ 'policies/a/size.yaml': sized('a', '4-8') });
     restarted.deps.store = first.deps.store;
@@ -385,12 +385,12 @@ describe('a change that would disconnect many computes of a team', () => {
     expect(restarted.deps.rules.current.becameCurrent).toEqual([
       {
         ...{ hash: first.deps.rules.current.policies.set.hash, currentSinceMs: NOW_MS },
-        ...{ approvedBy: 'ann', approvedAtMs: [NOW_MS] },
+        approver: { who: 'ann', atMs: [NOW_MS] },
       },
     ]);
     await first.write('policies/b/size.yaml', sized('b', '0.25-2').replace('name: size', 'name: other'));
     await first.reload();
-    expect(first.deps.rules.current.becameCurrent?.[0]?.approvedBy).toBeUndefined();
+    expect(first.deps.rules.current.becameCurrent?.[0]?.approver?.who).toBeUndefined();
   });
 
   it('stops nobody else at a start either', async () => {

@@ -3,15 +3,19 @@ import { rulesOf } from '../../src/compose/rules-from-files.ts';
 import type { MessageDocument, Receiver } from '../../src/domain/notifications/notification.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import { policySet } from '../../src/domain/policy/policy-set.ts';
+import { teamPart } from '../../src/domain/policy/team-parts.ts';
 import type { RulesReading } from '../../src/ports/rules.ts';
 import type { Settings } from '../../src/settings/settings.ts';
 import { at } from '../support/builders.ts';
+import { aSelector } from '../support/selectors.ts';
 import { startSimulatedDaemon } from '../support/simulated/daemon.ts';
 
 const MINUTE_MS = 60_000;
 const MORNING = at('2026-03-02T09:00:00Z');
 const TEAMS = ['a', 'b'];
-const AWAKE = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'b3', 'b4'];
+/** Enough of each team that its part is staged. */
+const AWAKE_EACH = 7;
+const AWAKE = TEAMS.flatMap((team) => Array.from({ length: AWAKE_EACH }, (_, index) => `${team}${index}`));
 const COMPUTE = { minCu: 1, maxCu: 1, suspendTimeoutSeconds: -1 } as const;
 const receiver = (name: string, owner: string): Receiver => ({
   ...{ name, to: 'webhook', file: 'ebb.yaml', allowedOrigins: [], owners: [owner] },
@@ -27,15 +31,15 @@ policies:
     disruption: { raise: { when: any }, lower: { when: any }, newly_discovered: act }
 `;
 
-/** A daemon that has staged a set with larger computes; `a5` of the first team is asleep. */
-async function withStagedSet() {
+/** A daemon that has staged a set with larger computes, or one for each team; one more of the first team is asleep. */
+async function withStagedSet({ hasTeams = false } = {}) {
   const told: { atMs: number; receiver: string; message: MessageDocument }[] = [];
   const read: { settings?: Settings; next?: RulesReading } = {};
   const daemon = await startSimulatedDaemon({
     fromMs: MORNING,
     computes: Object.fromEntries([
       ...AWAKE.map((name) => [name, { ...COMPUTE, state: 'active' }]),
-      ['a5', { ...COMPUTE, state: 'idle' }],
+      ['asleep', { ...COMPUTE, state: 'idle' }],
     ]),
     policies: POLICIES,
     source: {
@@ -63,6 +67,7 @@ async function withStagedSet() {
       read.settings = {
         ...settings,
         staging: 'always',
+        teams: hasTeams ? TEAMS.map((team) => ({ name: `team-${team}`, policies: [], projects: [`${team}*`] })) : [],
         owners: TEAMS.map((team) => [`${team}*`, `team-${team}`]),
         notify: { receivers: TEAMS.map((team) => receiver(`chat-${team}`, `team-${team}`)) },
       };
@@ -76,12 +81,18 @@ async function withStagedSet() {
   const larger = policies.map(
     (policy) => ({ ...policy, windows: [{ at: [{ kind: 'always' }], size: { minCu: 2, maxCu: 2 } }] }) as Policy,
   );
-  const set = policySet(larger, new Map());
+  const ofTeams = TEAMS.flatMap((team) =>
+    larger.map((policy) => ({
+      ...{ ...policy, priority: 1, name: `team-${team}/size`, team: `team-${team}`, owner: `team-${team}` },
+      select: aSelector({ projects: [`${team}*`] }),
+    })),
+  );
+  const set = policySet(hasTeams ? [...policies, ...ofTeams] : larger, new Map());
   if (!read.settings) throw new Error('no settings');
   read.next = { ok: true, rules: rulesOf(read.settings, set), warnings: [], needRestart: [] };
   await clock.runTo(MORNING + 10 * MINUTE_MS);
-  const approve = () => operator.approve({ hash: set.hash, owner: 'ann' });
-  return { ...daemon, told, approve };
+  const approve = (hash = set.hash, owner = 'ann') => operator.approve({ hash, owner });
+  return { ...daemon, told, approve, set };
 }
 
 it('of what an approved set restarts each team gets one message before, which names its computes, and none for each of them', async () => {
@@ -99,8 +110,30 @@ it('of what an approved set restarts each team gets one message before, which na
     const [one] = told.filter((each) => each.receiver === `chat-${team}`);
     expect(one?.atMs).toBeLessThan(firstMs);
     expect(one?.message).toMatchObject({ kind: 'change_coming', owner: `team-${team}` });
-    expect(one?.message.text).toMatch(/, as policy set [0-9a-f]{12} becomes current, approved by ann: 4 computes of/);
+    expect(one?.message.text).toMatch(/, as policy set [0-9a-f]{12} becomes current, approved by ann: 7 computes of/);
     const named = one?.message.changes?.list.map(({ compute }) => compute.replace('ep-', ''));
     expect(named?.toSorted()).toEqual(AWAKE.filter((name) => name.startsWith(team)));
   }
+});
+
+it('of sets that are approved seconds apart, each team gets its own message, and all who approved are named', async () => {
+  const { told, approve, clock, events, set } = await withStagedSet({ hasTeams: true });
+  told.length = 0;
+  for (const team of TEAMS) {
+    const { hash } = teamPart(set, `team-${team}`);
+    expect(await approve(hash, `lead-${team}`)).toMatchObject({ ok: true });
+    await clock.runTo(clock.now() + 3_000);
+  }
+  await clock.runTo(MORNING + 20 * MINUTE_MS);
+  const restarts = events.filter(({ event }) => event.kind === 'write_ended' && event.action.disconnects);
+  expect(restarts).toHaveLength(AWAKE.length);
+  expect(told.map(({ receiver: name, message }) => [name, message.kind]).toSorted()).toEqual([
+    ['chat-a', 'change_coming'],
+    ['chat-b', 'change_coming'],
+  ]);
+  const firstMs = Math.min(...restarts.map(({ atMs }) => atMs));
+  for (const { atMs } of told) expect(atMs).toBeLessThan(firstMs);
+  const [first, second] = told.toSorted((a, b) => a.atMs - b.atMs);
+  expect(first?.message.text).toContain('approved by lead-a:');
+  expect(second?.message.text).toContain('approved by lead-a, lead-b:');
 });

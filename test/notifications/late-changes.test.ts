@@ -115,7 +115,7 @@ it('restarts that another policy set makes due name the set, since when it is cu
   rules.current = {
     ...current,
     policies: compilePolicies({ ...set, hash, policies }),
-    becameCurrent: [{ hash, currentSinceMs: clock.now(), approvedBy: 'ann' }],
+    becameCurrent: [{ hash, currentSinceMs: clock.now(), approver: { who: 'ann' } }],
   };
   for (const name of COMPUTES) await reconcile(name);
   await clock.runTo(MORNING + 40 * MINUTE_MS);

@@ -387,7 +387,7 @@ describe('receivers get once', () => {
     next.is.accounts = [{ account: 'shop', key: 'valid' }];
     await next.told();
     next.later(60_000);
-    const text = 'the API key of account shop works again; it did not since 2026-03-04T12:00:00Z';
+    const text = 'the API key of account shop works again; it had failed since 2026-03-04T12:00:00Z';
     expect(await next.told()).toMatchObject([...twice, { kind: 'key_refused', text }]);
     next.later(DAY_MS);
     expect(await next.told()).toHaveLength(3);
@@ -408,7 +408,7 @@ describe('receivers get once', () => {
     await leader.told();
     leader.later(60_000);
     const text =
-      'the API key of account shop works again since 2026-03-04T12:01:00Z; it did not since 2026-03-04T12:00:00Z';
+      'the API key of account shop works again since 2026-03-04T12:01:00Z; it had failed since 2026-03-04T12:00:00Z';
     expect((await leader.told()).slice(2)).toMatchObject([{ text }]);
   });
 

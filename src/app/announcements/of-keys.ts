@@ -3,8 +3,8 @@ import { DAY_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import type { DocumentStore } from '../../ports/store.ts';
+import { type OwnedDeps, ownersInAccounts } from '../fleet/owned-computes.ts';
 import { createLastingStates, describeSpan, type StateNotifications } from './lasting-states.ts';
-import { type OwnedDeps, ownersInAccounts } from './owned-computes.ts';
 
 interface KeyDeps extends OwnedDeps {
   api: Pick<ControlApi, 'accountStatus'>;
@@ -40,7 +40,7 @@ export function createKeyNotifications({ api, ...deps }: KeyDeps): StateNotifica
       const id = `key_refused:${name}:${foundAtMs}`;
       if (endedAtMs === undefined) return { id, kind: 'key_refused', atMs: foundAtMs, text };
       const { since, over } = describeSpan(state);
-      const works = `the API key of account ${name} works again${over}; it did not ${since}`;
+      const works = `the API key of account ${name} works again${over}; it had failed ${since}`;
       return { id: `${id}:ended`, kind: 'key_refused', atMs: endedAtMs, text: works };
     },
   });

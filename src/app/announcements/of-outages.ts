@@ -2,9 +2,9 @@
 import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/store.ts';
+import { type OwnedDeps, ownersInAccounts } from '../fleet/owned-computes.ts';
 import { CONTROL_API, controlApiFor, type OutageDeps } from '../telemetry/outages.ts';
 import { createLastingStates, describeSpan, type StateNotifications } from './lasting-states.ts';
-import { type OwnedDeps, ownersInAccounts } from './owned-computes.ts';
 
 interface OutageNotificationDeps extends OutageDeps, OwnedDeps {
   clock: Pick<Clock, 'now'>;

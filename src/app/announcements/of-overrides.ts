@@ -9,7 +9,7 @@ import type { Hold } from '../../domain/overrides/holds.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { HOUR_MS, isoInstant } from '../../domain/time/units.ts';
 import type { StoredOverrides } from '../../ports/store.ts';
-import { type OwnedDeps, ownedComputes } from './owned-computes.ts';
+import { type OwnedDeps, ownedComputes } from '../fleet/owned-computes.ts';
 
 /** Holds that were set longer ago, such as before an upgrade, are not reported; in milliseconds. */
 const NEWS_MS = HOUR_MS;

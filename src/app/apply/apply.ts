@@ -124,7 +124,7 @@ export async function applyAction(
   await step('storing what became of it', () =>
     storeResult(deps, lease, evaluatedCompute, { made, before: intended, after: record, answer, audit }),
   );
-  warnOfRestart(deps, compute, action, answer);
+  warnOfRestart(deps, compute, made);
   reportResult(deps, evaluatedCompute, made.action, answer, { latenessMs, cause: made.restart.counted });
   reportDegraded(deps, compute, intended, record);
   const mayContinue = outcome === 'refused' || (answer.ok && answer.value.operations.length === 0);
@@ -194,10 +194,10 @@ function restartBehind(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute, acti
   const cause = restartCause(situation, evaluatedCompute);
   const set = deps.caller ? undefined : setBehind(situation, evaluatedCompute, deps.rules.current.becameCurrent);
   if (!set) return { cause, counted: cause };
-  const { hash, currentSinceMs, approvedBy, approvedAtMs } = set;
-  const by = approvedBy === undefined ? '' : `, approved by ${approvedBy}`;
+  const { hash, currentSinceMs, approver } = set;
+  const by = approver ? `, approved by ${approver.who}` : '';
   const why = `policy set ${shortHash(hash)} became current at ${isoInstant(currentSinceMs)}${by}`;
-  return { cause, why, approvedAtMs, counted: cause === 'other' && approvedBy !== undefined ? 'person' : cause };
+  return { cause, why, approvedAtMs: approver?.atMs, counted: cause === 'other' && approver ? 'person' : cause };
 }
 
 /** The situation in which a compute was evaluated. */
@@ -380,12 +380,10 @@ function reportResult(
 function warnOfRestart(
   { fleet, telemetry }: ApplyDeps,
   { account, projectId: project, computeId, state }: Compute,
-  { kind, fields, disconnects }: Action,
-  answer: WriteAnswer,
+  { action: { kind, fields }, isUnexpected }: Made,
 ): void {
-  const isTimeoutAlone = kind === 'update' && fields.maxCu === undefined && !disconnects && state === 'active';
-  if (!isTimeoutAlone || !answer.ok) return;
-  if (!answer.value.operations.some(({ action }) => action === 'suspend_compute')) return;
+  const isTimeoutAlone = kind === 'update' && fields.maxCu === undefined && state === 'active';
+  if (!isUnexpected || !isTimeoutAlone) return;
   if (fleet.warnedOfTimeoutRestarts.has(account)) return;
   fleet.warnedOfTimeoutRestarts.add(account);
   const named = { event: 'ebb.timeout_restarts', account, project, compute: computeId };

@@ -45,10 +45,10 @@ export function digestKey(receiver: string, owner: string, slotMs: number): stri
   return JSON.stringify([receiver, owner, slotMs]);
 }
 
-/** The beginning of the slot of a document, milliseconds since the epoch. */
-export function slotOf(key: string): number {
-  const [, , slotMs]: [string, string, number] = JSON.parse(key);
-  return slotMs;
+/** What {@link digestKey} was given. */
+export function partsOfKey(key: string): { receiver: string; owner: string; slotMs: number } {
+  const [receiver, owner, slotMs]: [string, string, number] = JSON.parse(key);
+  return { receiver, owner, slotMs };
 }
 
 /** The id of a digest's message, which depends on the computes. */
@@ -157,7 +157,7 @@ function isSameDirection({ raiseIds = [], lowerIds = [] }: SentDigest, { compute
 function announcementIn(digests: SentDigests, asked: Asked): Announced | undefined {
   const { computeId, sinceMs, nowMs, aheadMs = 0, approval } = asked;
   const near = [...digests].flatMap(([key, { restartIds = [], ...digest }]) => {
-    const [, owner, slotMs]: [string, string, number] = JSON.parse(key);
+    const { owner, slotMs } = partsOfKey(key);
     const isValid = slotMs <= nowMs + aheadMs && digest.untilMs >= nowMs;
     const isOfOtherCause = digest.isOfApproval && !approval?.atMs.includes(slotMs);
     return isValid && !isOfOtherCause ? [{ owner, slotMs, restartIds, ...digest }] : [];

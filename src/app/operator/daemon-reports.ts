@@ -1,6 +1,7 @@
 /** The daemons of a group report their status to the store, for commands that can only reach the store. */
 import { hostname } from 'node:os';
 import { groupBy } from '../../domain/grouping.ts';
+import { isHashOf } from '../../domain/policy/policy.ts';
 import { isHeardOf, presentReports } from '../../domain/records/recovery-times.ts';
 import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import type { Clock, NewId } from '../../ports/clock.ts';
@@ -127,7 +128,7 @@ function documentOf(deps: ReportDeps, { ready, checks }: Readiness): DaemonDocum
 
 /** True for a set that a person has approved: the daemons that have it staged are about to make it current. */
 export function isApproved({ hash }: { hash: string }, approvals: readonly Approval[]): boolean {
-  return approvals.some((one) => hash.startsWith(one.hash));
+  return approvals.some((one) => isHashOf(one.hash, hash));
 }
 
 function withoutApproved(report: DaemonDocument, approvals: readonly Approval[]): DaemonDocument {

@@ -1,6 +1,7 @@
 /** What floors cost, by the last two weeks as daemons have stored them. */
 
 import { createOperationLog } from '../../domain/awake/operation-log.ts';
+import { lastingPolicies } from '../../domain/decide/control-group.ts';
 import { floorsInEffect } from '../../domain/decide/stages/floors.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { forecastFleet } from '../../domain/forecast/forecast.ts';
@@ -8,7 +9,6 @@ import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts'
 import { costOfFloors } from '../../domain/recommend/floor-cost.ts';
 import type { Amount } from '../../domain/recommend/saving.ts';
 import { settingsHad } from '../../domain/recommend/settings-had.ts';
-import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { HOUR_MS } from '../../domain/time/units.ts';
 import { HOURS_KEPT } from '../../domain/usage/stored.ts';
 import type { CostRules } from '../../ports/rules.ts';
@@ -29,12 +29,8 @@ export async function floorCosts(
   const { policies } = parts;
   const span = { fromMs: nowMs - SPAN_MS, toMs: nowMs };
   const pasts = await pastOf(parts, [...new Set(floored.map(({ compute }) => compute.projectId))], span);
-  const withoutFloors = floored.map(({ compute, record }) => ({
-    compute,
-    ...decidingFacts(record),
-    floors: undefined,
-  }));
-  const forecasts = forecastFleet({ policies, subjects: withoutFloors, ...span });
+  const withoutFloors = floored.map(({ compute, record: { baseline } }) => ({ compute, baseline }));
+  const forecasts = forecastFleet({ policies: lastingPolicies(policies), subjects: withoutFloors, ...span });
   const costs = new Map<string, Amount>();
   for (const [index, { compute, record }] of floored.entries()) {
     const past = pasts.get(compute.computeId);

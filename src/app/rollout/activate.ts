@@ -1,5 +1,5 @@
 import type { Compute } from '../../domain/compute/compute.ts';
-import { type Policy, type PolicySet, shortHash } from '../../domain/policy/policy.ts';
+import { isHashOf, type Policy, type PolicySet, shortHash } from '../../domain/policy/policy.ts';
 import { compileScope } from '../../domain/policy/select.ts';
 import { isUnloaded, NO_TEAM, teamPart, unloadedTeams, withParts } from '../../domain/policy/team-parts.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -10,9 +10,9 @@ import { type EvaluateProjectDeps, evaluateProject, isSettled } from '../evaluat
 import { invalidateReading } from '../fleet/cached-projects.ts';
 import type { CachedProject } from '../fleet/fleet.ts';
 import type { Overrides } from '../overrides.ts';
-import { type CurrentSet, compileRules } from '../rules.ts';
+import { type Approver, compileRules } from '../rules.ts';
 import { requestReconcile, type ScheduleDeps, scheduleBoundaries } from '../triggers.ts';
-import { announceApproved } from './announce-approved.ts';
+import { announceApproved, approversOf } from './announce-approved.ts';
 import { describeDelay, isBeingWritten } from './delayed-reading.ts';
 import { lacksBranches, type MeasureImpactDeps, measureImpact, needsApproval } from './disruption-impact.ts';
 import { identityOf, registerGeneration } from './generations.ts';
@@ -21,9 +21,6 @@ import { type Candidate, ownerOf, partStates, type SetsDeps, stagedSets, stateOf
 
 /** How many sets that became current are remembered. */
 const MAX_REMEMBERED = 20;
-
-/** The length of the shortest accepted prefix of a hash. */
-const MIN_HASH_LENGTH = 12;
 
 export interface ActivateDeps extends SetsDeps, MeasureImpactDeps, EvaluateProjectDeps, ScheduleDeps {
   clock: Clock;
@@ -50,7 +47,7 @@ async function rememberApproval(deps: ActivateDeps): Promise<void> {
   const approvals = await approvalsOf(deps, [rules, ...parts]);
   const [last] = approvals;
   if (!last) return;
-  const approved = { hash: rules.policies.hash, currentSinceMs: last.atMs, ...approvedFields(approverOf(approvals)) };
+  const approved = { hash: rules.policies.hash, currentSinceMs: last.atMs, approver: approverOf(approvals) };
   deps.rules.current = { ...deps.rules.current, becameCurrent: [approved] };
 }
 
@@ -193,7 +190,7 @@ async function approvalOf({ sets, store }: ActivateDeps, offered: readonly Rules
 
 /** Returns a test for given hashes, or their prefixes: true if one of these is meant. */
 function isOneOf(hashes: readonly string[]): (given: string) => boolean {
-  return (given) => given.length >= MIN_HASH_LENGTH && hashes.some((hash) => hash.startsWith(given));
+  return (given) => hashes.some((hash) => isHashOf(given, hash));
 }
 
 /**
@@ -212,12 +209,6 @@ async function makeCurrent(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>
   swapRules(deps, rules, isApprovable ? (acceptedBy(deps, offered) ?? approverOf(approvals)) : undefined);
 }
 
-/** Who has approved a set last, and when it was approved; without instants for one that was approved on the command line. */
-interface Approver {
-  who: string;
-  atMs?: readonly number[];
-}
-
 function acceptedBy(deps: ActivateDeps, offered: readonly Rules[]): Approver | undefined {
   const { accepted } = deps.sets;
   const isAccepted = accepted && isOneOf(hashesOf(deps, offered))(accepted.hash);
@@ -225,14 +216,8 @@ function acceptedBy(deps: ActivateDeps, offered: readonly Rules[]): Approver | u
 }
 
 function approverOf(approvals: readonly Approval[]): Approver | undefined {
-  const [last] = approvals;
-  return last && { who: last.who, atMs: approvals.map(({ atMs }) => atMs) };
-}
-
-function approvedFields(approver: Approver | undefined): Pick<CurrentSet, 'approvedBy' | 'approvedAtMs'> {
-  if (!approver) return {};
-  const { who: approvedBy, atMs: approvedAtMs } = approver;
-  return { approvedBy, ...(approvedAtMs && { approvedAtMs }) };
+  if (approvals.length === 0) return undefined;
+  return { who: approversOf(approvals), atMs: approvals.map(({ atMs }) => atMs) };
 }
 
 /** True while restarts by approved rules, the last ones offered, are announced. What another daemon has made current is restarted by it. */
@@ -277,7 +262,7 @@ export function swapRules(deps: ActivateDeps, rules: Rules, approver?: Approver)
   const newest = {
     hash: rules.policies.hash,
     currentSinceMs: deps.clock.now(),
-    ...approvedFields(approver),
+    approver,
   };
   deps.rules.current = {
     ...compileRules(rules, deps.rules.current),

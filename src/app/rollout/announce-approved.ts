@@ -1,17 +1,16 @@
 import { mapInTurns } from '../../common/in-turns.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
-import { groupBy } from '../../domain/grouping.ts';
 import { type ComingChange, digestOfChanges, planAt } from '../../domain/notifications/coming-change.ts';
 import { receiversOf } from '../../domain/notifications/notification.ts';
-import { computeOwners } from '../../domain/policy/owners.ts';
 import { shortHash } from '../../domain/policy/policy.ts';
 import { SECOND_MS } from '../../domain/time/units.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { Approval, Store } from '../../ports/store.ts';
 import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
+import { ownedComputes } from '../fleet/owned-computes.ts';
 import { outboxEntry } from '../notifications/notify.ts';
-import { digestAfter, digestId, digestKey, SENT_DIGESTS, slotOf } from '../notifications/sent-digests.ts';
+import { digestAfter, digestId, digestKey, partsOfKey, SENT_DIGESTS } from '../notifications/sent-digests.ts';
 import { type CompiledRules, compileRules } from '../rules.ts';
 
 /** Approved restarts come this long after their announcement, in milliseconds, so that people have it before. */
@@ -24,8 +23,9 @@ interface AnnounceApprovedDeps extends EvaluateDeps {
 }
 
 /**
- * Announces the restarts that approved rules make at once, if no daemon of the group has: one message for each receiver and owner. Otherwise
- * each restart would be told by itself. Returns true until the announced instant has come. The last of the approvals comes first.
+ * Announces the restarts that approved rules make at once: one message for each receiver and owner. Otherwise each restart would be told by
+ * itself. A later approval, such as of another team's part, announces what the earlier ones have not named. Returns true until the announced
+ * instants have come. The last of the approvals comes first.
  */
 export async function announceApproved(
   deps: AnnounceApprovedDeps,
@@ -33,19 +33,29 @@ export async function announceApproved(
   approvals: readonly Approval[],
 ): Promise<boolean> {
   const [last] = approvals;
+  if (!last) return false;
   const nowMs = deps.clock.now();
-  // Whoever approves once more delays nothing.
   const slots = new Set(approvals.map(({ atMs }) => atMs));
-  const announced = [...(await SENT_DIGESTS.all(deps.store))].filter(
-    ([key, { isOfApproval, untilMs }]) => isOfApproval && untilMs >= nowMs && slots.has(slotOf(key)),
-  );
-  if (!last || announced.length > 0) return announced.some(([, { toMs = 0 }]) => nowMs < toMs);
+  const announced = [...(await SENT_DIGESTS.all(deps.store))].flatMap(([key, digest]) => {
+    const { slotMs } = partsOfKey(key);
+    return digest.isOfApproval && digest.untilMs >= nowMs && slots.has(slotMs) ? [{ ...digest, slotMs }] : [];
+  });
+  const isAhead = announced.some(({ toMs = 0 }) => nowMs < toMs);
+  if (announced.some(({ slotMs }) => slotMs === last.atMs)) return isAhead;
+  const named = new Set(announced.flatMap(({ restartIds = [] }) => restartIds));
   const current = compileRules(rules, deps.rules.current);
-  const coming = await restartsAt({ ...deps, rules: { current } }, nowMs + AHEAD_MS, last);
+  const restarts = await restartsAt({ ...deps, rules: { current } }, nowMs + AHEAD_MS, last);
+  const coming = restarts.filter(({ compute }) => !named.has(compute.computeId));
   const digests = digestsOf(deps, current, coming);
-  const occasion = `as policy set ${shortHash(rules.policies.hash)} becomes current, approved by ${last.who}`;
-  for (const [key, digest] of digests) await queueDigest(deps, { key, digest, occasion, nowMs });
-  return digests.size > 0;
+  const occasion = `as policy set ${shortHash(rules.policies.hash)} becomes current, approved by ${approversOf(approvals)}`;
+  for (const [key, changes] of digests) await queueDigest(deps, { key, changes, occasion, nowMs });
+  return isAhead || digests.size > 0;
+}
+
+/** Who has approved each of the sets last. The last of the approvals comes first. */
+export function approversOf(approvals: readonly Approval[]): string {
+  const whoByHash = new Map(approvals.toReversed().map(({ hash, who }) => [hash, who]));
+  return [...new Set(whoByHash.values())].join(', ');
 }
 
 async function restartsAt(deps: AnnounceApprovedDeps, instantMs: number, { atMs: slotMs }: Approval) {
@@ -57,43 +67,38 @@ async function restartsAt(deps: AnnounceApprovedDeps, instantMs: number, { atMs:
   return (await mapInTurns([...deps.fleet.evaluatedComputes()], restartOf, deps.clock)).flat();
 }
 
-interface Digest {
-  receiver: string;
-  owner: string;
-  change: ComingChange;
-}
-
 /** The restarts for each receiver and owner, by the name of the document. */
 function digestsOf(
   { fleet }: AnnounceApprovedDeps,
-  { policies, notify, costs }: CompiledRules,
+  current: CompiledRules,
   restarts: readonly ComingChange[],
-): Map<string, Digest[]> {
-  const computes = [...fleet.evaluatedComputes()].map(({ compute }) => compute);
-  const ownerOf = computeOwners({ rules: costs.owners, policies, computes });
-  const addressed = restarts.flatMap((change) => {
+): Map<string, ComingChange[]> {
+  const { ownerOf } = ownedComputes({ fleet, rules: { current } });
+  const digests = new Map<string, ComingChange[]>();
+  for (const change of restarts) {
     const owner = ownerOf(change.compute);
-    const policy = policies.set.policies.find(({ name }) => name === change.action.policy);
-    const receivers = receiversOf(notify.receivers, { kind: 'change_coming', owner, receivers: policy?.notify ?? [] });
-    return receivers.map(({ name: receiver }) => ({ receiver, owner, change }));
-  });
-  return groupBy(addressed, ({ receiver, owner, change }) => digestKey(receiver, owner, change.slotMs));
+    const policy = current.policies.set.policies.find(({ name }) => name === change.action.policy);
+    const to = { kind: 'change_coming', owner, receivers: policy?.notify ?? [] } as const;
+    for (const { name: receiver } of receiversOf(current.notify.receivers, to)) {
+      const key = digestKey(receiver, owner, change.slotMs);
+      digests.set(key, [...(digests.get(key) ?? []), change]);
+    }
+  }
+  return digests;
 }
 
 async function queueDigest(
   { store, rules }: AnnounceApprovedDeps,
-  { key, digest, occasion, nowMs }: { key: string; digest: readonly Digest[]; occasion: string; nowMs: number },
+  { key, changes, occasion, nowMs }: { key: string; changes: readonly ComingChange[]; occasion: string; nowMs: number },
 ): Promise<void> {
-  const [first, ...others] = digest.map(({ change }) => change);
-  const { receiver = '', owner = '' } = digest[0] ?? {};
+  const [first, ...others] = changes;
+  const { receiver, owner } = partsOfKey(key);
   const { value, replace } = await SENT_DIGESTS.open(store, key);
   if (!first || (value && value.untilMs >= nowMs)) return;
-  const { instantMs } = first;
-  const changes = [first, ...others] as const;
   // The same set may be approved long before: it has become current again.
-  const id = digestId({ owner, slotMs: instantMs }, changes);
-  const notification = digestOfChanges(changes, { id, owner, nowMs, occasion });
+  const id = digestId({ owner, slotMs: first.instantMs }, changes);
+  const notification = digestOfChanges([first, ...others], { id, owner, nowMs, occasion });
   await store.appendOutbox([outboxEntry(notification, receiver, rules.current.notify.statusUrl)]);
   // If another daemon was faster, only what it has told counts.
-  await replace({ ...digestAfter(undefined, changes, instantMs), isOfApproval: true });
+  await replace({ ...digestAfter(undefined, changes, first.instantMs), isOfApproval: true });
 }

@@ -1,10 +1,10 @@
 /** What policies would have saved in the last weeks. */
 import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
 import type { AccountPlan, Prices } from '../../domain/compute/cost.ts';
-import { withoutTrials } from '../../domain/decide/control-group.ts';
+import { lastingPolicies } from '../../domain/decide/control-group.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import { forecastFleet } from '../../domain/forecast/forecast.ts';
-import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
+import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
 import { type Rules, type Saving, savingOf } from '../../domain/recommend/saving.ts';
 import { settingsHad } from '../../domain/recommend/settings-had.ts';
 import type { Span } from '../../domain/time/span.ts';
@@ -93,7 +93,7 @@ function pastSpan(usages: UsageHistories, endMs: number | undefined): Span | und
   return toMs === undefined ? undefined : { fromMs: toMs - SAVING_DAYS * DAY_MS, toMs };
 }
 
-/** The settings that policies would have given in the last weeks, without holds, trials and steps of budgets, which are temporary. */
+/** The settings that policies would have given in the last weeks, without holds. */
 function pastRules({
   policies,
   subjects,
@@ -103,8 +103,7 @@ function pastRules({
   const past = pastSpan(usages, pastEndMs);
   if (!past) return [];
   const own = subjects.map(({ compute, baseline }) => ({ compute, baseline }));
-  const lasting = compilePolicies(withoutTrials(policies.set));
-  const forecasts = forecastFleet({ ...past, policies: lasting, subjects: own });
+  const forecasts = forecastFleet({ ...past, policies: lastingPolicies(policies), subjects: own });
   return subjects.map((subject, index) => settingsHad(subject, forecasts[index]?.segments ?? []));
 }
 

@@ -3,11 +3,10 @@
  * trial. Instants are milliseconds since the epoch.
  */
 import { type Compute, FIELD_GROUPS } from '../compute/compute.ts';
-import type { CompiledPolicies, EffectivePolicies } from '../policy/compiled-policies.ts';
+import { type CompiledPolicies, compilePolicies, type EffectivePolicies } from '../policy/compiled-policies.ts';
 import type { Directives, Trial, TrialTerms } from '../policy/directive.ts';
 import { asKind, ruleOf } from '../policy/kinds/kinds.ts';
 import type { TrialPolicy } from '../policy/kinds/trial.ts';
-import type { PolicySet } from '../policy/policy.ts';
 import type { TrialRecords } from '../records/compute-record.ts';
 import {
   type Arm,
@@ -41,9 +40,9 @@ export function unitOf(terms: Pick<TrialTerms, 'unit'>, compute: Compute): strin
   return unitName(usageUnitOf(terms, compute));
 }
 
-/** The policies without trials: what they ask for where nothing is withdrawn. */
-export function withoutTrials(set: PolicySet): PolicySet {
-  return { ...set, policies: set.policies.filter((policy) => !asKind(policy, 'trial')) };
+/** The policies without what is temporary, trials and steps of budgets: what they would have given in the past counts for the future. */
+export function lastingPolicies({ set }: CompiledPolicies): CompiledPolicies {
+  return compilePolicies({ ...set, policies: set.policies.filter((policy) => !asKind(policy, 'trial')) });
 }
 
 /** The effective policies of a compute, without those that its first trial withdraws if it is in the control group. */

@@ -57,7 +57,14 @@ export function countsConnections(source: ConnectionSource): boolean {
 /** The default interval of counts, in milliseconds. */
 export const DEFAULT_SOURCE_EVERY_MS = MINUTE_MS;
 
+const SHORT_HASH_LENGTH = 12;
+
 /** The part of a policy set's hash that people are shown. */
 export function shortHash(hash: string): string {
-  return hash.slice(0, 12);
+  return hash.slice(0, SHORT_HASH_LENGTH);
+}
+
+/** True if a person who gives this hash, or so much of it as people are shown, means the set with the other one. */
+export function isHashOf(given: string, hash: string): boolean {
+  return given.length >= SHORT_HASH_LENGTH && hash.startsWith(given);
 }

@@ -1,6 +1,6 @@
 import { computeOwners } from '../../domain/policy/owners.ts';
-import type { Fleet } from '../fleet/fleet.ts';
 import type { CurrentRules } from '../rules.ts';
+import type { Fleet } from './fleet.ts';
 
 export interface OwnedDeps {
   fleet: Pick<Fleet, 'evaluatedComputes'>;
