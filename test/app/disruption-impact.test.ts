@@ -189,10 +189,12 @@ it('computes that ebb has just discovered or restarted count, and are said to be
     'ep-1': known,
     'ep-2': { ...known, lastDisruption: { atMs: NOW_MS - 60_000, lowered: true } },
     'ep-3': { ...known, lastDisruption: { atMs: NOW_MS - 7 * DAY_MS, lowered: true } },
+    // Other policies have already wanted the size that it has.
+    'ep-4': { ...known, enforcedSinceMs: NOW_MS - 60_000 },
   };
-  const states = Array.from({ length: 4 }, () => ({ state: 'active' as const }));
+  const states = Array.from({ length: 5 }, () => ({ state: 'active' as const }));
   const slots = { isAtOnceReached: () => true, isAtMostReached: () => true };
-  expect(await impactOf(states, slots, records)).toMatchObject({ disconnected: 4, later: 2, unknown: 0 });
+  expect(await impactOf(states, slots, records)).toMatchObject({ disconnected: 5, later: 3, unknown: 0 });
 });
 
 it('computes that a set lowers count though a boundary would soon undo that, and are said to be disconnected later', async () => {

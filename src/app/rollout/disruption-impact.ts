@@ -211,7 +211,7 @@ function disconnectionOf(
   if (isAsleep(read)) return undefined;
   const compute = afterOperation(read);
   const present = stored ?? firstRecord(compute, deps.clock.now());
-  const record = withoutTemporaryStates(present, compute);
+  const record = withoutTemporaryStates(present);
   const situation = situationOf(deps, { compute, record, projectBusy: false });
   const { policies, nowMs, holds } = situation;
   if (changesSizeAtFirstFlip({ policies, compute, ...decidingFacts(record), holds }, nowMs))
@@ -233,10 +233,10 @@ function disconnecting(actions: readonly Action[] = []): Action | undefined {
   return actions.find(({ disconnects }) => disconnects);
 }
 
-/** The record without states that pass by themselves. A compute whose size ebb never set counts as managed for a long time. */
-function withoutTemporaryStates(record: ComputeRecord, { minCu, maxCu }: Compute): ComputeRecord {
+/** The record without states that pass by themselves. The compute counts as managed for a long time. */
+function withoutTemporaryStates(record: ComputeRecord): ComputeRecord {
   const { intent: _asked, failures: _failed, lastDisruption: _disturbed, ...rest } = record;
-  return { ...rest, openOperations: [], lastApplied: { minCu, maxCu, ...record.lastApplied } };
+  return { ...rest, openOperations: [], enforcedSinceMs: 0 };
 }
 
 function isAsleep(compute: Compute): boolean {

@@ -68,9 +68,29 @@ describe('of a newly discovered compute', () => {
     expect(planWith([aSchedule()], { record: undefined, compute: aCompute({ state: 'idle' }) }).heldBy).toEqual([]);
   });
 
-  it('is over once a size was applied', () => {
-    const applied = aRecord({ lastApplied: size(1), enforcedSinceMs: NOON });
+  it('a day is the longest wait, also where the next boundary is later', () => {
+    const friday = at('2026-03-06T19:00:00Z');
+    const late = aRecord({ lastApplied: {}, enforcedSinceMs: friday });
+    const lower = { when: 'any', atDeadline: 'apply' } as const;
+    const planAt = (nowMs: number) => planWith([aSchedule({ disruption: { lower } })], { record: late, nowMs });
+    expect(planAt(friday)).toMatchObject({ heldBy: ['newly_discovered'], untilMs: friday + 24 * HOUR_MS });
+    expect(planAt(friday + 24 * HOUR_MS).verdict).toBe('act');
+  });
+
+  it('is over once ebb has changed the size', () => {
+    const lastChanges = { size: { before: size(2), to: size(1), answeredAtMs: NOON } };
+    const applied = aRecord({ lastApplied: size(1), lastChanges, enforcedSinceMs: NOON });
     expect(planWith([wanting(size(4))], { record: applied }).verdict).toBe('act');
+  });
+
+  it('is not over because the size was as policies wanted it, until other policies came', () => {
+    const compute = aCompute(size(2));
+    const baseline = { ...size(2), suspendTimeoutSeconds: 300 };
+    const decision = decide({ policies: compiled(aLimits()), compute, baseline, instantMs: NOON });
+    const agreed = withAgreed(record, compute, decision);
+    expect(agreed.lastApplied).toMatchObject(size(2));
+    const later = { compute, record: agreed, nowMs: NOON + 300_000 };
+    expect(planWith([aSchedule(), aLimits()], later)).toMatchObject({ heldBy: ['newly_discovered'], untilMs: SIX });
   });
 });
 

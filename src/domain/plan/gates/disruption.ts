@@ -142,18 +142,22 @@ export const atMost: Gate = ({ change, nowMs, disruption, isAtMostReached }) => 
   return { code: 'at_most', message, untilMs: nowMs + atMostRetryMs(limit) };
 };
 
-/** The wait if no boundary is known. */
+/** The longest wait for a boundary. */
 const LONGEST_WAIT_MS = DAY_MS;
 
 /**
- * Keeps the size of a newly discovered compute until it sleeps or until its next boundary, so that starting ebb at noon disconnects
- * nobody. Exceptions are urgent raises, and policies with `newly_discovered: act`.
+ * Keeps the size of a newly discovered compute until it sleeps, until its next boundary, or for a day, so that starting ebb at noon
+ * disconnects nobody. Exceptions are urgent raises, and policies with `newly_discovered: act`.
  */
 export const newlyDiscovered: Gate = ({ change, record, nowMs, nextBoundaryAfter, disruption }) => {
-  if (!change.disconnects || change.urgent || record?.lastApplied.maxCu !== undefined) return undefined;
+  // `lastApplied` may be a size that the compute already had when policies first wanted it: that is no change by ebb.
+  if (!change.disconnects || change.urgent || record?.lastChanges?.size) return undefined;
   if (resolveDisruption(change.disruption, disruption).newlyDiscovered === 'act') return undefined;
   const discoveredAtMs = record?.enforcedSinceMs ?? nowMs;
-  const untilMs = nextBoundaryAfter(discoveredAtMs) ?? discoveredAtMs + LONGEST_WAIT_MS;
+  const lastMs = discoveredAtMs + LONGEST_WAIT_MS;
+  // Most computes have been known for long: for these, nothing is searched.
+  if (lastMs <= nowMs) return undefined;
+  const untilMs = Math.min(nextBoundaryAfter(discoveredAtMs) ?? lastMs, lastMs);
   if (untilMs <= nowMs) return undefined;
   const message = 'ebb has just discovered this active compute: waiting for sleep or for the next boundary';
   return { code: 'newly_discovered', message, untilMs };

@@ -1,0 +1,84 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { rulesOf } from '../../src/compose/rules-from-files.ts';
+import type { Policy, PolicySet } from '../../src/domain/policy/policy.ts';
+import { policySet } from '../../src/domain/policy/policy-set.ts';
+import type { RulesReading } from '../../src/ports/rules.ts';
+import type { Settings } from '../../src/settings/settings.ts';
+import { at } from '../support/builders.ts';
+import { startSimulatedDaemon } from '../support/simulated/daemon.ts';
+
+const MINUTE_MS = 60_000;
+const START = at('2026-03-02T08:30:00Z');
+const NINE = at('2026-03-02T09:00:00Z');
+/** More than may be restarted without an approval. */
+const COMPUTES = Array.from({ length: 7 }, (_, index) => `c${index}`);
+/** The limits agree with all sizes, the hours change all of them at 09:00 and at 18:00. */
+const POLICIES = `version: 1
+policies:
+  - { name: ceiling, kind: limits, select: { computes: ["ep-*"] }, size: { max: 4 } }
+  - name: hours
+    kind: schedule
+    select: { projects: ["*"] }
+    windows: [{ at: Mon-Fri 09:00-18:00 UTC, size: 1-1 }]
+    otherwise: { size: 0.25-0.25 }
+    disruption: { raise: { when: any }, lower: { when: any }, at_once: 100% }
+`;
+
+const withOnly = ({ policies }: PolicySet, isKept: (policy: Policy) => boolean) =>
+  policySet(policies.filter(isKept), new Map());
+
+/** A daemon that starts at 08:30 with awake computes of 2 CU. */
+async function startedEarly(setOf: (all: PolicySet) => PolicySet) {
+  const read: { settings?: Settings; all?: PolicySet; next?: RulesReading } = {};
+  const daemon = await startSimulatedDaemon({
+    fromMs: START,
+    computes: Object.fromEntries(
+      COMPUTES.map((name) => [name, { state: 'active', minCu: 2, maxCu: 2, suspendTimeoutSeconds: -1 }]),
+    ),
+    policies: POLICIES,
+    withSet(all) {
+      read.all = all;
+      return setOf(all);
+    },
+    settings(settings) {
+      read.settings = settings;
+      return settings;
+    },
+    source: {
+      changed: async () => read.next !== undefined,
+      async read() {
+        const { next } = read;
+        delete read.next;
+        if (!next) throw new Error('nothing has changed');
+        return next;
+      },
+      writtenAgoMs: async () => new Map(),
+    },
+    rhythm: {
+      ...{ inventoryMs: MINUTE_MS, resyncMs: MINUTE_MS, waitingMs: MINUTE_MS, rulesMs: 2_000 },
+      shortestRoundMs: 1_000,
+    },
+  });
+  onTestFinished(() => daemon.close());
+  const { settings, all } = read;
+  if (!settings || !all) throw new Error('it has read nothing');
+  const give = (set: PolicySet) => {
+    read.next = { ok: true, rules: rulesOf(settings, set), warnings: [], needRestart: [] };
+  };
+  const restarts = () =>
+    daemon.events.filter(({ event }) => event.kind === 'write_ended' && event.action.disconnects).length;
+  return { ...daemon, all, give, restarts };
+}
+
+it('computes whose size a ceiling agrees with keep their clients as policies that change it come minutes later', async () => {
+  const { clock, all, give, restarts, record } = await startedEarly((set) =>
+    withOnly(set, ({ kind }) => kind === 'limits'),
+  );
+  await clock.runTo(START + 5 * MINUTE_MS);
+  expect((await record('c0', 'ep-c0'))?.lastApplied).toMatchObject({ maxCu: 2 });
+  give(all);
+  await clock.runTo(NINE - MINUTE_MS);
+  expect(restarts()).toBe(0);
+  await clock.runTo(NINE + 10 * MINUTE_MS);
+  expect(restarts()).toBe(COMPUTES.length);
+});
