@@ -69,7 +69,14 @@ it('the slot of a restart that was never made is given back', async () => {
   const stored = aRecord({ intent, lastSentAtMs: intent.atMs });
   const released: string[][] = [];
   const deps = {
-    ...{ mode: 'enforce', clock: { now: () => NOON }, overrides: { holds: [] }, telemetry, reportEvent() {} },
+    ...{
+      mode: 'enforce',
+      generation: () => 1,
+      clock: { now: () => NOON },
+      overrides: { holds: [] },
+      telemetry,
+      reportEvent() {},
+    },
     ...{ rules: currentRules(aSchedule()), slots: { release: async (...slot: string[]) => void released.push(slot) } },
     fleet: { ownEvaluation: () => undefined, cachedProject: () => undefined, latestEvaluation: () => undefined },
     store: { brokenRecords: async () => new Map(), putRecord: async () => true },
@@ -95,7 +102,14 @@ it('operations of a pending write are followed once it is confirmed, not again a
   const operation = { operationId: 'op-1', computeId: 'ep-one', action: 'apply_config', createdAtMs: atMs };
   const puts: unknown[] = [];
   const deps = {
-    ...{ mode: 'enforce', clock: { now: () => NOON }, overrides: { holds: [] }, telemetry, reportEvent() {} },
+    ...{
+      mode: 'enforce',
+      generation: () => 1,
+      clock: { now: () => NOON },
+      overrides: { holds: [] },
+      telemetry,
+      reportEvent() {},
+    },
     ...{ rules: currentRules(aSchedule()), slots: FREE_SLOTS, outages: { projectAnswers() {} } },
     fleet: { ownEvaluation: () => undefined, cachedProject: () => undefined, latestEvaluation: () => undefined },
     store: { brokenRecords: async () => new Map(), putRecord: async (...put: unknown[]) => puts.push(put) > 0 },

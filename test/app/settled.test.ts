@@ -3,6 +3,7 @@ import { type AdoptDeps, adoptsSettled, isSettled } from '../../src/app/evaluate
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
+import { unloadedPart } from '../../src/domain/policy/team-parts.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
 import { aCompute, aRecord, aSchedule, at, compiled, currentRules } from '../support/builders.ts';
 
@@ -11,7 +12,7 @@ const SIZE = { minCu: 1, maxCu: 1 };
 const policies = compiled(aSchedule({ windows: [], otherwise: { size: SIZE } }));
 
 it('a compute that is as wanted needs a reconcile until it is recorded that enforcing has found it so', () => {
-  const of = (mode: 'enforce' | 'observe', known: Parameters<typeof aRecord>[0], size = SIZE) => {
+  const of = (mode: 'enforce' | 'observe', known: Parameters<typeof aRecord>[0], size = SIZE, all = policies) => {
     const compute = aCompute(size);
     const record = aRecord({
       setBy: { size: 'office-hours' },
@@ -19,7 +20,7 @@ it('a compute that is as wanted needs a reconcile until it is recorded that enfo
       lastApplied: {},
       ...known,
     });
-    const situation = { policies, compute, record, nowMs: NOW_MS, mode, projectBusy: false };
+    const situation = { policies: all, compute, record, nowMs: NOW_MS, mode, projectBusy: false };
     return isSettled(mode, { compute, record, ...evaluate(situation) });
   };
   const enforced = { enforcedSinceMs: NOW_MS - 3_600_000 };
@@ -29,6 +30,8 @@ it('a compute that is as wanted needs a reconcile until it is recorded that enfo
   expect(of('enforce', enforced)).toBe(false);
   expect(of('enforce', { ...enforced, lastApplied: SIZE })).toBe(true);
   expect(of('enforce', { ...enforced, lastApplied: SIZE }, { minCu: 2, maxCu: 2 })).toBe(false);
+  const { policies: unloaded } = unloadedPart({ name: 'web', projects: ['*'] });
+  expect(of('enforce', {}, SIZE, compiled(...policies.set.policies, ...unloaded))).toBe(true);
 });
 
 describe('a project that another daemon has read', () => {

@@ -7,6 +7,7 @@ import { isRestoreUpToDate } from '../../domain/overrides/restore.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import { withAgreed } from '../../domain/plan/manual-changes.ts';
 import { gatesOf, type Plan } from '../../domain/plan/plan.ts';
+import { isNotLoaded } from '../../domain/policy/team-parts.ts';
 import { withApplied } from '../../domain/records/applied.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -157,10 +158,10 @@ function headroomSignature(steps: readonly TraceStep[]): string {
 /** Returns true if a reconcile would neither change the compute nor record anything new of it. */
 export function isSettled(mode: Mode, { compute, record, plan, decision }: EvaluatedCompute): boolean {
   if (plan.verdict !== 'none' || !isRestoreUpToDate(record, compute, decision)) return false;
-  // In enforce mode, the record must have the values that ebb agrees with: a later manual change is recognised by them.
-  return (
-    mode === 'observe' || (record.enforcedSinceMs !== undefined && withAgreed(record, compute, decision) === record)
-  );
+  // Without the policies of its team nothing is enforced or agreed with.
+  if (mode === 'observe' || decision.freezes.some(({ policy }) => isNotLoaded(policy))) return true;
+  // The record must have the values that ebb agrees with: a later manual change is recognised by them.
+  return record.enforcedSinceMs !== undefined && withAgreed(record, compute, decision) === record;
 }
 
 export interface AdoptDeps extends EvaluateDeps {

@@ -9,7 +9,7 @@ import { withWanted } from '../../domain/evaluate/wanted-since.ts';
 import { withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';
 import { restoreAt, restoreFields, withoutDecided } from '../../domain/overrides/restore.ts';
 import { describeManualChange, withAgreed } from '../../domain/plan/manual-changes.ts';
-import { mayBeOfUnloadedTeam } from '../../domain/policy/team-parts.ts';
+import { mayBeOfUnloadedTeam, unloadedTeamOf } from '../../domain/policy/team-parts.ts';
 import { type ComputeRecord, decidingFacts, firstRecord } from '../../domain/records/compute-record.ts';
 import { confirmWrite } from '../../domain/records/failures.ts';
 import { withoutDeadFloors } from '../../domain/records/lowerings.ts';
@@ -54,13 +54,12 @@ export async function currentRecords(
   stored: ReadonlyMap<string, ComputeRecord>,
   signal: AbortSignal,
 ): Promise<Map<string, ComputeRecord>> {
-  const { store, mode, overrides } = deps;
+  const { store, overrides } = deps;
   const { policies, manualChanges } = deps.rules.current;
   const nowMs = deps.clock.now();
   const { projectId } = cachedProject.project;
   const { readAtMs } = cachedProject;
-  const enforced = mode === 'enforce' ? { enforcedSinceMs: nowMs } : {};
-  const situation = { policies, manualChanges, nowMs, readAtMs, holds: overrides.holds, ...enforced };
+  const situation = { policies, manualChanges, nowMs, readAtMs, holds: overrides.holds };
   const records = new Map<string, ComputeRecord>();
   const broken = await store.brokenRecords();
   for (const compute of cachedProject.computes) {
@@ -72,7 +71,7 @@ export async function currentRecords(
     const before = withoutAbsence(withoutInstantsAhead(known, nowMs).record);
     const options = { signal, deadlineMs: RECOVERY.readMs, readAtMs };
     const confirmed = await confirmPendingWrite(deps, before, compute, options);
-    const after = updatedRecord(confirmed, compute, situation);
+    const after = updatedRecord(confirmed, compute, { ...situation, ...enforcedAt(deps, compute, nowMs) });
     const inStore = stored.get(compute.computeId);
     if (after !== inStore || isCorrected(inStore)) {
       const audit = auditOfConfirmed(deps, compute, { before, after: confirmed, nowMs });
@@ -91,6 +90,12 @@ export async function currentRecords(
   }
   await recordAbsent(deps, lease, cachedProject, stored);
   return records;
+}
+
+/** Nothing is enforced yet where the policies of the compute, or those of its team, wait for approval or can't be read. */
+function enforcedAt(deps: RecordsDeps, compute: Compute, nowMs: number): { enforcedSinceMs?: number } {
+  const isKnown = unloadedTeamOf(deps.rules.current.policies, compute) === undefined;
+  return isKnown && mayDecide(deps) ? { enforcedSinceMs: nowMs } : {};
 }
 
 /**

@@ -208,9 +208,9 @@ export interface ComputeRecord {
   /** The settings when ebb first saw the compute, or those that a person has set since. */
   baseline: ComputeSettings;
   firstSeenAtMs: number;
-  /** The first reconcile in enforce mode; absent while the compute was only observed. */
+  /** The first reconcile that could change it; absent while it is only observed, or while all of its policies are staged. */
   enforcedSinceMs?: number;
-  /** The values that ebb last applied, by field. */
+  /** The values that ebb last applied, or that the compute already had when policies wanted them, by field. */
   lastApplied: Partial<ComputeSettings>;
   /** No decision is made for an instant before this one. */
   lastDecidedAtMs: number;
