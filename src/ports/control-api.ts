@@ -1,3 +1,4 @@
+import type { OperationRow } from '../domain/awake/operation-log.ts';
 import type { Compute, ComputeSettings, ComputeState } from '../domain/compute/compute.ts';
 import type { AccountPlan } from '../domain/compute/cost.ts';
 import type { Priority } from '../domain/rate-budget/grant.ts';
@@ -48,14 +49,8 @@ export interface Operation {
   error?: string;
 }
 
-/** The part of an operation that is stored. */
-export type PastOperation = Pick<
-  Operation,
-  'projectId' | 'computeId' | 'action' | 'status' | 'createdAtMs' | 'totalDurationMs'
->;
-
 /** One page of operations, newest first. */
-export interface OperationsPage<Op extends PastOperation = PastOperation> {
+export interface OperationsPage<Op extends OperationRow = OperationRow> {
   operations: readonly Op[];
   /** Only of stored operations. `isCut`: the API had older ones that were not read. */
   stored?: { readAtMs: number; isCut: boolean };

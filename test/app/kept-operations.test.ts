@@ -15,8 +15,9 @@ import {
   storePlan,
   updateOperations,
 } from '../../src/app/usage/kept-operations.ts';
+import type { OperationRow } from '../../src/domain/awake/operation-log.ts';
 import { seededRandom } from '../../src/domain/random.ts';
-import type { ApiResult, OperationsPage, PastOperation } from '../../src/ports/control-api.ts';
+import type { ApiResult, OperationsPage } from '../../src/ports/control-api.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { memoryUsageStore } from '../support/memory-usage.ts';
 
@@ -27,9 +28,9 @@ const DAY = 24 * HOUR;
 const PROJECT = { account: 'default', projectId: 'p-one', name: 'one', regionId: 'r', updatedAtMs: 0 };
 
 /** A ping every so often, each a start and, soon after, a suspend; newest first. */
-function pings(everyMs: number, fromMs: number, toMs: number, computeId = 'ep-one'): PastOperation[] {
+function pings(everyMs: number, fromMs: number, toMs: number, computeId = 'ep-one'): OperationRow[] {
   const random = seededRandom(7);
-  const all: PastOperation[] = [];
+  const all: OperationRow[] = [];
   for (let atMs = toMs - everyMs; atMs >= fromMs; atMs -= everyMs) {
     for (const [action, later] of [
       ['suspend_compute', 60_000],
@@ -44,7 +45,7 @@ function pings(everyMs: number, fromMs: number, toMs: number, computeId = 'ep-on
 }
 
 /** A control API with these operations, in pages. */
-function apiWith(all: () => readonly PastOperation[], pageSize = 1000) {
+function apiWith(all: () => readonly OperationRow[], pageSize = 1000) {
   const asked: string[] = [];
   return {
     asked,
@@ -58,7 +59,7 @@ function apiWith(all: () => readonly PastOperation[], pageSize = 1000) {
   };
 }
 
-const always = (operations: readonly PastOperation[]) => () => operations;
+const always = (operations: readonly OperationRow[]) => () => operations;
 
 function update(api: ReturnType<typeof apiWith>, store = memoryUsageStore(), nowMs = NOW, computes = 1) {
   const signal = new AbortController().signal;
@@ -157,7 +158,7 @@ describe('kept operations', () => {
           memoryUsageStore(),
           nowMs,
         );
-        const ofDays = (operations: readonly PastOperation[]) =>
+        const ofDays = (operations: readonly OperationRow[]) =>
           operations.filter(({ createdAtMs }) => createdAtMs >= nowMs - 28 * DAY);
         expect(ofDays(kept.operations)).toEqual(ofDays(whole.operations));
         if (pageSize === 1000) expect(kept).toEqual(whole);
@@ -179,7 +180,7 @@ describe('kept operations', () => {
     );
     await storeOperations(store, 'p-one', first);
     const second = await updated(
-      apiWith(() => [newest as PastOperation, ...others], 50),
+      apiWith(() => [newest as OperationRow, ...others], 50),
       store,
       NOW + HOUR,
     );

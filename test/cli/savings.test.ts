@@ -52,7 +52,7 @@ function usage(): string {
 function operations(): string {
   const lines = UNITS.flatMap((unit) => {
     const { slot } = drawOf({ seed: 'a', oneOf: 4 }, unit);
-    const row = { projectId: unit, computeId: `ep-${unit}`, status: 'finished', durationMs: 500 };
+    const row = { projectId: unit, computeId: `ep-${unit}`, status: 'finished', totalDurationMs: 500 };
     return Array.from({ length: 58 }, (_, day) => {
       const treated = armInPeriod({ oneOf: 4 }, slot, Math.floor((day - 1) / 7)) === 'treated';
       return [9, ...(treated ? [15] : [])].flatMap((hour) => {

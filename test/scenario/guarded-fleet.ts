@@ -241,7 +241,7 @@ export async function startGuardedFleet(options: FleetOptions) {
   }
 
   function note({ compute: { projectId, computeId } }: Member, action: string, createdAtMs: number): void {
-    operations.push({ projectId, computeId, action, status: 'finished', createdAtMs, durationMs: 0 });
+    operations.push({ projectId, computeId, action, status: 'finished', createdAtMs, totalDurationMs: 0 });
   }
 
   function hasStarted({ startedAtMs }: Member, passedMs: number): boolean {

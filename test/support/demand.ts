@@ -98,7 +98,7 @@ export function simulate(options: SimulateOptions): Simulated {
   let starts = 0;
   const add = (atMs: number, action: string, status: string, durationMs: number) => {
     const createdAtMs = Math.floor(atMs / SECOND) * SECOND;
-    if (atMs <= toMs) rows.push({ projectId, computeId, action, status, createdAtMs, durationMs });
+    if (atMs <= toMs) rows.push({ projectId, computeId, action, status, createdAtMs, totalDurationMs: durationMs });
   };
   const end = (beganMs: number, lastMs: number) => {
     let sleepMs = lastMs + timeoutMs;

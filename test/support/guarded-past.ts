@@ -59,7 +59,7 @@ export function guardedPast(seed: number): GuardedPast {
   function awakeSpans({ projectId, computeId }: Compute): Span[] {
     const awake: Span[] = [];
     const note = (action: string, createdAtMs: number) =>
-      operations.push({ projectId, computeId, action, status: 'finished', createdAtMs, durationMs: 500 });
+      operations.push({ projectId, computeId, action, status: 'finished', createdAtMs, totalDurationMs: 500 });
     let fromMs = second(random() < 0.7 ? FROM - HOUR_MS : FROM + upTo(2 * HOUR_MS));
     while (fromMs < TO) {
       const toMs = second(fromMs + 5 * MINUTE_MS + upTo(random() < 0.5 ? HOUR_MS : 8 * HOUR_MS));

@@ -1,12 +1,6 @@
 import pLimit from 'p-limit';
-import type { ProjectLog } from '../../domain/awake/operation-log.ts';
-import type {
-  ControlApiError,
-  OperationsPage,
-  OperationsReader,
-  PastOperation,
-  Project,
-} from '../../ports/control-api.ts';
+import type { OperationRow, ProjectLog } from '../../domain/awake/operation-log.ts';
+import type { ControlApiError, OperationsPage, OperationsReader, Project } from '../../ports/control-api.ts';
 import { UNHURRIED_DEADLINE_MS } from './read-fleet.ts';
 
 /** How many projects are read concurrently: enough to use the rate budget, few enough to stop soon. */
@@ -31,9 +25,9 @@ export interface ReadingState {
 const UNREAD: ReadingState = { cursor: undefined, pages: 0, oldestMs: undefined, read: 'in part' };
 
 /** The fields of an operation that the awake log needs. */
-export type LoggedOperation = Omit<PastOperation, 'projectId'>;
+export type LoggedOperation = Omit<OperationRow, 'projectId'>;
 
-export function loggedOperation(operation: PastOperation): LoggedOperation {
+export function loggedOperation(operation: OperationRow): LoggedOperation {
   const { computeId, action, status, createdAtMs, totalDurationMs } = operation;
   return {
     action,
@@ -63,7 +57,7 @@ export interface ReadOperationsOptions {
   /** Positions of an earlier reading, by project. */
   resume?: ReadonlyMap<string, ReadingState>;
   /** Called with each page, newest first within a project, and the state after it; `complete` if the API keeps nothing older. */
-  onPage: (projectId: string, operations: readonly PastOperation[], complete: boolean, state: ReadingState) => void;
+  onPage: (projectId: string, operations: readonly OperationRow[], complete: boolean, state: ReadingState) => void;
   onProgress?: (progress: OperationsProgress) => void;
   /** Called once the newest page of each project was read, if there is more to read. */
   onNewest?: () => Promise<void>;
@@ -140,9 +134,7 @@ export async function readOperations(options: ReadOperationsOptions): Promise<Op
 }
 
 export function addOperations(project: ProjectLog, operations: readonly LoggedOperation[]): void {
-  for (const { totalDurationMs, ...operation } of operations) {
-    project.add({ ...operation, ...(totalDurationMs !== undefined && { durationMs: totalDurationMs }) });
-  }
+  for (const operation of operations) project.add(operation);
 }
 
 /**

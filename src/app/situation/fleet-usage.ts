@@ -293,12 +293,7 @@ async function addOperations(
     monotonicMs,
     ...(onProgress && { onProgress }),
     onPage(_, page) {
-      for (const { totalDurationMs, ...operation } of page) {
-        if (operation.createdAtMs < sinceMs) continue;
-        lines.push(
-          operationLine({ ...operation, ...(totalDurationMs !== undefined && { durationMs: totalDurationMs }) }),
-        );
-      }
+      for (const operation of page) if (operation.createdAtMs >= sinceMs) lines.push(operationLine(operation));
     },
   });
   return errors;

@@ -2,10 +2,11 @@
 import { promisify } from 'node:util';
 import { deflate, inflate } from 'node:zlib';
 import { parseJson } from '../../common/result.ts';
+import type { OperationRow } from '../../domain/awake/operation-log.ts';
 import type { BranchRole } from '../../domain/compute/compute.ts';
 import { ACCOUNT_PLANS, type AccountPlan } from '../../domain/compute/cost.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
-import type { ApiResult, OperationsReader, PastOperation, Project } from '../../ports/control-api.ts';
+import type { ApiResult, OperationsReader, Project } from '../../ports/control-api.ts';
 import type { UsageStore } from '../../ports/store.ts';
 import type { Branches } from '../fleet/branches.ts';
 import { readOperations } from '../fleet/read-operations.ts';
@@ -41,7 +42,7 @@ const ENDS = ['complete', 'days', 'most'] as const;
 
 export interface KeptOperations extends KeptSpan {
   /** Newest first, with times in whole seconds. */
-  operations: readonly PastOperation[];
+  operations: readonly OperationRow[];
   /** Present if the leader has read branches for the findings alone; `refused` if the key may not list them. */
   branches?: Branches | 'refused';
 }
@@ -126,7 +127,7 @@ export async function decodeOperations(projectId: string, bytes: Uint8Array): Pr
   if (!body) return undefined;
   const { k, c, o } = body;
   let atS = secondsOf(span.readAtMs);
-  const operations = o[0].map((beforeS, index): PastOperation => {
+  const operations = o[0].map((beforeS, index): OperationRow => {
     atS -= beforeS;
     const [action, status] = k[o[1][index] ?? 0] ?? ['', ''];
     const computeId = c[o[2][index] ?? -1];
@@ -170,7 +171,7 @@ export async function updateOperations(options: UpdateOperationsOptions): Promis
   const usable = kept && covers(kept, nowMs - SPAN_MS, nowMs) ? kept : undefined;
   const sinceMs = usable ? lastChangeMs(usable) : nowMs - SPAN_MS;
   const most = MAX_PER_COMPUTE * Math.max(1, computes);
-  const read: PastOperation[] = [];
+  const read: OperationRow[] = [];
   let isComplete = false;
   const { errors, states } = await readOperations({
     ...options,
@@ -205,15 +206,15 @@ const GONE = { code: 'not_found', route: 'GET /projects/{project_id}/operations'
 const ENDED: ReadonlySet<string> = new Set(['finished', 'skipped', 'failed', 'error', 'cancelled']);
 
 /** Joins two readings. A page may end within a second: for that second, the stored operations count. */
-function joined(read: readonly PastOperation[], known: readonly PastOperation[]): PastOperation[] {
+function joined(read: readonly OperationRow[], known: readonly OperationRow[]): OperationRow[] {
   const oldestS = secondsOf(read.at(-1)?.createdAtMs ?? 0);
-  const isNewer = ({ createdAtMs }: PastOperation) => secondsOf(createdAtMs) > oldestS;
+  const isNewer = ({ createdAtMs }: OperationRow) => secondsOf(createdAtMs) > oldestS;
   return [...read.filter(isNewer), ...known.filter((one) => !isNewer(one))];
 }
 
 /** Keeps whole pages of the control API, so that findings are the same as from a fresh reading. */
 function limited(options: {
-  operations: readonly PastOperation[];
+  operations: readonly OperationRow[];
   hasAll: boolean;
   nowMs: number;
   most: number;

@@ -34,7 +34,8 @@ export interface OperationRow {
   action: string;
   status: string;
   createdAtMs: number;
-  durationMs?: number;
+  /** The platform's measurement, in milliseconds. */
+  totalDurationMs?: number;
 }
 
 /** One operation of a compute. */
@@ -144,8 +145,8 @@ function createProjectLog(projectId: string, onAdded: (atS: number) => void): Pr
     get computeIds() {
       return [...computes.keys()];
     },
-    add: ({ computeId, action, status, createdAtMs, durationMs = 0 }) =>
-      addCode(computeId, Math.floor(createdAtMs / 1000), codeOf(action, status), durationMs),
+    add: ({ computeId, action, status, createdAtMs, totalDurationMs = 0 }) =>
+      addCode(computeId, Math.floor(createdAtMs / 1000), codeOf(action, status), totalDurationMs),
     addCode,
     coverFrom(ms) {
       fromS = Math.min(fromS ?? Number.POSITIVE_INFINITY, Math.ceil(ms / 1000));

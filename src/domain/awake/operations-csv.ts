@@ -25,12 +25,12 @@ export function operationLine({
   action,
   status,
   createdAtMs,
-  durationMs,
+  totalDurationMs,
 }: OperationRow): string {
   const texts = [projectId, computeId, action, status].map((text) =>
     text.replace(NOT_IN_FIELDS, '').replace(FORMULA, ''),
   );
-  return [...texts, isoInstant(createdAtMs), durationMs === undefined ? '' : Math.round(durationMs)].join();
+  return [...texts, isoInstant(createdAtMs), totalDurationMs === undefined ? '' : Math.round(totalDurationMs)].join();
 }
 
 /**

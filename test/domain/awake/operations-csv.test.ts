@@ -30,7 +30,7 @@ describe('operations.csv', () => {
       ),
       status: fc.constantFrom('finished', 'skipped', 'failed', 'error', 'cancelled', 'running'),
       createdAtMs: fc.integer({ min: 0, max: 4_000_000_000 }).map((seconds) => seconds * 1000),
-      durationMs: fc.nat(100_000),
+      totalDurationMs: fc.nat(100_000),
     });
     fc.assert(
       fc.property(fc.array(row), fc.integer({ min: 1, max: 50 }), fc.boolean(), (rows, pieceLength, newestFirst) => {
