@@ -83,8 +83,9 @@ export function groupComputes({ policies, subjects, fromMs, toMs }: GroupingInpu
   const classByKey = new Map<string, ComputeClass>();
   for (const [member, subject] of subjects.entries()) {
     const selecting = selectingAtAnyAge(policies, subject.compute);
-    const ownInstants = instantsOf(policies, selecting, subject).filter((ms) => ms > fromMs && ms < toMs);
-    const key = keyOf(subject, { policies, fromMs, selecting, ownInstants });
+    const flips = flipsOfAll(policies, subject);
+    const ownInstants = instantsOf(policies, selecting, { ...subject, flips }).filter((ms) => ms > fromMs && ms < toMs);
+    const key = keyOf(subject, { policies, fromMs, selecting, flips, ownInstants });
     const sameClass = classByKey.get(key);
     if (sameClass) {
       sameClass.members.push(member);
@@ -102,20 +103,25 @@ export function groupComputes({ policies, subjects, fromMs, toMs }: GroupingInpu
 /** A key that is equal for subjects with the same decisions. Computes with holds are never equal. */
 function keyOf(
   subject: ForecastSubject,
-  given: { policies: CompiledPolicies; fromMs: number; selecting: number[]; ownInstants: number[] },
+  given: {
+    policies: CompiledPolicies;
+    fromMs: number;
+    selecting: readonly number[];
+    flips: readonly number[];
+    ownInstants: readonly number[];
+  },
 ): string {
-  const { policies, fromMs, selecting, ownInstants } = given;
+  const { policies, fromMs, selecting, flips, ownInstants } = given;
   const { compute, baseline = compute, holds = [], trials = '', floors = '', respected = '' } = subject;
   const isHeld = holds.some(({ computeId }) => computeId === compute.computeId);
   const oldEnough = selecting.filter((index) => policies.selects(index, compute, fromMs));
   const values = [compute, baseline].map((settings) => Object.values(settingsOf(settings)).join());
-  const flips = flipsOfAll(policies, subject).filter((ms) => ms <= fromMs).length;
   return [
     selecting,
     oldEnough,
     ownInstants,
     ...values,
-    flips,
+    flips.filter((ms) => ms <= fromMs).length,
     JSON.stringify([trials, floors, respected, freezesOf(subject).map(({ id }) => id)]),
     isHeld ? compute.computeId : '',
   ].join(' ');
@@ -127,7 +133,11 @@ function selectingAtAnyAge(policies: CompiledPolicies, compute: Compute): number
   return everyIndex.filter((index) => policies.selects(index, compute, AT_ANY_AGE));
 }
 
-function instantsOf(policies: CompiledPolicies, selecting: readonly number[], subject: ForecastSubject): number[] {
+function instantsOf(
+  policies: CompiledPolicies,
+  selecting: readonly number[],
+  subject: ForecastSubject & { flips: readonly number[] },
+): number[] {
   const { compute, holds = [] } = subject;
   const holdInstants = holds
     .filter(({ computeId }) => computeId === compute.computeId)
@@ -140,7 +150,7 @@ function instantsOf(policies: CompiledPolicies, selecting: readonly number[], su
     ...freezesOf(subject).map(({ expiresAtMs }) => expiresAtMs),
     ...Object.values(subject.respected ?? {}),
     ...minAgeInstants,
-    ...flipsOfAll(policies, subject),
+    ...subject.flips,
     ...stepInstants(policies, compute),
     ...waveStarts(policies, compute),
     ...floorInstants(policies, subject.floors),

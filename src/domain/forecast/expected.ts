@@ -39,18 +39,19 @@ export function expectedCuHours(
   profile: UsageProfile,
   measured: ComputeSettings,
 ): Estimate {
-  const sum = { low: 0, mid: 0, high: 0 };
+  let [low, high] = [0, 0];
   for (const segment of segments) {
-    const byHour = new Map<number, Estimate>();
+    const byHour = new Map<number, Range>();
     for (let ms = segment.fromMs; ms < segment.toMs; ms = endOfHour(ms)) {
       const hour = hourOfWeek(ms);
       const mean = byHour.get(hour) ?? meanUse(samplesOf(profile, hour), measured, segment);
       byHour.set(hour, mean);
       const part = (Math.min(segment.toMs, endOfHour(ms)) - ms) / HOUR_MS;
-      for (const end of ['low', 'mid', 'high'] as const) sum[end] += part * mean[end];
+      low += part * mean.low;
+      high += part * mean.high;
     }
   }
-  return sum;
+  return { low, mid: (low + high) / 2, high };
 }
 
 function endOfHour(ms: number): number {
@@ -69,14 +70,14 @@ function samplesOf(profile: UsageProfile, hour: number): readonly number[] {
   return ofDay.length > 0 ? ofDay : profile.flat();
 }
 
-function meanUse(samples: readonly number[], measured: ComputeSettings, planned: ComputeSettings): Estimate {
-  const sum = { low: 0, mid: 0, high: 0 };
+function meanUse(samples: readonly number[], measured: ComputeSettings, planned: ComputeSettings): Range {
+  const mean = { low: 0, high: 0 };
   for (const used of samples) {
     const { low, high } = useInHour(used, measured, planned);
-    sum.low += low / samples.length;
-    sum.high += high / samples.length;
+    mean.low += low / samples.length;
+    mean.high += high / samples.length;
   }
-  return { ...sum, mid: (sum.low + sum.high) / 2 };
+  return mean;
 }
 
 /**

@@ -96,15 +96,17 @@ export function forecastFleet(
 
 /** Walks all computes of a group together from instant to instant, so that cached directives are shared. */
 function walkTogether({ policies, instants, classes }: PolicyGroup, span: Span) {
-  const walks = classes.map(({ subject, ownInstants }) => ({ walk: startWalk(policies, subject), ownInstants }));
-  const groupInstants = new Set(instants);
-  const allInstants = new Set([...instants, ...classes.flatMap(({ ownInstants }) => ownInstants)]);
-  for (const instantMs of [...allInstants].sort((a, b) => a - b)) {
-    for (const { walk, ownInstants } of walks) {
-      if (groupInstants.has(instantMs) || ownInstants.includes(instantMs)) walk.step(instantMs);
+  const walks = classes.map(({ subject }) => startWalk(policies, subject));
+  const stepping = new Map(instants.map((instantMs) => [instantMs, new Set(walks)]));
+  for (const [index, walk] of walks.entries()) {
+    for (const instantMs of classes[index]?.ownInstants ?? []) {
+      stepping.set(instantMs, (stepping.get(instantMs) ?? new Set()).add(walk));
     }
   }
-  return walks.map(({ walk }, index) => ({
+  for (const [instantMs, those] of [...stepping].sort(([a], [b]) => a - b)) {
+    for (const walk of those) walk.step(instantMs);
+  }
+  return walks.map((walk, index) => ({
     segments: walk.segmentsIn(span),
     resizes: walk.resizes,
     frozen: walk.frozen,
