@@ -24,7 +24,9 @@ const usual = {
 it('has of a write what was, what came, why, whose compute, and what became of it', () => {
   const write = { evaluatedCompute, action, requestId: 'r-1', atMs: 7, error: undefined };
   expect(auditOfWrite(deps, { ...write, outcome: 'applied' })).toMatchObject({ ...usual, reasons: why });
-  expect(auditOfWrite(deps, { ...write, outcome: 'locked' })).toMatchObject({
+  const dropped = { code: 'clients_disconnected', message: 'its clients were disconnected (7 when last counted)' };
+  expect(auditOfWrite(deps, { ...write, outcome: 'applied', dropped: 7 }).reasons).toEqual([...why, dropped]);
+  expect(auditOfWrite(deps, { ...write, outcome: 'locked', dropped: 7 })).toMatchObject({
     ...usual,
     reasons: [...why, { code: 'locked', message: 'not changed: locked' }],
   });

@@ -34,7 +34,7 @@ function outagesOf({ away, ended = [] }: { away?: string; ended?: [string, { mes
   return { current: () => current, ended: () => new Map(ended) } as unknown as Outages;
 }
 
-async function untold({
+async function toldBefore({
   nowMs = EIGHT + 6 * MINUTE_MS,
   record = aRecord(),
   cause = 'boundary',
@@ -66,6 +66,24 @@ async function untold({
   const reasons = { cause, approvedAtMs, ...(why !== undefined && { why }), boundaryOf: () => boundaryMs };
   return untoldOf(deps as unknown as ToldBeforeDeps, { compute, record }, { ...action, raises }, reasons);
 }
+
+/** What is to be said of a restart after it, whoever was told before. */
+async function untold(given: Given = {}) {
+  const { announcedTo: _receivers, ...fields } = await toldBefore(given);
+  return fields;
+}
+
+it('a restart was announced to the receivers whose digests have named its compute, also where it comes late', async () => {
+  const named = { announcedTo: ['ops'] };
+  expect(await toldBefore({ nowMs: EIGHT + MINUTE_MS })).toEqual(named);
+  expect(await toldBefore()).toEqual({ ...named, late });
+  // It was said to restart only if it is awake by then; it was not announced; a person has asked for another change.
+  expect(await toldBefore({ told: { restartIds: ['ep-2'] } })).toEqual({});
+  expect(await toldBefore({ told: { computeIds: ['ep-2'], restartIds: ['ep-2'] } })).toEqual({
+    unannounced: 'boundary',
+  });
+  expect(await toldBefore({ cause: 'person' })).toEqual({});
+});
 
 it('a restart that nobody was told of names what made it due, if that is known', async () => {
   const why = 'policy set 0123456789ab became current at 2026-03-02T10:50:00Z';

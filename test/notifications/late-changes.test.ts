@@ -1,6 +1,7 @@
 import { afterEach, expect, it } from 'vitest';
 import type { MessageDocument, Receiver } from '../../src/domain/notifications/notification.ts';
 import { compilePolicies } from '../../src/domain/policy/compiled-policies.ts';
+import type { ConnectionCounters, CountRequest } from '../../src/ports/connections.ts';
 import { at } from '../support/builders.ts';
 import { type SimulatedDaemon, startSimulatedDaemon } from '../support/simulated/daemon.ts';
 
@@ -17,13 +18,33 @@ afterEach(async () => {
   daemon = undefined;
 });
 
-/** A daemon at 07:30; `limits` are those of the policy. */
+const SOURCES = `
+sources: { main: { from: prometheus, url: "http://127.0.0.1:9090", query: 'sum(connections{compute="$compute"})' } }`;
+const HEADROOM = `  - name: connections
+    kind: headroom
+    select: { computes: ["ep-*"] }
+    connections: main
+    target: 70%
+    max_size: 4
+    act: advise
+`;
+
+/** A source that counts as many clients of each compute. */
+function counting(connections: number): ConnectionCounters {
+  const count = async (requests: readonly CountRequest[]) =>
+    new Map(requests.map(({ compute }) => [compute.computeId, { ok: true, value: { connections } }] as const));
+  return { of: () => ({ count, close: async () => {} }), close: async () => {} };
+}
+
+/** A daemon at 07:30; `limits` are those of the policy. With `clients` it counts connections. */
 async function startedEarly({
   limits = '',
   owners = [['*', 'team-web']],
+  clients,
 }: {
   limits?: string;
   owners?: [string, string][];
+  clients?: number;
 } = {}) {
   const messages: MessageDocument[] = [];
   const receiver: Receiver = {
@@ -33,7 +54,7 @@ async function startedEarly({
   const started = await startSimulatedDaemon({
     fromMs: MORNING - 30 * MINUTE_MS,
     computes: Object.fromEntries(COMPUTES.map((name) => [name, { ...AWAKE, minCu: 1, maxCu: 1 }])),
-    policies: `version: 1
+    policies: `version: 1${clients === undefined ? '' : SOURCES}
 policies:
   - name: hours
     kind: schedule
@@ -41,7 +62,7 @@ policies:
     windows: [{ at: Mon-Fri 08:00-18:00, size: 2-2 }]
     otherwise: { size: 1-1 }
     disruption: { raise: { when: any }, lower: { when: any }, newly_discovered: act${limits} }
-`,
+${clients === undefined ? '' : HEADROOM}`,
     sender: {
       async send(_receiver, { body }) {
         messages.push(JSON.parse(body));
@@ -49,7 +70,14 @@ policies:
       },
       close: async () => {},
     },
-    rhythm: { inventoryMs: MINUTE_MS, resyncMs: MINUTE_MS, waitingMs: MINUTE_MS, shortestRoundMs: 5_000 },
+    ...(clients !== undefined && { counters: counting(clients) }),
+    rhythm: {
+      samplingMs: MINUTE_MS,
+      inventoryMs: MINUTE_MS,
+      resyncMs: MINUTE_MS,
+      waitingMs: MINUTE_MS,
+      shortestRoundMs: 5_000,
+    },
     settings: (settings) => ({
       ...settings,
       owners,
@@ -125,4 +153,14 @@ it('restarts that another policy set makes due name the set, since when it is cu
     expect(text).toMatch(
       /not announced: policy set 0123456789ab became current at 2026-03-02T08:30:00Z, approved by ann$/,
     );
+});
+
+it('counted clients of announced restarts are in the audit, not in a message for each', async () => {
+  const { clock, messages, operator } = await startedEarly({ clients: 7 });
+  await clock.runTo(MORNING + 10 * MINUTE_MS);
+  expect(messages).toMatchObject([{ kind: 'change_coming', changes: { disconnecting: 4 } }]);
+  const audit = await operator.audit({ sinceMs: 0, untilMs: clock.now(), limit: 100 });
+  if (!audit.ok) throw new Error(JSON.stringify(audit));
+  const reasons = audit.value.items.map((one) => one.reasons.at(-1)?.message);
+  expect(reasons).toEqual(COMPUTES.map(() => 'its clients were disconnected (7 when last counted)'));
 });

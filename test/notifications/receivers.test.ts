@@ -29,6 +29,12 @@ describe('the receivers of a notification', () => {
     expect(namesOf({ kind: 'degraded', owner: 'team-api' })).toEqual(['ops']);
   });
 
+  it('are not those that were told of it before it happened', () => {
+    const given = { kind: 'connections_dropped', owner: 'team-web', receivers: ['digests'] } as const;
+    expect(namesOf(given)).toEqual(['ops', 'web', 'digests']);
+    expect(namesOf({ ...given, toldBefore: ['ops', 'digests'] })).toEqual(['web']);
+  });
+
   it('are none of an owner where it concerns the whole fleet', () => {
     expect(namesOf({ kind: 'freeze' })).toEqual(['ops']);
     expect(namesOf({ kind: 'digest' })).toEqual(['ops', 'digests']);

@@ -32,6 +32,7 @@ const Intent = z.looseObject({
   unannounced: z.enum(['boundary', 'person', 'other']).exactOptional(),
   unannouncedWhy: z.string().exactOptional(),
   announcementsLostAtMs: z.number().exactOptional(),
+  announcedTo: z.array(z.string()).exactOptional(),
   late: z
     .looseObject({
       owner: z.string(),

@@ -120,7 +120,8 @@ export async function applyAction(
     await deps.slots.release(compute.computeId, action.policy);
   }
   const error = answer.ok ? undefined : answer.error;
-  const audit = auditOfWrite(deps, { evaluatedCompute, action, outcome, error, requestId, atMs: answeredMs });
+  const written = { evaluatedCompute, action, outcome, error, requestId, atMs: answeredMs };
+  const audit = auditOfWrite(deps, { ...written, dropped: intended.intent?.dropped });
   await step('storing what became of it', () =>
     storeResult(deps, lease, evaluatedCompute, { made, before: intended, after: record, answer, audit }),
   );

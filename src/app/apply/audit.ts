@@ -28,18 +28,25 @@ export function auditOfWrite(
     error: ControlApiError | undefined;
     requestId: string;
     atMs: number;
+    /** The number of clients that it disconnected; absent if none, or if unknown. */
+    dropped?: number | undefined;
   },
 ): HistoryEntry {
-  const { action, outcome, error, requestId, atMs } = write;
+  const { action, outcome, error, requestId, atMs, dropped = 0 } = write;
   const { compute, plan } = write.evaluatedCompute;
   const what = outcome === 'unknown' ? unknownOutcome(error?.status) : `not changed: ${outcome}`;
   const failedReason = { code: outcome, message: `${what}${error ? `: ${error.message}` : ''}` };
+  const counted = {
+    code: 'clients_disconnected',
+    message: `its clients were disconnected (${dropped} when last counted)`,
+  };
+  const applied = dropped > 0 ? [...plan.why, counted] : plan.why;
   return {
     ...entryOf(deps, compute, action.kind === 'restart' ? 'restart' : 'write'),
     ...changeOf(compute, action),
     atMs,
     requestId: error?.requestId ?? requestId,
-    reasons: outcome === 'applied' ? plan.why : [...plan.why, failedReason],
+    reasons: outcome === 'applied' ? applied : [...plan.why, failedReason],
   };
 }
 

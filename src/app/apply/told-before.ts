@@ -50,15 +50,15 @@ interface Reasons {
 }
 
 /**
- * Returns the fields of a pending write that say that its restart is unannounced or late; none if people were told in time, or nobody wants
- * to be told.
+ * Returns the fields of a pending write that say that its restart is unannounced or late, and who was told of it by name; none if nobody
+ * wants to be told.
  */
 export async function untoldOf(
   deps: ToldBeforeDeps,
   { compute, record }: Subject,
   action: Action,
   { cause, why, approvedAtMs, boundaryOf }: Reasons,
-): Promise<Pick<Intent, 'unannounced' | 'unannouncedWhy' | 'announcementsLostAtMs' | 'late'>> {
+): Promise<Pick<Intent, 'unannounced' | 'unannouncedWhy' | 'announcementsLostAtMs' | 'announcedTo' | 'late'>> {
   const { notify, policies } = deps.rules.current;
   if (cause === undefined || notify.receivers.length === 0) return {};
   const policy = policies.set.policies.find(({ name }) => name === action.policy);
@@ -81,9 +81,11 @@ export async function untoldOf(
     return unannounced(deps, deps.caller ? 'person' : cause, { why, sinceMs: Math.max(lastChangeMs, oldestMs) });
   // A person has asked for another change than the announced one.
   if (cause === 'person') return {};
+  const { ownIds, namedTo } = announced;
+  const named = namedTo.length === 0 ? {} : { announcedTo: namedTo };
   // Announced as a restart if awake: one more message for each compute would be noise.
-  if (!announced.ownIds.includes(compute.computeId)) return {};
-  return lateOf(deps, { compute, record }, { announced, action, nowMs });
+  if (!ownIds.includes(compute.computeId)) return named;
+  return { ...named, ...lateOf(deps, { compute, record }, { announced, action, nowMs }) };
 }
 
 /** When the compute was last restarted, or the group of fields changed, milliseconds since the epoch. */

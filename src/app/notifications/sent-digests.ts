@@ -102,6 +102,8 @@ export interface Announced {
   slotMs: number;
   /** The computes that were to restart in the slot, whoever owns them; several receivers may have been told of one. */
   restartIds: readonly string[];
+  /** The receivers that were told that this compute restarts. */
+  namedTo: readonly string[];
   /** The last instant of the changes; absent in documents of earlier versions. */
   atMs?: number;
 }
@@ -157,10 +159,10 @@ function isSameDirection({ raiseIds = [], lowerIds = [] }: SentDigest, { compute
 function announcementIn(digests: SentDigests, asked: Asked): Announced | undefined {
   const { computeId, sinceMs, nowMs, aheadMs = 0, approval } = asked;
   const near = [...digests].flatMap(([key, { restartIds = [], ...digest }]) => {
-    const { owner, slotMs } = partsOfKey(key);
+    const { receiver, owner, slotMs } = partsOfKey(key);
     const isValid = slotMs <= nowMs + aheadMs && digest.untilMs >= nowMs;
     const isOfOtherCause = digest.isOfApproval && !approval?.atMs.includes(slotMs);
-    return isValid && !isOfOtherCause ? [{ owner, slotMs, restartIds, ...digest }] : [];
+    return isValid && !isOfOtherCause ? [{ receiver, owner, slotMs, restartIds, ...digest }] : [];
   });
   // A slot of waits begins up to a quarter before they end: the compute may have been changed in between.
   const instantOf = ({ slotMs, instants }: (typeof near)[number]) => instants?.[computeId] ?? slotMs;
@@ -180,5 +182,8 @@ function announcementIn(digests: SentDigests, asked: Asked): Announced | undefin
     ownIds: restartIds,
     ...(toMs !== undefined && { atMs: toMs }),
     restartIds: near.filter((one) => one.slotMs === slotMs).flatMap((one) => one.restartIds),
+    namedTo: found
+      .filter((one) => one.slotMs === slotMs && one.restartIds.includes(computeId))
+      .map(({ receiver }) => receiver),
   };
 }

@@ -7,7 +7,7 @@ import { isoInstant } from '../time/units.ts';
 /** The kinds of notifications. docs/how-to-notifications.md describes each. */
 export const NOTIFICATION_KINDS = {
   change_coming: 'changes of an owner, of which some disconnect clients, are coming at a boundary, or come late',
-  connections_dropped: 'a change has disconnected clients, or may have if it was not announced',
+  connections_dropped: 'a change that the receiver was not told of by name has disconnected clients, or may have',
   raised_by_critical: 'few connections were left free, so the size was raised at once',
   manual_change: 'somebody else has changed what ebb had applied',
   staged: 'a policy set waits for approval',
@@ -53,6 +53,8 @@ export interface Notification {
   };
   /** Receivers named by a policy; they get the notification whatever their own filters are. */
   receivers?: readonly string[];
+  /** Receivers that were told of it before it happened: they are not told again. */
+  toldBefore?: readonly string[];
 }
 
 export interface ListedChange extends Pick<Compute, 'projectId' | 'computeId'> {
@@ -167,10 +169,12 @@ export function receiversOf(
     owner,
     concernedOwners = [],
     receivers: receiverNames = [],
-  }: Pick<Notification, 'kind' | 'owner' | 'concernedOwners' | 'receivers'>,
+    toldBefore = [],
+  }: Pick<Notification, 'kind' | 'owner' | 'concernedOwners' | 'receivers' | 'toldBefore'>,
 ): Receiver[] {
   const concerned = owner === undefined ? concernedOwners : [owner];
   return receivers.filter(({ name, owners, kinds }) => {
+    if (toldBefore.includes(name)) return false;
     if (receiverNames.includes(name)) return true;
     // Receivers of the whole fleet often set holds themselves: they get messages about them only if `kinds` names them.
     if (owners === undefined && kind === 'hold') return kinds?.includes(kind) ?? false;

@@ -96,7 +96,7 @@ function completedWrite(change: RecordChange): RecordNotification[] {
   const intent = completedIntent(change);
   if (!intent) return [];
   const { computeId } = compute;
-  const { atMs, policy, dropped = 0, urgent, unannounced } = intent;
+  const { atMs, policy, dropped = 0, urgent, unannounced, announcedTo: toldBefore } = intent;
   const changeText = intent.fields ? `was changed to ${formatSize(compute)} CU` : 'was restarted';
   const base = { atMs: nowMs, ...(policy !== undefined && { policy }) };
   const notifications: RecordNotification[] = [];
@@ -108,7 +108,14 @@ function completedWrite(change: RecordChange): RecordNotification[] {
     const text = `${computeId} ${changeText}, ${describeDrop(intent)}`;
     const command = unannounced ? { command: `ebb explain ${computeId}` } : {};
     const id = `connections_dropped:${computeId}:${atMs}`;
-    notifications.push({ ...base, id, kind: 'connections_dropped', text, ...command });
+    notifications.push({
+      ...base,
+      id,
+      kind: 'connections_dropped',
+      text,
+      ...command,
+      ...(toldBefore && { toldBefore }),
+    });
   }
   return notifications;
 }
