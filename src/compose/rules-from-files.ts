@@ -9,6 +9,7 @@ import { formatProblem, type PolicyProblem } from '../policy/problem.ts';
 import { watchFiles } from '../policy/watch.ts';
 import type { CostRules, Rules, RulesReading, RulesSource } from '../ports/rules.ts';
 import type { Settings, SettingsResult } from '../settings/settings.ts';
+import { pathShortener } from './shown-paths.ts';
 
 /** Settings, and keys of an account, that take effect without a restart. */
 const RELOADED: ReadonlySet<string> = new Set([
@@ -41,11 +42,9 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
   const { configFile, cwd = process.cwd() } = options;
   let { policies: paths, teams } = options.settings;
   let readBefore: string[] = [];
+  const allPaths = () => [...paths, ...teams.flatMap(({ policies }) => policies)];
   const watch = watchFiles({
-    files: async () => {
-      const all = [...paths, ...teams.flatMap(({ policies }) => policies)];
-      return [configFile, ...(await findPolicyFiles(all, cwd)).files, ...readBefore];
-    },
+    files: async () => [configFile, ...(await findPolicyFiles(allPaths(), cwd)).files, ...readBefore],
   });
 
   async function read(): Promise<RulesReading> {
@@ -82,9 +81,18 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
     writtenAgoMs: watch.writtenAgoMs,
     async read() {
       const reading = await watch.readConsistently(read, { waitUntilUnchanged: true });
-      return { ...reading, changes: watch.changes() };
+      const shorten = pathShortener({ configFile, paths: allPaths(), cwd });
+      return { ...withTexts(reading, shorten), changes: watch.changes() };
     },
   };
+}
+
+/** Changes the texts of a reading. */
+function withTexts(reading: RulesReading, change: (text: string) => string): RulesReading {
+  if (!reading.ok) return { ...reading, problems: reading.problems.map(change) };
+  const { broken = new Map(), warnings } = reading;
+  const changed = [...broken].map(([team, problems]) => [team, problems.map(change)] as const);
+  return { ...reading, broken: new Map(changed), warnings: warnings.map(change) };
 }
 
 /** Combines a policy set with the settings that can change while a daemon runs. */

@@ -152,7 +152,7 @@ describe('a trial that has begun', () => {
   ])('is not loaded with %o', (change) => {
     const [before, after] = [[trialOf()], [trialOf(change)]];
     expect(changedTrials(before, after, begun)).toEqual([
-      'web.yaml: trial proof has begun, so seed, control, unit, rotate, from, zone and of cannot be changed any more: give the new one another name',
+      'trial proof has begun, so seed, control, unit, rotate, from, zone and of cannot be changed any more: give the new one another name',
     ]);
     expect(changedTrials(before, after, begun - 1)).toEqual([]);
   });

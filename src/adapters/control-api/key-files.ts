@@ -1,8 +1,10 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { errorCode } from '../../common/errors.ts';
 import type { ApiAccount, KeySource } from './accounts.ts';
 import { isSafeId } from './wire.ts';
+
+// Messages are told to teams, too: they name files without the folder on this machine.
 
 /** A key file that holds nothing else; read again when the file changes or the key was refused. */
 export function keyFromFile(path: string): KeySource {
@@ -23,7 +25,7 @@ export function keysFromFolder(folder: string): Required<Pick<ApiAccount, 'key' 
     },
     projectIds: async () => {
       const names = await readdir(folder).catch((error: unknown) => {
-        throw new Error(`the folder of keys ${folder} cannot be read (${errorCode(error)})`);
+        throw new Error(`the folder of keys ${basename(folder)} cannot be read (${errorCode(error)})`);
       });
       return names.filter(isSafeId).sort();
     },
@@ -44,7 +46,7 @@ function createKeyReader(): (path: string, refusedKey: string | undefined) => Pr
       return key;
     } catch (error) {
       known.delete(path);
-      throw new Error(`the key file ${path} cannot be read (${errorCode(error)})`);
+      throw new Error(`the key file ${basename(path)} cannot be read (${errorCode(error)})`);
     }
   };
 }

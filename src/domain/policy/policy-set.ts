@@ -108,7 +108,7 @@ function timesOf(policy: Policy): number {
 
 /**
  * Lists trials that have begun at `nowMs` (milliseconds since the epoch) and have different terms in the next policy set, which would
- * make their measurements useless. One line each, with the file.
+ * make their measurements useless. One line each.
  */
 export function changedTrials(before: readonly Policy[], after: readonly Policy[], nowMs: number): string[] {
   const trialsAfter = policiesOfKind(after, 'trial');
@@ -117,6 +117,6 @@ export function changedTrials(before: readonly Policy[], after: readonly Policy[
     if (next === undefined || next.digest === policy.digest) return [];
     if (nowMs < trialSpan(policy.design).fromMs) return [];
     const what = 'seed, control, unit, rotate, from, zone and of cannot be changed any more';
-    return [`${next.file}: trial ${next.name} has begun, so ${what}: give the new one another name`];
+    return [`trial ${next.name} has begun, so ${what}: give the new one another name`];
   });
 }

@@ -1,0 +1,51 @@
+import { basename, dirname, relative, resolve } from 'node:path';
+import { isDynamicPattern } from 'tinyglobby';
+import { isWithin } from '../policy/find-files.ts';
+
+/**
+ * Creates a function that shortens the paths in a text about settings and policies: those below the folder of the settings file start from
+ * there, and others from the name of the policies folder. Teams read such texts, and know nothing of this machine.
+ */
+export function pathShortener({
+  configFile,
+  paths,
+  cwd,
+}: {
+  /** Absolute. */
+  configFile: string;
+  /** Paths and globs of the policies. */
+  paths: readonly string[];
+  cwd: string;
+}): (text: string) => string {
+  const settingsFolder = dirname(configFile);
+  const hasFolder = !isRoot(settingsFolder);
+  const folders = [...new Set(paths.map((path) => literalPart(resolve(cwd, path))))]
+    .filter((folder) => !(hasFolder && isWithin(settingsFolder, folder)))
+    .toSorted((a, b) => a.length - b.length);
+  const prefixes = [
+    ...(hasFolder ? prefixesOf(settingsFolder, cwd) : []),
+    ...folders.flatMap((folder) =>
+      prefixesOf(dirname(folder), cwd).map((prefix) => `${prefix}(?=${escaped(basename(folder))})`),
+    ),
+  ];
+  const pattern = new RegExp(`(?<![^\\s"'(])(?:${prefixes.join('|')})`, 'g');
+  return (text) => text.replaceAll(pattern, '');
+}
+
+/** The part of a path before its first glob. */
+function literalPart(path: string): string {
+  const segments = path.split('/');
+  const glob = segments.findIndex((segment) => isDynamicPattern(segment));
+  return glob === -1 ? path : segments.slice(0, glob).join('/');
+}
+
+/** Patterns of a folder as messages name it: absolute, and from the working folder on if it is below it. */
+function prefixesOf(folder: string, cwd: string): string[] {
+  const below = relative(cwd, folder);
+  const isBelow = below !== '' && !below.startsWith('..');
+  return [isRoot(folder) ? '/' : `${folder}/`, ...(isBelow ? [`${below}/`] : [])].map(escaped);
+}
+
+const isRoot = (folder: string) => dirname(folder) === folder;
+
+const escaped = (text: string) => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
