@@ -19,6 +19,7 @@ import { startSampling } from '../app/connections/sampler.ts';
 import { type Daemon, type DaemonDeps, startDaemon } from '../app/daemon.ts';
 import { adoptsSettled, evaluateCompute } from '../app/evaluate-project/evaluate.ts';
 import { createInventory } from '../app/fleet/inventory.ts';
+import { startKeyChecks } from '../app/fleet/key-checks.ts';
 import { createListFacts } from '../app/fleet/list-facts.ts';
 import { createSharedReadings } from '../app/fleet/stored-readings.ts';
 import { createReadingsWriter, type ReadingsWriter, startWritingReadings } from '../app/fleet/write-readings.ts';
@@ -303,6 +304,7 @@ function backgroundOf(
     () => startGuardRounds({ ...parts, evaluate: (subject) => evaluateCompute(parts, subject) }),
     () => startLeaderRefresh(parts),
     () => startReporting({ ...parts, version, readiness: () => checkReadiness(parts) }),
+    () => startKeyChecks(parts),
     ...auditCopies(parts, settings).map((copy) => () => startAuditExport(parts, copy)),
   ];
 }

@@ -91,6 +91,7 @@ const BACKGROUND_TASKS = [
   'audit_webhook',
   'ready_waves',
   'readings',
+  'key_check',
 ] as const;
 
 export type BackgroundTask = (typeof BACKGROUND_TASKS)[number];

@@ -39,7 +39,7 @@ async function impactOf(
       },
       accountStatus: () => [{ account: 'a', key: 'valid' }],
     },
-    ...{ mode: 'enforce', samples: { historyOf: () => undefined } },
+    ...{ mode: 'enforce', samples: { historyOf: () => undefined }, outages: { current: () => new Map() } },
     slots,
     overrides: {
       refresh: async () => {},

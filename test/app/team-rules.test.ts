@@ -95,6 +95,7 @@ async function aDaemon(files: Record<string, string> = {}) {
     settings.policies.map((path) => join(folder.path, path)),
     settings,
   );
+  const api: { isDown: boolean; deadlineMs?: number | undefined } = { isDown: false };
   const deps = {
     ...{ mode: 'enforce', clock, fleet, telemetry, rhythm: { resyncMs: 60_000 }, scheduledBoundaries: new Set() },
     rules: { current: compileRules(rulesOf(settings, policies)) },
@@ -110,8 +111,10 @@ async function aDaemon(files: Record<string, string> = {}) {
       reportEvent: () => {},
     },
     api: {
-      async *listProjects() {
-        yield { ok: true, value: projects };
+      async *listProjects({ deadlineMs }: { deadlineMs?: number }) {
+        api.deadlineMs = deadlineMs;
+        if (api.isDown) yield { ok: false, error: { code: 'unauthorised', account: 'default', message: 'not sent' } };
+        else yield { ok: true, value: projects };
       },
       listComputes: async (project: { projectId: string }) => ({
         ok: true,
@@ -123,7 +126,7 @@ async function aDaemon(files: Record<string, string> = {}) {
   } as unknown as ActivateDeps & Parameters<typeof exportSets>[0];
   onTestFinished(() => deps.queue.close(0));
   return {
-    ...{ deps, write, log, clock },
+    ...{ deps, write, log, clock, api },
     folder: folder.path,
     async reload({ isRequested = true } = {}) {
       const reading = await source.read();
@@ -144,6 +147,43 @@ async function aDaemon(files: Record<string, string> = {}) {
       ),
   };
 }
+
+describe('files that change while the control API does not answer', () => {
+  it('are read and shown, and become current once it answers; in an outage it is not waited for long', async () => {
+    const { deps, write, reload, sizes, api } = await aDaemon();
+    await startWithRules(deps);
+    await reload();
+    api.isDown = true;
+    await write('policies/a/size.yaml', sized('a', '0.5-2'));
+    await write('policies/b/size.yaml', sized('b', '0.25-2').replace('name: size', 'name: other'));
+    await reload();
+    expect(policyProblems(deps)).toEqual(
+      ['a', 'b'].map((team) =>
+        expect.stringMatching(
+          new RegExp(
+            `^policy set \\w+ of ${team} was read; it waits until the control API answers, .*; meanwhile the current policies of ${team} stay in effect$`,
+          ),
+        ),
+      ),
+    );
+    expect(policyProblems(deps, (team) => team === 'b')).toHaveLength(1);
+    deps.outages.down('control API', 'no answer');
+    // Another edit is shown at once, too.
+    await write('policies/a/size.yaml', 'policies: [');
+    await reload();
+    expect(policyProblems(deps).some((line) => line.startsWith('a: the files as last read are invalid'))).toBe(true);
+    await write('policies/a/size.yaml', sized('a', '0.25-2'));
+    await reload();
+    expect(policyProblems(deps)).toHaveLength(1);
+    expect(api.deadlineMs).toBe(5_000);
+    api.isDown = false;
+    deps.outages.up('control API');
+    await advanceRules(deps, signal);
+    expect(sizes()).toMatchObject({ a: 2, b: 2 });
+    expect(deps.rules.current.policies.set.policies.map(({ name }) => name)).toContain('b/other');
+    expect(policyProblems(deps)).toEqual([]);
+  });
+});
 
 describe('a team whose files are broken', () => {
   it('keeps its last good version and is told so, while the other five reload as if nothing were wrong', async () => {

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createKeyGate } from '../../src/adapters/control-api/accounts.ts';
+import { createKeyGate, DEFAULT_KEY_PROBES } from '../../src/adapters/control-api/accounts.ts';
 import { keyFromFile, keysFromFolder } from '../../src/adapters/control-api/key-files.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { recordingMetrics, wireCompute, wireOperation, wireProject } from './samples.ts';
@@ -85,6 +85,26 @@ describe('a refused key', () => {
     expect(gate.mayPass('b', 'k', 2_060)).toBe(true);
     gate.accepted('a');
     expect(gate.mayPass('a', 'k', 2_061)).toBe(true);
+  });
+
+  test('is probed once a minute at least, and less often only where many keys are refused', () => {
+    const waits = (keys: number) => {
+      const gate = createKeyGate(DEFAULT_KEY_PROBES);
+      const slots = Array.from({ length: keys }, (_, index) => `main/${index}`);
+      let nowMs = 0;
+      let waitMs = 0;
+      for (let refusal = 0; refusal < 10; refusal += 1) {
+        for (const slot of slots) gate.refused(slot, 'k', nowMs);
+        const sinceMs = nowMs;
+        while (!gate.mayPass('main/0', 'k', nowMs)) nowMs += 1_000;
+        for (const slot of slots) gate.mayPass(slot, 'k', nowMs);
+        waitMs = nowMs - sinceMs;
+      }
+      return waitMs;
+    };
+    expect(waits(1)).toBe(60_000);
+    expect(waits(61)).toBe(60_000);
+    expect(waits(301)).toBe(300_000);
   });
 
   test('that was replaced meanwhile is not noticed: the same write goes out under the new one', async () => {

@@ -130,6 +130,7 @@ async function mayBecomeCurrent(
   const isInScope = scope && compileScope(scope);
   const isCounted = (compute: Compute) => isInScope?.(compute) !== 'no';
   const impact = candidate.impact ?? (await measureImpact(deps, rules, signal, isCounted));
+  candidate.isUncounted = !impact;
   if (!impact) return false;
   if (!needsApproval(impact)) return true;
   candidate.impact = impact;

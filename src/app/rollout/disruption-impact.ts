@@ -45,6 +45,9 @@ const MAX_UNAPPROVED_SHARE = 0.3;
 
 const CONCURRENT_READS = 8;
 
+/** How long the list of projects is waited for in an outage, in milliseconds: meanwhile no files are read. */
+const OUTAGE_DEADLINE_MS = 5_000;
+
 /** How many projects are evaluated before other work gets its turn. */
 const PROJECTS_PER_TURN = 50;
 
@@ -133,8 +136,9 @@ async function countDisconnected(
  * reads what the other has read. Returns undefined if the list of projects is unknown, or when aborted.
  */
 async function readMissing(deps: MeasureImpactDeps, signal: AbortSignal): Promise<ProjectList | undefined> {
-  const { fleet } = deps;
-  const list = await readProjectList(deps, { signal });
+  const { fleet, outages } = deps;
+  const isOut = outages.current().has(CONTROL_API);
+  const list = await readProjectList(deps, { signal, ...(isOut && { deadlineMs: OUTAGE_DEADLINE_MS }) });
   if (signal.aborted || (list.projects.length === 0 && list.failures.size > 0)) return undefined;
   // Policies select by name.
   const isMissing = ({ projectId, name }: Project) =>

@@ -20,6 +20,8 @@ export interface Candidate {
   rules: Rules;
   /** Absent until the impact has been counted. */
   impact?: DisruptionImpact;
+  /** True if the control API did not show the fleet when the impact was to be counted; it is tried again. */
+  isUncounted?: boolean;
   /** The hash by which a person approves the rules; absent until the impact has been counted. */
   approvalHash?: string;
   /** True once the staging has been logged. */
@@ -189,7 +191,16 @@ export function policyProblems({ sets, rules }: SetsDeps, isShown: (team: string
   const delayed = sets.delayed ? [describeDelay(sets.delayed.vanished)] : [];
   const parts = partStates(sets).filter(([team]) => team === NO_TEAM || isShown(team));
   const broken = parts.flatMap(([team, { problems }]) => problems.map(describeBroken(team)));
-  return [newer ?? [], delayed, broken].flat();
+  const uncounted = parts.flatMap(([team, { candidate }]) =>
+    candidate?.isUncounted ? [describeUncounted({ sets, rules }, team, candidate)] : [],
+  );
+  return [newer ?? [], delayed, broken, uncounted].flat();
+}
+
+function describeUncounted({ sets, rules }: SetsDeps, team: string, candidate: Candidate): string {
+  const set = `policy set ${shortHash(candidate.rules.policies.hash)}${team === NO_TEAM ? '' : ` of ${team}`}`;
+  const meanwhile = sets.generation === undefined ? 'nothing is written' : staysCurrent(rules, team);
+  return `${set} was read; it waits until the control API answers, to count how many computes it would disconnect; meanwhile ${meanwhile}`;
 }
 
 function describedNewer({ sets, rules }: SetsDeps): string | undefined {
