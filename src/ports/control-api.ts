@@ -2,7 +2,7 @@ import type { OperationRow } from '../domain/awake/operation-log.ts';
 import type { Compute, ComputeSettings, ComputeState } from '../domain/compute/compute.ts';
 import type { AccountPlan } from '../domain/compute/cost.ts';
 import type { Priority } from '../domain/rate-budget/grant.ts';
-import type { Grant } from './rate-budget.ts';
+import type { Grant, WaitingRequests } from './rate-budget.ts';
 
 /** A project as the list of projects shows it. */
 export interface Project {
@@ -210,6 +210,8 @@ export interface AccountStatus {
    * again if no other comes. Absent while the whole limit is used.
    */
   limit?: { level: number; agoMs: number; normalInMs: number };
+  /** The requests of this process that wait for the limit. Absent while it has room. */
+  waiting?: WaitingRequests;
 }
 
 /** The usage of a project in its current billing period; available on every plan. */

@@ -177,7 +177,10 @@ const facts = z.array(z.object({ account: text, fact: text, value: text, verifie
 const herds = z.array(z.object({ account: text, first: instant, last: instant, computes: z.number() }));
 export type HerdDocument = z.infer<typeof herds>[number];
 
-/** The accounts whose limit is not used in full; `since` is the instant of the last answer 429. */
+/**
+ * The accounts whose limit is not used in full; `since` is the instant of the last answer 429. With level 0 it is used in full: requests have
+ * waited for it since then, and go on at about `normal_by`.
+ */
 const apiLimits = z.array(
   z.object({ account: text, level: z.number(), since: instant, normal_by: instant, message: text }),
 );
@@ -330,7 +333,10 @@ export const StatusDocument = z
     /** The facts about the control API that promises rest on (docs/verify.md); from a store as the leader last reported them. */
     facts: facts.nullable(),
     herds: herds.nullable(),
-    /** The rate limits that ebb does not use in full, after answers 429; from a store as the leader last reported them. Null if unknown. */
+    /**
+     * The rate limits that ebb does not use in full, after answers 429, or that requests wait for; from a store as the leader last reported
+     * them. Null if unknown.
+     */
     api_limits: apiLimits.nullable(),
     /** Projects that the control API refuses; from a store as the daemons last reported them. Null if unknown. */
     refused_projects: refusedProjects.nullable(),

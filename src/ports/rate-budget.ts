@@ -22,6 +22,18 @@ export interface Grant {
   giveBack(): void;
 }
 
+/** This process's requests that wait for the limit. */
+export interface WaitingRequests {
+  writes: number;
+  reads: number;
+  /** The requests that may be sent in a minute. */
+  perMinute: number;
+  /** How long the first has waited. */
+  waitedMs: number;
+  /** When the last of the writes, or of all where no write waits, is sent, about. */
+  inMs: number;
+}
+
 /**
  * The rate budget of accounts. All users of an account share the control API's limit; the budget covers those that the implementation
  * can reach. All times are real milliseconds.
@@ -35,6 +47,8 @@ export interface RateBudget {
   answered(account: string): void;
   /** The time that requests have waited without any answer but 429; 0 while they are answered, or none waits. */
   stalledMs(account: string): number;
+  /** What waits, while nothing may be sent for a second or longer; undefined otherwise. */
+  waiting(account: string): WaitingRequests | undefined;
   /** This process's requests of the last minute, as a share of the limit. */
   usedRatio(account: string): number;
   /** The level learnt from 429, as last seen by this process; 0: the documented limits. See `levelAt`. */

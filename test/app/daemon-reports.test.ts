@@ -103,6 +103,21 @@ it('daemons tell the store of themselves, the leader also what waits, until they
   expect(await readReports(store, NOON)).toEqual([]);
 });
 
+it('the status says what waits for the rate limit, and until when', async () => {
+  const store = group();
+  const waiting = { writes: 45, reads: 1, perMinute: 665, waitedMs: 5_000, inMs: 35_000 };
+  await daemonOf(store, { isHeld: true, accounts: [{ account: 'main', key: 'valid', waiting }] });
+  const linesAt = async (nowMs: number) => {
+    const found = await status({ store, now: async () => nowMs } as unknown as OperatorParts);
+    if (!found.ok) throw new Error(found.error.message);
+    return describeStatus(found.value).filter((line) => line.startsWith('rate limit'));
+  };
+  expect(await linesAt(NOON)).toEqual([
+    'rate limit of main: 45 changes and 1 reading wait for the limit of 665 requests a minute, until about 2026-03-02T12:00:35Z',
+  ]);
+  expect(await linesAt(NOON + 35_000)).toEqual([]);
+});
+
 it('the status says until when less of the rate limit is used, and why', async () => {
   const store = group();
   const limit = { level: 4, agoMs: 60_000, normalInMs: 3_540_000 };

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
+import { createMemoryBudgets } from '../../src/adapters/control-api/group-budget.ts';
 import { createRateBudget } from '../../src/adapters/control-api/rate-budget.ts';
 import type { PermitGrant, PermitRequest, Priority } from '../../src/domain/rate-budget/grant.ts';
 
@@ -35,6 +36,32 @@ const GENEROUS = {
   }),
   learn: async () => 1,
 };
+
+test('it says what waits for the limit, and until when, while there is no room', async () => {
+  const time = { nowMs: 0 };
+  const clock = clockOf(time);
+  const budgets = createMemoryBudgets({ limits: { perMinute: 3, perRouteSecond: 3, jitterMs: 0 }, known: true, clock });
+  const budget = createRateBudget({ budgets, perMinute: 3, clock });
+  const stop = new AbortController();
+  const acquire = (priority: Priority, route = 'r') => budget.acquire({ account: 'a', route, priority }, stop.signal);
+  for (const route of ['r', 's', 't']) {
+    const grant = await acquire('read', route);
+    expect(await grant.waitUntilDue(stop.signal)).toBe(true);
+    time.nowMs += 4_000;
+  }
+  expect(budget.waiting('a')).toBeUndefined();
+  const waiting = [acquire('read'), acquire('lowering'), acquire('raise')].map((one) => one.catch(() => 'stopped'));
+  await expect
+    .poll(() => budget.waiting('a'))
+    .toEqual({
+      ...{ writes: 2, reads: 1, perMinute: 3, waitedMs: 0 },
+      // Two of the three that were sent must leave the minute.
+      inMs: 60_000 + 4_000 - 12_000,
+    });
+  stop.abort();
+  expect(await Promise.all(waiting)).toEqual(['stopped', 'stopped', 'stopped']);
+  expect(budget.waiting('a')).toBeUndefined();
+});
 
 test('the most urgent go first, then those who came first, and an abort gives its place away', async () => {
   const budgets = manualBudgets();

@@ -30,6 +30,7 @@ export const UNLIMITED: RateBudget = {
   throttled: async () => {},
   answered: () => {},
   stalledMs: () => 0,
+  waiting: () => undefined,
   usedRatio: () => 0,
   level: () => 0,
   learnt: () => undefined,

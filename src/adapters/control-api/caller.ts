@@ -90,9 +90,11 @@ export function createCaller(options: ControlApiOptions, guard: (send: Transport
       keys.status().map((status) => {
         const stalledMs = budget.stalledMs(status.account);
         const learnt = budget.learnt(status.account);
+        const waiting = budget.waiting(status.account);
         return {
           ...status,
           ...(stalledMs > 0 && { stalledMs }),
+          ...(waiting && { waiting }),
           ...(learnt && { limit: { level: budget.level(status.account), ...learnt } }),
         };
       }),

@@ -1,8 +1,14 @@
-import { LONGEST_PAUSE_MS, type PermitGrant, type PermitRequest, PRIORITIES } from '../../domain/rate-budget/grant.ts';
+import {
+  ASK_AGAIN_MS,
+  LONGEST_PAUSE_MS,
+  type PermitGrant,
+  type PermitRequest,
+  PRIORITIES,
+} from '../../domain/rate-budget/grant.ts';
 import { DEFAULT_RATE_LIMITS } from '../../domain/rate-budget/limits.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { BudgetRequest, Grant, RateBudget } from '../../ports/rate-budget.ts';
+import type { BudgetRequest, Grant, RateBudget, WaitingRequests } from '../../ports/rate-budget.ts';
 
 /** The log of an account's requests: in this process, or shared. */
 export interface BudgetStore {
@@ -45,6 +51,8 @@ interface Line {
   /** The times of the log entries of grants that were not used, by route. */
   unsent: Map<string, number[]>;
   pausedUntilMs: number;
+  /** True if the last answer has granted nothing for a second or longer. */
+  isFull: boolean;
   /** When requests began to wait without any answer but 429. */
   stalledSinceMs: number | undefined;
   /** When a request last joined the line. */
@@ -98,6 +106,7 @@ export function createRateBudget(options: { budgets: BudgetStore; perMinute: num
       if (nowMs - line.wantedAtMs > LONGEST_PAUSE_MS) line.stalledSinceMs = undefined;
       return nowMs - (line.stalledSinceMs ?? nowMs);
     },
+    waiting: (account) => waitingIn(lineOf(account), perMinute),
     usedRatio: (account) => recent(lineOf(account), clock.monotonicMs()).length / perMinute,
     level: (account) => lineOf(account).level,
     learnt(account) {
@@ -168,6 +177,7 @@ async function ask(line: Line, wanted: PermitRequest): Promise<number> {
   const askedMs = line.clock.monotonicMs();
   const granted = await budgets.grant(account, { ...wanted, count, ...(dropped.length > 0 && { unsent: dropped }) });
   const answeredMs = line.clock.monotonicMs();
+  line.isFull = granted.afterMs.length === 0 && granted.waitMs >= ASK_AGAIN_MS;
   // If the limit was lowered meanwhile, the answer may have the level before.
   if (line.limitChanges === limitChanges) {
     line.level = granted.level;
@@ -228,12 +238,28 @@ function newLine(about: Pick<Line, 'account' | 'budgets' | 'clock'>): Line {
     pausing: new AbortController(),
     unsent: new Map(),
     pausedUntilMs: 0,
+    isFull: false,
     stalledSinceMs: undefined,
     wantedAtMs: 0,
     sentMs: [],
     level: 0,
     learntAt: undefined,
     limitChanges: 0,
+  };
+}
+
+/** Each request that leaves the last minute makes room for one: first for writes. */
+function waitingIn(line: Line, perMinute: number): WaitingRequests | undefined {
+  const { waiters, isFull, clock, pausedUntilMs } = line;
+  if (!isFull || waiters.length === 0) return undefined;
+  const nowMs = clock.monotonicMs();
+  const writes = waiters.filter((waiter) => rankOf(waiter) < PRIORITIES.indexOf('read')).length;
+  const sentMs = recent(line, nowMs);
+  const freedAtMs = sentMs[Math.min(writes || waiters.length, sentMs.length) - 1] ?? nowMs;
+  return {
+    ...{ writes, reads: waiters.length - writes, perMinute },
+    waitedMs: nowMs - Math.min(...waiters.map(({ sinceMs }) => sinceMs)),
+    inMs: Math.max(pausedUntilMs, freedAtMs + MINUTE_MS) - nowMs,
   };
 }
 

@@ -1,5 +1,6 @@
 /** Domain values as documents for people and programs. */
 
+import { counted } from '../../common/names.ts';
 import { promisesOf } from '../../domain/compute/account-facts.ts';
 import { describeStep } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
@@ -203,7 +204,7 @@ export function herdDocuments(deps: HerdDeps, nowMs: number): HerdDocument[] {
   }));
 }
 
-/** The accounts whose rate limit is not used in full, since the control API has answered 429. */
+/** The accounts whose rate limit is not used in full, since the control API has answered 429, and those whose requests wait for it. */
 export function apiLimitsDocument({
   api,
   clock,
@@ -211,7 +212,18 @@ export function apiLimitsDocument({
   api: Pick<ControlApi, 'accountStatus'>;
   clock: Pick<Clock, 'now'>;
 }): NonNullable<StatusDocument['api_limits']> {
-  return api.accountStatus().flatMap(({ account, limit }) => {
+  const statuses = api.accountStatus();
+  const waits = statuses.flatMap(({ account, waiting }) => {
+    if (!waiting) return [];
+    const { writes, reads, perMinute, waitedMs, inMs } = waiting;
+    const since = isoInstant(clock.now() - waitedMs);
+    const normal_by = isoInstant(clock.now() + inMs);
+    const what = [writes > 0 ? counted(writes, 'change') : [], reads > 0 ? counted(reads, 'reading') : []].flat();
+    const verb = writes + reads === 1 ? 'waits' : 'wait';
+    const message = `${what.join(' and ')} ${verb} for the limit of ${perMinute} requests a minute, until about ${normal_by}`;
+    return [{ account, level: 0, since, normal_by, message }];
+  });
+  const limited = statuses.flatMap(({ account, limit }) => {
     if (!limit) return [];
     const { level, agoMs, normalInMs } = limit;
     const since = isoInstant(clock.now() - agoMs);
@@ -219,6 +231,7 @@ export function apiLimitsDocument({
     const message = `${describeLevel(level)}, after an answer 429 at ${since}; the whole limit is used from ${normal_by} on unless another comes`;
     return [{ account, level, since, normal_by, message }];
   });
+  return [...waits, ...limited];
 }
 
 /**

@@ -19,6 +19,11 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
             <Message text={message} now={now} />
           </Notice>
         ))}
+      {status.api_limits?.map(({ account, message }) => (
+        <Notice kind="warn" title={`Rate limit of ${account}`}>
+          <Message text={message} now={now} />
+        </Notice>
+      ))}
       <Refused refused={status.refused_projects ?? []} now={now} />
       <Freezes freezes={freezes} now={now} />
       {[staged ?? [], status.staged_teams].flat().map(({ message }) => (
