@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { startAnnouncements } from '../../src/app/announcements/announcements.ts';
+import { beginAtBoundary } from '../../src/app/fleet/at-boundary.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { ownerByCurrentRules } from '../../src/app/fleet/owner-now.ts';
 import { recordEntries } from '../../src/app/notifications/notify.ts';
@@ -117,6 +118,17 @@ it('changes that are coming are decided once for each evaluation, and told when 
   rules.current.policies = { ...rules.current.policies };
   await search(EVENING - 12 * MINUTE_MS);
   expect(decisions()).toBe(2 * once);
+});
+
+it('changes at a boundary come first for a minute: in an outage, what comes next is told in time', async () => {
+  const toldAt = async (boundaryMs: number) => {
+    const { fleet, queued, search } = start();
+    beginAtBoundary(fleet, boundaryMs, 'default');
+    await search(EVENING - 15 * MINUTE_MS);
+    return queued.map(({ subject }) => subject);
+  };
+  expect(await toldAt(EVENING - 15.5 * MINUTE_MS)).toEqual([]);
+  expect(await toldAt(EVENING - 17 * MINUTE_MS)).toEqual(['change_coming shop']);
 });
 
 it('who is told of a compute follows from its whole branch, for coming changes and for what has happened', async () => {

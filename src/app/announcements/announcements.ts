@@ -10,7 +10,7 @@ import type { PolicySet } from '../../domain/policy/policy.ts';
 import { NO_TEAM, unloadedTeams } from '../../domain/policy/team-parts.ts';
 import { type BudgetState, describeBudget } from '../../domain/spend/state.ts';
 import { type StepThreshold, sameStep, stepText } from '../../domain/spend/terms.ts';
-import { isoInstant } from '../../domain/time/units.ts';
+import { isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
@@ -37,6 +37,12 @@ const ROUND_MS = 5_000;
 
 /** Interval at which daemons that don't lead read what was announced, in milliseconds. */
 const LEARN_EVERY_MS = 15_000;
+
+/**
+ * How long the changes at a boundary come first, in milliseconds. In an outage, and in the minute after it, they take longer: what comes next
+ * must still be told in time.
+ */
+const MAX_YIELD_MS = MINUTE_MS;
 
 /** Projects whose records are read concurrently. */
 const CONCURRENT_READS = 8;
@@ -66,8 +72,7 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
   async function queueNews(): Promise<void> {
     const { receivers } = deps.rules.current.notify;
     for (const states of lasting) states.look();
-    // Changes at a boundary come first.
-    if (receivers.length === 0 || isAtBoundary(fleet, clock.now())) return;
+    if (receivers.length === 0 || isAtBoundary(fleet, clock.now(), undefined, MAX_YIELD_MS)) return;
     if (!leaderLease.isHeld()) {
       await learnStored();
       return;

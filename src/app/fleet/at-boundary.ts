@@ -45,10 +45,15 @@ export function countAtBoundary({ boundaryReconciles }: WithBoundaryReconciles, 
   return [...(boundaryReconciles.get(instantMs)?.values() ?? [])].reduce((sum, count) => sum + count, 0);
 }
 
-/** Returns true while a boundary is being handled, for this account or any. */
-export function isAtBoundary({ boundaryReconciles }: WithBoundaryReconciles, nowMs: number, account?: string): boolean {
+/** Returns true while a boundary is being handled, for this account or any, and for at most `forMs` milliseconds. */
+export function isAtBoundary(
+  { boundaryReconciles }: WithBoundaryReconciles,
+  nowMs: number,
+  account?: string,
+  forMs = MAX_BOUNDARY_MS,
+): boolean {
   return [...boundaryReconciles].some(([instantMs, accounts]) => {
-    const isNow = instantMs <= nowMs && nowMs - instantMs < MAX_BOUNDARY_MS;
+    const isNow = instantMs <= nowMs && nowMs - instantMs < forMs;
     return isNow && (account === undefined || accounts.has(account));
   });
 }
