@@ -67,3 +67,8 @@ export function unreadText(problem: string): string {
 export function notPlannedJson(all: readonly NotPlanned[]): { not_planned?: readonly NotPlanned[] } {
   return all.length === 0 ? {} : { not_planned: all };
 }
+
+/** An additional field of JSON documents: a line for each part of the fleet that could not be read; absent if all was read. */
+export function missingJson(missing: readonly string[]): { missing?: readonly string[] } {
+  return missing.length === 0 ? {} : { missing };
+}

@@ -4,7 +4,12 @@ import { beginAtBoundary, endAtBoundary } from '../../src/app/fleet/at-boundary.
 import { type CachedProject, createFleet } from '../../src/app/fleet/fleet.ts';
 import { readFleet } from '../../src/app/fleet/read-fleet.ts';
 import { createReadingsWriter } from '../../src/app/fleet/write-readings.ts';
-import { readReadings, recentFleet, withAppliedSince } from '../../src/app/readings/read-readings.ts';
+import {
+  COLLECTIONS_IN_ORDER,
+  readReadings,
+  recentFleet,
+  withAppliedSince,
+} from '../../src/app/readings/read-readings.ts';
 import {
   digestOf,
   listText,
@@ -135,7 +140,7 @@ describe('the document of a reading', () => {
 
 /** A daemon with a fleet of its own on a shared store. */
 function aDaemon(documents: DocumentStore) {
-  const time = { ms: 10_000 };
+  const time: { ms: number; lostAtMs?: number } = { ms: 10_000 };
   const writes: string[] = [];
   const clock = { now: () => NOW_MS + time.ms, monotonicMs: () => time.ms };
   const fleet = createFleet({ clock } as never);
@@ -148,7 +153,10 @@ function aDaemon(documents: DocumentStore) {
       return documents.replaceDocument(...args);
     },
   };
-  const writer = createReadingsWriter({ fleet, store, apiUrl: API_URL, clock: clock as never });
+  const writer = createReadingsWriter({
+    ...{ fleet, store, apiUrl: API_URL, clock: clock as never },
+    storeWatch: { lostAtMs: () => time.lostAtMs },
+  });
   /** Reads a project now, or at an instant of the monotonic clock. */
   function see(project: Project, computes: Compute[], readAtMonotonicMs = time.ms): CachedProject {
     fleet.list(project);
@@ -269,6 +277,21 @@ describe('a daemon', () => {
     survey(PROJECT);
     await round();
     expect((await stored(documents)).size).toBe(1);
+  });
+
+  it('stores everything again in the next round once the store has lost its data', async () => {
+    const documents = memoryDocumentStore();
+    const { time, see, survey, round } = aDaemon(documents);
+    for (const project of [PROJECT, OTHER]) see(project, []);
+    survey(PROJECT, OTHER);
+    await round();
+    const all = await readReadings({ ...documents, timeMs: async () => 0 });
+    for (const collection of COLLECTIONS_IN_ORDER)
+      await documents.deleteDocuments(collection, [...(await documents.documents(collection)).keys()]);
+    time.lostAtMs = NOW_MS;
+    await round();
+    expect(await readReadings({ ...documents, timeMs: async () => 0 })).toEqual(all);
+    expect(recentFleet({ ...all, atMs: STORE_MS }, { accounts: ['default'], apiUrl: API_URL })?.unread).toEqual([]);
   });
 
   it('leaves the store to a boundary, for a minute at most', async () => {
@@ -415,7 +438,9 @@ describe('a reading', () => {
       api.readAgain([PROJECT.projectId]);
       const { computes, errors } = await readFleet({ api, readBranches: false });
       expect([computes, asked]).toEqual([[now], [PROJECT.projectId]]);
-      expect(errors.map(({ message }) => message)).toEqual([expect.stringContaining('1 of 3 projects: p-unread')]);
+      expect(errors.map(({ message }) => message)).toEqual([
+        expect.stringContaining('1 of 3 projects are not read yet: p-unread'),
+      ]);
     });
 
     it('is shown as it was stored where that is allowed and it cannot be read', async () => {

@@ -50,7 +50,13 @@ function aGroup(projects: number) {
     const fleet = createFleet({ clock } as never);
     const rhythm = { inventoryMs: 30_000, resyncMs: 30_000 };
     const rules = currentRules();
-    const writer = createReadingsWriter({ fleet, store, clock, apiUrl: 'u' } as never);
+    const writer = createReadingsWriter({
+      fleet,
+      store,
+      clock,
+      storeWatch: { lostAtMs: () => undefined },
+      apiUrl: 'u',
+    } as never);
     const sharedReadings = createSharedReadings({ fleet, clock, store, rules, rhythm, writer });
     const deps = {
       ...{

@@ -52,7 +52,13 @@ function aDaemon({ store, time }: AStore, { showsChanges = true, rules = current
   const fleet = createFleet({ clock } as never);
   if (showsChanges) fleet.listShowsChanges.set('a', true);
   const deps = { fleet, clock, store, rules, rhythm: { resyncMs: RESYNC_MS } };
-  const writer = createReadingsWriter({ fleet, store, apiUrl: API_URL, clock: clock as never } as never);
+  const writer = createReadingsWriter({
+    fleet,
+    store,
+    storeWatch: { lostAtMs: () => undefined },
+    apiUrl: API_URL,
+    clock: clock as never,
+  } as never);
   const compare = (project: Project, askedAtMonotonicMs = clock.monotonicMs()) =>
     compareList({ fleet, store, telemetry: { log: memoryLog() } } as never, {
       ...{ projects: [project], failures: new Map(), askedAtMs: clock.now(), askedAtMonotonicMs },

@@ -468,3 +468,32 @@ describe('a plan for people', () => {
     expect(coloured).toContain('web?[31m');
   });
 });
+
+describe('of a fleet that can be read in part only', () => {
+  it('plan, forecast, diff and recommend say in what they print what is missing', async () => {
+    const platform = await startTestPlatform({ shop: {}, blog: {} });
+    const env = { EBB_API_URL: platform.url, EBB_API_KEY: platform.apiKey };
+    const fault = { kind: 'status', status: 403, message: 'not yours', count: 1 };
+    const inPart = async (...args: string[]) => {
+      await platform.control('faults', { ...fault, route: '/projects/{project_id}/endpoints' });
+      return ebb(args, env).finally(() => platform.clearFaults());
+    };
+    try {
+      const { stdout, stderr } = await inPart('plan');
+      expect(stdout).toMatch(/^Not in the plan: (shop|blog): .*not yours/m);
+      expect(stderr).not.toContain('not yours');
+      const others = [
+        ['plan', '--json'],
+        ['forecast', '--json'],
+        ['recommend', '--format', 'json'],
+      ];
+      for (const args of [...others, ['diff', 'policy.yaml', 'policy.yaml', '--format', 'json']]) {
+        const { missing } = JSON.parse((await inPart(...args)).stdout);
+        expect([args[0], missing]).toEqual([args[0], [expect.stringContaining('not yours')]]);
+      }
+      expect(JSON.parse((await ebb(['plan', '--json'], env)).stdout)).not.toHaveProperty('missing');
+    } finally {
+      await platform.close();
+    }
+  });
+});

@@ -91,7 +91,7 @@ export function createReadingsApi(
 }
 
 function unreadError(unread: readonly string[], listed: number): ControlApiError {
-  const message = `daemons have not read ${unread.length} of ${listed} projects: ${firstNames(unread, 3)}; --live reads the API`;
+  const message = `${unread.length} of ${listed} projects are not read yet: ${firstNames(unread, 3)}; --live reads the API`;
   return { code: 'unavailable', route: '', message };
 }
 

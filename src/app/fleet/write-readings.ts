@@ -36,6 +36,8 @@ export interface WriteReadingsDeps {
   fleet: Pick<Fleet, 'cachedProject' | 'cachedProjects' | 'surveys' | 'branches' | 'boundaryReconciles'>;
   store: DocumentStore & Pick<Store, 'timeMs' | 'deleteUsage'>;
   clock: Clock;
+  /** Knows when the store last lost its data, milliseconds since the epoch. */
+  storeWatch: { lostAtMs(): number | undefined };
   apiUrl: string;
   runInBackground: RunInBackground;
   /** Interval between readings of the list of projects, in real milliseconds. */
@@ -80,6 +82,8 @@ export type WriterDeps = Omit<WriteReadingsDeps, 'runInBackground' | 'rhythm'>;
 
 /** The readings and surveys that this daemon has compared with the store. If they are lost, it compares once more. */
 interface Memory {
+  /** When the store last lost its data, as far as it is known here. */
+  lostAtMs: number | undefined;
   compared: Map<string, Compared>;
   confirmed: Map<string, Survey>;
 }
@@ -93,8 +97,8 @@ export interface ReadingsWriter {
 
 /** Creates the writer. A project that a list shows unchanged costs nothing in the store. */
 export function createReadingsWriter(deps: WriterDeps): ReadingsWriter {
-  const { fleet, clock } = deps;
-  const memory: Memory = { compared: new Map(), confirmed: new Map() };
+  const { fleet, clock, storeWatch } = deps;
+  const memory: Memory = { lostAtMs: storeWatch.lostAtMs(), compared: new Map(), confirmed: new Map() };
   let doneAtMonotonicMs = Number.NEGATIVE_INFINITY;
   let sweptAtMonotonicMs = Number.NEGATIVE_INFINITY;
 
@@ -103,6 +107,8 @@ export function createReadingsWriter(deps: WriterDeps): ReadingsWriter {
       const nowMonotonicMs = clock.monotonicMs();
       if (isAtBoundary(fleet, clock.now()) && nowMonotonicMs - doneAtMonotonicMs < MAX_YIELD_MS) return;
       doneAtMonotonicMs = nowMonotonicMs;
+      const lostAtMs = storeWatch.lostAtMs();
+      if (lostAtMs !== memory.lostAtMs) forgetAll(memory, lostAtMs);
       // The surveys first: a reading that was made for one of them is then written before it.
       const surveys = [...fleet.surveys].filter(([account, survey]) => memory.confirmed.get(account) !== survey);
       if (surveys.length > 0 && nowMonotonicMs - sweptAtMonotonicMs >= SWEEP_MS) {
@@ -120,6 +126,13 @@ export function createReadingsWriter(deps: WriterDeps): ReadingsWriter {
       if (cached && isNews(deps, memory, cached)) await write(deps, memory, cached, await readStoreClock(deps));
     },
   };
+}
+
+/** After a loss of the store's data all is written again: commands would miss each project until it is read once more. */
+function forgetAll(memory: Memory, lostAtMs: number | undefined): void {
+  memory.lostAtMs = lostAtMs;
+  memory.compared.clear();
+  memory.confirmed.clear();
 }
 
 /**

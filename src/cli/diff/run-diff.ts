@@ -7,7 +7,7 @@ import { foreseeEach } from '../forecast/by-past.ts';
 import { displayZone } from '../forecast/local-time.ts';
 import { withLeaderDecisions } from '../forecast/outlook.ts';
 import { readSpan, type SpanFlags } from '../forecast/span.ts';
-import { splitPlanned } from '../not-planned.ts';
+import { missingJson, splitPlanned } from '../not-planned.ts';
 import { loadPoliciesOrFail, type ReadPolicies, settingsOrFail } from '../or-fail.ts';
 import { jsonText, writeNotes, writeOut } from '../output.ts';
 import { readForecastStart } from '../read-fleet.ts';
@@ -60,7 +60,7 @@ export async function runDiff(oldPath: string, newPath: string, flags: DiffFlags
       subjects,
     });
     writeNotes({ notes });
-    writeOut(`${jsonText(diffJson(span, { ...comparison, findings }))}\n`);
+    writeOut(`${jsonText({ ...diffJson(span, { ...comparison, findings }), ...missingJson(missing) })}\n`);
   } else {
     const asText = flags.format === 'markdown' ? diffMarkdown : diffText;
     writeOut(`${asText(comparison, { ...span, zone })}\n`);

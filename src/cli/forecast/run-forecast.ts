@@ -10,7 +10,7 @@ import type { Span } from '../../domain/time/span.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { type FilterFlags, filtered, filtersByBranch, isNarrowed, selectComputes } from '../filter.ts';
 import type { CommonFlags } from '../flags.ts';
-import { type NotPlanned, notPlannedJson, notPlannedLines, splitPlanned } from '../not-planned.ts';
+import { missingJson, type NotPlanned, notPlannedJson, notPlannedLines, splitPlanned } from '../not-planned.ts';
 import { settingsAndPolicies } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut, writeWhole } from '../output.ts';
 import { MAX_IN_DETAIL } from '../plan/summary.ts';
@@ -57,6 +57,7 @@ export async function runForecast(names: string[], flags: ForecastFlags): Promis
       held_back: heldBackJson(outlooks),
       guards: guardedJson(outlooks, policies),
       ...notPlannedJson(notPlanned),
+      ...missingJson(missing),
     };
     writeOut(`${jsonText(document)}\n`);
   } else {

@@ -1,4 +1,5 @@
 import type { PlanResult } from '../../app/situation/plan.ts';
+import { printable } from '../../common/safe-text.ts';
 import { planOnce } from '../../compose/situation.ts';
 import { fleetPlanJson, plannedComputeJson } from '../../domain/evaluate/fleet-plan-json.ts';
 import type { FleetPlan } from '../../domain/evaluate/plan-fleet.ts';
@@ -10,7 +11,7 @@ import { type FilterFlags, filtered, filtersByBranch, isNarrowed, selectComputes
 import type { CommonFlags } from '../flags.ts';
 import { displayZone } from '../forecast/local-time.ts';
 import { readAt } from '../forecast/span.ts';
-import { type NotPlanned, notPlannedJson, splitPlanned } from '../not-planned.ts';
+import { missingJson, type NotPlanned, notPlannedJson, splitPlanned } from '../not-planned.ts';
 import { type ReadPolicies, settingsAndPolicies } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut, writeWhole } from '../output.ts';
 import { withProgress } from '../past/progress.ts';
@@ -50,10 +51,12 @@ export async function runPlan(names: string[], flags: PlanFlags): Promise<void> 
     ...fleetPlanJson({ ...plan, computes: [] }),
     computes: computes.map((one) => ({ ...plannedComputeJson(one), ...approvalJson(approvals.get(one)) })),
     ...notPlannedJson(notPlanned),
+    ...missingJson(planned.missing),
   };
   const json = `${jsonText(document)}\n`;
   if (flags.out !== undefined) await writeWhole(flags.out, json);
-  writePlanNotes(shown);
+  // The text of the plan says what is missing.
+  writePlanNotes(flags.json ? shown : { ...shown, missing: [] });
   const isInDetail = flags.all === true || isPart;
   if (shown.missing.length > 0) process.exitCode = 1;
   if (plan.computes.some((one) => one.plan.verdict !== 'none')) process.exitCode ??= 2;
@@ -103,7 +106,10 @@ async function asText(
   const savedOf = (owner: string) => month?.savedOf((compute) => ownerOf(compute) === owner);
   const isShort = !isInDetail && concerned > MAX_IN_DETAIL;
   const summary = isShort ? summarySections(computes, { colors, ownerOf, savedOf }) : undefined;
-  const lines = [describePlan(planned.plan, { colors, zone, summary, notPlanned })];
+  const lines = [
+    describePlan(planned.plan, { colors, zone, summary, notPlanned }),
+    ...planned.missing.map((line) => printable(`Not in the plan: ${line}`)),
+  ];
   if (process.exitCode === 2) lines.push('Exit code 2: there is something to do, now or later.');
   if (month) lines.push(month.text);
   const observed = fleetFile === undefined && mode === 'enforce' ? observedLine(planned.modes, settings) : undefined;

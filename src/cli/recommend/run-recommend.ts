@@ -7,7 +7,7 @@ import { type FilterFlags, filtered, selectComputes } from '../filter.ts';
 import type { PastFlags } from '../flags.ts';
 import { refuseIfThere, writeFiles } from '../init/files.ts';
 import { markdownText } from '../markdown.ts';
-import { type NotPlanned, notPlannedJson, notPlannedLines, splitPlanned } from '../not-planned.ts';
+import { missingJson, type NotPlanned, notPlannedJson, notPlannedLines, splitPlanned } from '../not-planned.ts';
 import { settingsOrFail } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut } from '../output.ts';
 import { type FleetPast, planNotes, readPast } from '../past/read-past.ts';
@@ -90,6 +90,7 @@ function rendered(
       ...recommendJson(past, findings),
       ...(looked.unread > 0 && { unread_computes: looked.unread }),
       ...notPlannedJson(notPlanned),
+      ...missingJson(past.missing),
     });
   }
   const lines = notPlannedLines(notPlanned, 'without a proposed policy');
