@@ -1,4 +1,4 @@
-/** The only place where commands write: text from others can't control a terminal or a workflow. */
+/** Commands write through these functions, so that text from others can't control a terminal or a workflow. */
 
 import { errorCode } from '../common/errors.ts';
 import { replaceFile } from '../common/replace-file.ts';
@@ -17,13 +17,13 @@ export function writeErrLine(line: string): void {
   writeErr(`${printable(line)}\n`);
 }
 
-/** Notes and parts of the fleet that could not be read go to standard error; without these parts the exit code is 1. */
+/** Writes notes to standard error, and what of the fleet is missing; if anything is, the exit code is 1. */
 export function writeNotes({ notes, missing = [] }: { notes: readonly string[]; missing?: readonly string[] }): void {
   for (const line of [...notes, ...missing.map((one) => `left out: ${one}`)]) writeErrLine(`note: ${line}`);
   if (missing.length > 0) process.exitCode = 1;
 }
 
-/** A document as JSON, from which exactly the same can be read back. */
+/** A document as JSON; parsing it gives the same document. */
 export function jsonText(document: unknown): string {
   return printableJson(JSON.stringify(document, null, 2));
 }

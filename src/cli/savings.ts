@@ -32,7 +32,7 @@ export function savingsCommand(): Command {
 }
 
 async function savings(flags: SavingsFlags): Promise<void> {
-  const [{ readTrial }, { designOf, savingsReport }, { designText, savingsText }] = await Promise.all([
+  const [{ readTrial }, { designReport, savingsReport }, { designText, savingsText }] = await Promise.all([
     import('./savings/read-trial.ts'),
     import('./savings/report.ts'),
     import('./savings/text.ts'),
@@ -40,7 +40,7 @@ async function savings(flags: SavingsFlags): Promise<void> {
   const read = await readTrial(flags);
   writeNotes(read);
   if (flags.design) {
-    const report = designOf(read);
+    const report = designReport(read);
     writeOut(`${flags.json ? jsonText(report) : designText(report)}\n`);
   } else {
     const report = savingsReport(read, flags);

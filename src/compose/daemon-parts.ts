@@ -105,7 +105,7 @@ interface AdapterParts {
   api: ControlApi;
   counters: ConnectionCounters;
   series: SeriesSources;
-  /** The name of the engine of queue and store in outages. */
+  /** How messages about outages name the engine of queue and store. */
   engineName: string;
   queue: JobQueue;
   sender: Sender;
@@ -116,7 +116,7 @@ interface AdapterParts {
   hasRunHere: boolean;
 }
 
-/** The parts of a daemon. Each module of the application takes those that it declares. */
+/** The parts of a daemon. Each module of the application declares those that it needs, as its `…Deps`. */
 export interface DaemonParts extends ProcessParts, AdapterParts, Group {
   durations: OperationDurations;
   fleet: Fleet;
@@ -183,7 +183,7 @@ export async function openParts(
   return { ok: true, value: { ...parts, ...group } };
 }
 
-/** Opens the adapters; the queue last, by a call. */
+/** Opens the adapters, but the queue only when the caller calls `openQueue`. */
 export type OpenAdapters = (
   settings: Settings,
   processParts: ProcessParts,
@@ -292,7 +292,7 @@ interface Group {
   storeWatch: StoreWatch;
   /** Why this daemon may not write, if known. */
   blocked(): WriteBlock | undefined;
-  /** The generation of the current policy set; undefined while it must not be written by. */
+  /** The generation of the current policy set; undefined while this daemon may not write by it. */
   generation(): number | undefined;
   /** Called before each write. If it rejects, nothing may be written either. */
   mayWrite(): Promise<WritePermission>;

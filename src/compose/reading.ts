@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { afterHerds, type BusyTime } from '../adapters/control-api/after-herds.ts';
 import { type AnswerCache, createAnswerCache } from '../adapters/control-api/answer-cache.ts';
-import { createReadingsApi } from '../adapters/control-api/shared-readings.ts';
+import { createReadingsApi } from '../adapters/control-api/readings-api.ts';
 import { createSnapshotApi } from '../adapters/control-api/snapshot.ts';
 import { HERD_NEAR_MS } from '../app/fleet/at-boundary.ts';
 import { withBranches } from '../app/fleet/branches.ts';

@@ -61,7 +61,7 @@ interface EngineLife {
   /** True for an error that only means that the engine is unavailable. */
   isUnavailable(error: Error): boolean;
   /** Wraps the port's methods: while the engine is unavailable they reject with an {@link EngineUnavailableError}. */
-  guard<Port extends object>(port: Port): Port;
+  translateOutages<Port extends object>(port: Port): Port;
   /** Ends every connection at once and releases locks. Close queue and store first. */
   close(): Promise<void>;
 }

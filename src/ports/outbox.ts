@@ -42,12 +42,12 @@ export interface OutboxStore {
   appendOutbox(entries: readonly OutboxEntry[]): Promise<void>;
   /** Oldest first. */
   outbox(query: { receiver: string; state: QueuedState; limit: number }): Promise<QueuedEntry[]>;
-  /** Receivers with any messages, sorted by name; and the number lost since the store was made. */
+  /** Receivers with waiting or dead messages, sorted by name; and the number lost since the store was made. */
   outboxCounts(): Promise<{ receivers: OutboxCount[]; lost: number }>;
-  /** Notes a failed try; false if there is no such entry. */
-  deferOutbox(id: string, failure: { state: QueuedState; tries: number; error?: string }): Promise<boolean>;
-  /** Removes a message that was sent or dropped; false if there is none. */
-  removeOutbox(id: string): Promise<boolean>;
+  /** Sets the state of an unsent message, its number of tries, and the error of the last; false if there is no such message. */
+  updateOutbox(id: string, changes: { state: QueuedState; tries: number; error?: string }): Promise<boolean>;
+  /** Ends a message that was sent or dropped: its id stays known, so that it is not appended again. False if there is none. */
+  finishOutbox(id: string): Promise<boolean>;
 }
 
 /** `isRefused`: the receiver, or a rule of ebb, refuses the message as it is; other failures may pass. `message` holds no secret. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createReadingsApi } from '../../src/adapters/control-api/shared-readings.ts';
+import { createReadingsApi } from '../../src/adapters/control-api/readings-api.ts';
 import { beginAtBoundary, endAtBoundary } from '../../src/app/fleet/at-boundary.ts';
 import { type CachedProject, createFleet } from '../../src/app/fleet/fleet.ts';
 import { readFleet } from '../../src/app/fleet/read-fleet.ts';

@@ -40,23 +40,23 @@ export function describeOutbox(
     it('appends nothing twice, also after it was sent', async () => {
       const { store } = current();
       await store.appendOutbox([entry('a'), entry('b')]);
-      expect(await store.removeOutbox('a')).toBe(true);
+      expect(await store.finishOutbox('a')).toBe(true);
       await store.appendOutbox([entry('a'), entry('b'), entry('c')]);
       expect(await idsOf(store)).toEqual(['b', 'c']);
-      expect(await store.removeOutbox('a')).toBe(false);
+      expect(await store.finishOutbox('a')).toBe(false);
     });
 
     it('keeps its place in the order while it is tried again, dead or not', async () => {
       const { store } = current();
       await store.appendOutbox([entry('a'), entry('b'), entry('c')]);
-      expect(await store.deferOutbox('a', { state: 'waiting', tries: 1, error: 'answered 500' })).toBe(true);
-      expect(await store.deferOutbox('b', { state: 'dead', tries: 1, error: 'answered 400' })).toBe(true);
-      expect(await store.deferOutbox('x', { state: 'dead', tries: 1 })).toBe(false);
+      expect(await store.updateOutbox('a', { state: 'waiting', tries: 1, error: 'answered 500' })).toBe(true);
+      expect(await store.updateOutbox('b', { state: 'dead', tries: 1, error: 'answered 400' })).toBe(true);
+      expect(await store.updateOutbox('x', { state: 'dead', tries: 1 })).toBe(false);
       expect(await idsOf(store)).toEqual(['a', 'c']);
       expect(await store.outbox({ receiver: 'ops', state: 'dead', limit: 9 })).toEqual([
         { ...entry('b'), state: 'dead', tries: 1, error: 'answered 400' },
       ]);
-      expect(await store.deferOutbox('b', { state: 'waiting', tries: 0 })).toBe(true);
+      expect(await store.updateOutbox('b', { state: 'waiting', tries: 0 })).toBe(true);
       expect(await store.outbox({ receiver: 'ops', state: 'waiting', limit: 9 })).toEqual([
         { ...entry('a'), state: 'waiting', tries: 1, error: 'answered 500' },
         { ...entry('b'), state: 'waiting', tries: 0 },
@@ -68,8 +68,8 @@ export function describeOutbox(
       const { store } = current();
       expect(await store.outboxCounts()).toEqual({ receivers: [], lost: 0 });
       await store.appendOutbox([entry('a', 'web'), { ...entry('b'), atMs: 500 }, entry('c'), entry('d', 'gone')]);
-      await store.deferOutbox('a', { state: 'dead', tries: 3, error: 'answered 404' });
-      await store.removeOutbox('d');
+      await store.updateOutbox('a', { state: 'dead', tries: 3, error: 'answered 404' });
+      await store.finishOutbox('d');
       expect(await store.outboxCounts()).toEqual({
         receivers: [
           { receiver: 'ops', waiting: 2, dead: 0, oldestAtMs: 500 },
@@ -82,8 +82,8 @@ export function describeOutbox(
     it('is bounded: the oldest make room, and those that were not sent are counted as lost', async () => {
       const small = await current().createStore({ outbox: 3 });
       await small.appendOutbox([entry('a'), entry('b'), entry('c')]);
-      await small.removeOutbox('a');
-      await small.deferOutbox('b', { state: 'dead', tries: 1, error: 'answered 400' });
+      await small.finishOutbox('a');
+      await small.updateOutbox('b', { state: 'dead', tries: 1, error: 'answered 400' });
       await small.appendOutbox([entry('d')]);
       expect(await small.outboxCounts()).toMatchObject({ lost: 0 });
       await small.appendOutbox([entry('e'), entry('f')]);

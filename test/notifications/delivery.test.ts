@@ -132,7 +132,7 @@ describe('the delivery of notifications', () => {
     await daemon.append(about('c-0', 'c'), about('b-1', 'b'));
     await daemon.clock.runTo(20 * MINUTE_MS + 2_000);
     expect(daemon.got.slice(-2).toSorted()).toEqual(['ops b-1', 'ops c-0']);
-    await daemon.store.removeOutbox('a-0>ops');
+    await daemon.store.finishOutbox('a-0>ops');
     await daemon.clock.runTo(26 * MINUTE_MS);
     await running.close();
     expect(daemon.got.slice(-149)).toEqual(Array.from({ length: 149 }, (_, at) => `ops a-${at + 1}`));
@@ -211,7 +211,7 @@ describe('the delivery of notifications', () => {
     expect(daemon.numberOf('ebb_notifications_dead ops')).toBe(1);
     expect(daemon.log.lines).toMatchObject([{ level: 'error', fields: { receiver: 'ops', id: '1>ops' } }]);
     refuses = false;
-    await daemon.store.deferOutbox('1>ops', { state: 'waiting', tries: 0 });
+    await daemon.store.updateOutbox('1>ops', { state: 'waiting', tries: 0 });
     await daemon.clock.runTo(10_000);
     await running.close();
     expect(daemon.got).toEqual(['ops 1', 'ops 2', 'ops 1']);
@@ -276,12 +276,12 @@ describe('the delivery of notifications', () => {
     const daemon = daemonWith({});
     await daemon.append(about('1', 'a'));
     let fails = true;
-    const removeOutbox: Store['removeOutbox'] = async (id) => {
-      if (!fails) return daemon.store.removeOutbox(id);
+    const finishOutbox: Store['finishOutbox'] = async (id) => {
+      if (!fails) return daemon.store.finishOutbox(id);
       fails = false;
       throw new Error('the store is away');
     };
-    const running = daemon.start('daemon-1', { ...daemon.store, removeOutbox });
+    const running = daemon.start('daemon-1', { ...daemon.store, finishOutbox });
     await daemon.clock.runTo(10_000);
     await running.close();
     expect(daemon.got).toEqual(['ops 1', 'ops 1']);

@@ -17,7 +17,7 @@ async function queued() {
   const store = createMemoryStore(createSteppedClock(0, () => false));
   const about = (id: string) => ({ id, kind: 'freeze' as const, atMs: 1_000, text: `text of ${id}` });
   await store.appendOutbox(outboxEntries({ receivers: [receiver('ops'), receiver('web')] }, [about('a'), about('b')]));
-  for (const id of ['a>ops', 'b>ops']) await store.deferOutbox(id, { state: 'dead', tries: 3, error: 'answered 404' });
+  for (const id of ['a>ops', 'b>ops']) await store.updateOutbox(id, { state: 'dead', tries: 3, error: 'answered 404' });
   const operator = createOperator({
     ...{ store, log: memoryLog(), holder: 'test', ...REAL, now: async () => 5_000, requestReconciles: async () => {} },
     caller: { who: 'ann@laptop', requestId: 'r-1' },

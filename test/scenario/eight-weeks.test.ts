@@ -173,7 +173,7 @@ describe('eight weeks with a trial', () => {
       const without = await withoutPolicies(platform, daemon.clock.now());
       const used = await truthOf(daemon.platform);
       const truth = trueSaving(trial, used, without);
-      const saved = savingsOf({ design: trial.design, units: unitsOf(trial, measured), nowMs: untilMs });
+      const saved = savingsOf({ design: trial.design, units: unitsOf(trial, measured), usedUntilMs: untilMs });
       const percent = (share: number | null | undefined) => `${((share ?? Number.NaN) * 100).toFixed(1)} %`;
       const { low, mid, high } = saved.relative ?? { low: Number.NaN, mid: Number.NaN, high: Number.NaN };
       process.stdout.write(

@@ -94,7 +94,7 @@ const SILENCES = ['missing', 'doubled', 'empty'] as const;
 export type Silence = (typeof SILENCES)[number];
 
 /** Calls of a store before which something happens; `putHarm`: of a record with what a guard has found. */
-export type StoreMoment = 'putIntent' | 'putRecord' | 'putWatch' | 'putHarm' | 'removeOutbox';
+export type StoreMoment = 'putIntent' | 'putRecord' | 'putWatch' | 'putHarm' | 'finishOutbox';
 
 export interface SimPlan {
   seed: number;
@@ -363,7 +363,7 @@ function anAction(making: Making): SimAction {
 /** Just before what a guard has found is stored, or was sent. */
 function atGuards({ dice, edges }: Making): Pick<SimAction, 'atMs' | 'afterCalls' | 'method'> {
   const atMs = Math.min(...edges) + dice.between(0, MINUTE_MS);
-  return { atMs, afterCalls: dice.index(2), method: dice.pick(['putWatch', 'putHarm', 'removeOutbox'] as const) };
+  return { atMs, afterCalls: dice.index(2), method: dice.pick(['putWatch', 'putHarm', 'finishOutbox'] as const) };
 }
 
 /** Of a daemon that is replaced: mostly the same one, otherwise the next one, or back to the one before. */

@@ -122,7 +122,7 @@ const LATEST_CALL_MS = 8_000;
 /** The longest wait for one that only guards make, which are rare; and the time that is then left before the quiet time, in milliseconds. */
 const LATEST_OF_GUARDS_MS = 180_000;
 const LEFT_MS = 30_000;
-const OF_GUARDS: ReadonlySet<string | undefined> = new Set<StoreMoment>(['putWatch', 'putHarm', 'removeOutbox']);
+const OF_GUARDS: ReadonlySet<string | undefined> = new Set<StoreMoment>(['putWatch', 'putHarm', 'finishOutbox']);
 
 export const projectId = (index: number) => `project-${index}`;
 export const computeId = (project: number, index: number) => `ep-${project}-${index}`;

@@ -10,10 +10,10 @@ import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { BudgetRequest, Grant, RateBudget, WaitingRequests } from '../../ports/rate-budget.ts';
 
-/** The log of an account's requests: in this process, or shared. */
+/** The log of each account's requests: in this process, or shared. */
 export interface BudgetStore {
   grant(account: string, wanted: PermitRequest): Promise<PermitGrant>;
-  /** Notes a 429: nothing is granted for `pauseMs` (5 minutes at most), and less from then on. Returns the new level. */
+  /** Notes a 429: nothing is granted for `pauseMs` (5 minutes at most), and less from then on. Returns the new level; see `levelAt`. */
   learn(account: string, pauseMs: number | undefined): Promise<number>;
 }
 
@@ -27,13 +27,13 @@ interface Waiter extends Request {
 
 type BudgetClock = Pick<Clock, 'monotonicMs' | 'wait'>;
 
-/** A grant to send one request on a route, in monotonic time. */
+/** A grant to send one request on a route. Instants are in monotonic time, except `loggedMs`. */
 interface Slot {
   route: string;
   fromMs: number;
   /** The latest instant to send it: later, it would come too close to the requests that follow. */
   untilMs: number;
-  /** The time of its entry in the log. */
+  /** The time of its entry in the log, by the clock of the log. */
   loggedMs: number;
 }
 
@@ -44,11 +44,11 @@ interface Line {
   clock: BudgetClock;
   waiters: Waiter[];
   isServing: boolean;
-  /** A caller has arrived that must not wait until the pause before the next request for grants is over. */
+  /** A more urgent request has arrived: grants are asked for at once, without the pause. */
   isHurried: boolean;
   /** Ends that pause. */
   pausing: AbortController;
-  /** The times of the log entries of grants that were not used, by route. */
+  /** The log entries of grants that were not used: their times by the clock of the log, by route. */
   unsent: Map<string, number[]>;
   pausedUntilMs: number;
   /** True if the last answer has granted nothing for a second or longer. */
@@ -66,14 +66,15 @@ interface Line {
   limitChanges: number;
 }
 
-/** The most grants that are asked for at once: all would have to be used within a quarter of a second. */
+/** The most grants that are asked for at once, and that are remembered as unused: all would have to be used within a quarter of a second. */
 const MAX_AT_ONCE = 1_000;
 
 /** How late a request may be sent after its grant: half of the jitter that the limits allow. The other half is left to the network. */
 const LATE_MS = DEFAULT_RATE_LIMITS.jitterMs / 2;
 
 /**
- * A budget over a log. Requests of one account wait in one line, by urgency, then by arrival. Grants are asked for the line, not for each
+ * A rate budget that counts requests in a log. Requests of one account wait in one line, by urgency, then those whose last grant was too
+ * late, then by arrival. Grants are asked for the line, not for each
  * waiter, and go to whoever is first when they arrive.
  */
 export function createRateBudget(options: { budgets: BudgetStore; perMinute: number; clock: BudgetClock }): RateBudget {

@@ -12,7 +12,7 @@ import type {
 } from '../../ports/control-api.ts';
 import type { ProjectAnswer, WireBranch, WireCompute, WireOperation, WireProject } from './wire.ts';
 
-/** `last_active` of a compute that was never active is earlier than this; no compute is that old. */
+/** The API's `last_active` of a compute that was never active; no compute is that old. */
 const NEVER_ACTIVE_MS = Date.parse('2000-01-01T00:00:00Z');
 
 const OUTCOMES: ReadonlyMap<string, OperationOutcome> = new Map([
@@ -23,7 +23,7 @@ const OUTCOMES: ReadonlyMap<string, OperationOutcome> = new Map([
   ['cancelled', 'failed'],
 ]);
 
-/** Here and below, optional fields are assigned one by one: with a spread for each, one compute took 30 µs. */
+/** Optional fields are assigned one by one here, in `computeOf` and in `operationOf`: with a spread for each, one compute took 30 µs. */
 export function projectOf(account: string, wire: WireProject): Project {
   const project: Project = {
     account,
@@ -76,7 +76,7 @@ export function computeOf(project: Pick<Project, 'account' | 'name' | 'nameUnkno
   if (updatedAtMs != null) compute.updatedAtMs = updatedAtMs;
   if (pendingState != null) compute.pendingState = pendingState;
   if (startedAtMs != null) compute.startedAtMs = startedAtMs;
-  if (lastActiveAtMs != null && lastActiveAtMs !== NEVER_ACTIVE_MS) compute.lastActiveAtMs = lastActiveAtMs;
+  if (lastActiveAtMs != null && lastActiveAtMs > NEVER_ACTIVE_MS) compute.lastActiveAtMs = lastActiveAtMs;
   return compute;
 }
 

@@ -6,7 +6,7 @@ import { messageOf } from '../../common/errors.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { lockFolder } from './folder-lock.ts';
 import { bringJobsNear, keepJobsNear, releaseLocksAhead } from './jobs-ahead.ts';
-import { createGuard, createStateChanges, type OpenedEngine, refused } from './opened-engine.ts';
+import { createOutageTranslation, createStateChanges, type OpenedEngine, refused } from './opened-engine.ts';
 
 interface EmbeddedOptions {
   folder: string;
@@ -79,11 +79,11 @@ async function openIn(realPath: string, { folder, schema, log }: EmbeddedOptions
       await lock.release();
     });
     const engine = { kind: 'postgres', name: 'embedded', schema, pool: made, close } as const;
-    const guard = createGuard({
+    const translation = createOutageTranslation({
       message: () => `the embedded queue in ${folder} does not work`,
       isUnavailable: isServerUnavailable,
     });
-    return { ok: true, engine: { ...engine, ...guard, onStateChange: changes.onStateChange } };
+    return { ok: true, engine: { ...engine, ...translation, onStateChange: changes.onStateChange } };
   } catch (error) {
     await database?.close().catch(() => {});
     await lock.release();

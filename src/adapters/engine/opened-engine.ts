@@ -35,17 +35,17 @@ export function explainConnectError(error: Error): string {
 }
 
 /** Turns the drivers' various errors of an outage into {@link EngineUnavailableError}s with the text of `message`. */
-export function createGuard({
+export function createOutageTranslation({
   message,
   isUnavailable,
 }: {
   message(error: Error): string;
   isUnavailable(error: Error): boolean;
-}): Pick<Engine, 'guard' | 'isUnavailable'> {
+}): Pick<Engine, 'translateOutages' | 'isUnavailable'> {
   return {
     isUnavailable,
-    guard: <Port extends object>(port: Port): Port => {
-      const guarded = Object.entries(port).map(([name, method]) => [
+    translateOutages: <Port extends object>(port: Port): Port => {
+      const translating = Object.entries(port).map(([name, method]) => [
         name,
         async (...args: unknown[]) => {
           try {
@@ -56,7 +56,7 @@ export function createGuard({
           }
         },
       ]);
-      return Object.fromEntries(guarded) as Port;
+      return Object.fromEntries(translating) as Port;
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { PgPool } from 'bullmq';
 import { Pool } from 'pg';
 import {
-  createGuard,
+  createOutageTranslation,
   createStateChanges,
   explainConnectError,
   type OpenedEngine,
@@ -31,6 +31,7 @@ export async function openPostgres({ url, schema }: { url: string; schema: strin
   server.setMaxListeners(0);
   // BullMQ declares a narrower type, which differs in the overloads of `on`.
   const pool = server as unknown as PgPool;
+  // Without a listener, the error of an idle connection would end the process. `watchPool` reports outages.
   server.on('error', () => {});
   try {
     await prepareSchema({ pool, schema });
@@ -55,6 +56,9 @@ export async function openPostgres({ url, schema }: { url: string; schema: strin
     return server.end();
   };
   const engine = { kind: 'postgres', name: 'Postgres', schema, pool, close } as const;
-  const guard = createGuard({ message: () => 'Postgres is not reachable', isUnavailable: isServerUnavailable });
-  return { ok: true, engine: { ...engine, ...guard, onStateChange } };
+  const translation = createOutageTranslation({
+    message: () => 'Postgres is not reachable',
+    isUnavailable: isServerUnavailable,
+  });
+  return { ok: true, engine: { ...engine, ...translation, onStateChange } };
 }

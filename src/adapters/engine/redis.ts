@@ -1,6 +1,6 @@
 import type { EngineState, RedisConnection } from '../../ports/engine.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import { createGuard, createStateChanges, type OpenedEngine, refused, START_IT } from './opened-engine.ts';
+import { createOutageTranslation, createStateChanges, type OpenedEngine, refused, START_IT } from './opened-engine.ts';
 import {
   awayMessage,
   CONNECT_TIMEOUT_MS,
@@ -47,7 +47,7 @@ export async function openRedis({
       commands,
       openWorkerConnection: connections.openWorker,
       onStateChange,
-      ...createGuard({ message: awayMessage, isUnavailable: isRedisUnavailable }),
+      ...createOutageTranslation({ message: awayMessage, isUnavailable: isRedisUnavailable }),
       close: async () => {
         end();
         stopWatching();

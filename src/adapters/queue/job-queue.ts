@@ -47,7 +47,7 @@ export function createJobQueue(options: {
     },
   });
 
-  return engine.guard<JobQueue>({
+  return engine.translateOutages<JobQueue>({
     every: async (queue, intervalMs) => {
       const opts = { removeOnComplete: true, removeOnFail: true };
       await queues.get(queue).upsertJobScheduler(TICK, { every: intervalMs }, { name: TICK, data: {}, opts });

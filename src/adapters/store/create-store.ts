@@ -19,6 +19,6 @@ export async function createStore(options: {
     overrides: createOverrideReaders({ log }),
     limits: { ...limitsOf(engine), ...options.limits },
   };
-  if (engine.kind === 'redis') return engine.guard(createRedisStore({ engine, ...parts }));
-  return engine.guard(await createPostgresStore({ engine, ...parts }));
+  if (engine.kind === 'redis') return engine.translateOutages(createRedisStore({ engine, ...parts }));
+  return engine.translateOutages(await createPostgresStore({ engine, ...parts }));
 }

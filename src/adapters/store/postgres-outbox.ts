@@ -102,9 +102,9 @@ export function createPostgresOutbox({ engine, limits }: { engine: PostgresEngin
       );
       return { receivers, lost: Number(lost.rows[0]?.value ?? 0) };
     },
-    deferOutbox: async (id, { state, tries, error }) =>
+    updateOutbox: async (id, { state, tries, error }) =>
       (await pool.query(DEFER, [id, state, tries, error ?? null])).rows.length > 0,
-    removeOutbox: async (id) => (await pool.query(REMOVE, [id])).rows.length > 0,
+    finishOutbox: async (id) => (await pool.query(REMOVE, [id])).rows.length > 0,
   };
   return { outbox, forgetOldest };
 }

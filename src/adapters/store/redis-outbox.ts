@@ -94,8 +94,8 @@ export function createRedisOutbox(options: { engine: RedisEngine; run: RunScript
       const receivers = counts.filter(({ waiting, dead }) => waiting + dead > 0);
       return { receivers, lost: Number((await redis.get(`${prefix}lost`)) ?? 0) };
     },
-    deferOutbox: async (id, { state, tries, error = '' }) =>
+    updateOutbox: async (id, { state, tries, error = '' }) =>
       (await run(DEFER, [known], [prefix, id, state, tries, error])) === 1,
-    removeOutbox: async (id) => (await run(REMOVE, [known], [prefix, id])) === 1,
+    finishOutbox: async (id) => (await run(REMOVE, [known], [prefix, id])) === 1,
   };
 }

@@ -50,8 +50,8 @@ type DeliveryStore = Pick<
   | 'releaseLease'
   | 'outbox'
   | 'outboxCounts'
-  | 'deferOutbox'
-  | 'removeOutbox'
+  | 'updateOutbox'
+  | 'finishOutbox'
   | 'document'
   | 'putDocument'
 >;
@@ -258,7 +258,7 @@ async function recordSent(
   entries: readonly QueuedEntry[],
   pace: Pace,
 ): Promise<void> {
-  for (const { id } of entries) await store.removeOutbox(id);
+  for (const { id } of entries) await store.finishOutbox(id);
   const receiver = entries[0]?.receiver ?? '';
   const sentAtMs = pace.sent(entries.map(({ subject }) => subject));
   if (sentAtMs) await SENT_AT.put(store, receiver, sentAtMs);
@@ -274,7 +274,7 @@ async function recordFailed(
   const isDead = ({ atMs }: QueuedEntry) => isRefused || clock.now() - atMs >= GIVE_UP_AFTER_MS;
   for (const entry of entries) {
     const { id, receiver, tries } = entry;
-    await store.deferOutbox(id, { state: isDead(entry) ? 'dead' : 'waiting', tries: tries + 1, error: message });
+    await store.updateOutbox(id, { state: isDead(entry) ? 'dead' : 'waiting', tries: tries + 1, error: message });
     metrics.increment('ebb_notifications_total', { receiver, result: isDead(entry) ? 'dead' : 'failed' });
     if (!isDead(entry)) continue;
     log.error(

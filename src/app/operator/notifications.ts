@@ -52,7 +52,7 @@ export async function retryOrDropNotifications(
   // The audit entry comes first: no notification changes without one.
   await store.appendHistory([await auditEntry(parts, { action, target }, ids.length)]);
   const done = await pLimit(CONCURRENT_WRITES).map(ids, (id) =>
-    action === 'drop' ? store.removeOutbox(id) : store.deferOutbox(id, { state: 'waiting', tries: 0 }),
+    action === 'drop' ? store.finishOutbox(id) : store.updateOutbox(id, { state: 'waiting', tries: 0 }),
   );
   return { ok: true, value: { ids: ids.filter((_, index) => done[index]) } };
 }

@@ -122,7 +122,7 @@ async function stopOf(
     }
   }
   const periodsLeftOut = frozenPeriods(policies, trial, selected);
-  const costUsd = tooHighCost({ design: trial.design, units, nowMs, periodsLeftOut }, mostUsd);
+  const costUsd = tooHighCost({ design: trial.design, units, usedUntilMs: nowMs, periodsLeftOut }, mostUsd);
   return costUsd === undefined ? [] : [{ policy: trial.name, terms: trial.digest, stoppedAtMs: nowMs, costUsd }];
 }
 

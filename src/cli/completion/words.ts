@@ -14,15 +14,14 @@ export interface Flag {
   description: string;
   /** Absent for a switch. */
   value?: Value;
-  /** The value may be left out. */
-  optional: boolean;
+  valueOptional: boolean;
 }
 
 export interface CommandTree {
   name: string;
   description: string;
   flags: readonly Flag[];
-  /** The value of every argument; absent if the command takes none. */
+  /** The value of the first argument, and of all others: they are of one kind. Absent if the command takes none. */
   argument?: Value;
   commands: readonly CommandTree[];
 }
@@ -51,7 +50,7 @@ function flagOf(option: Option): Flag {
     ...(short !== undefined && { short }),
     description,
     ...((required || optional) && { value: kindOfValue(placeholder ?? '', option) }),
-    optional,
+    valueOptional: optional,
   };
 }
 

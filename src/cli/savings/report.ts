@@ -8,6 +8,7 @@ import { frozenPeriods } from '../../domain/policy/frozen-periods.ts';
 import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import { localDayAt } from '../../domain/time/windows/local-time.ts';
 import { armInPeriod, endDayOf, periodStartMs, type TrialDesign } from '../../domain/trial/assignment.ts';
+import { DRAWS } from '../../domain/trial/interval.ts';
 import { expectedPower } from '../../domain/trial/power.ts';
 import {
   type MaybeEstimate,
@@ -19,7 +20,7 @@ import {
 import { UserError } from '../fail.ts';
 import type { TrialRead } from './read-trial.ts';
 
-const METHOD = 'randomisation test by draw of units, inverted; 2000 draws; docs/savings.md';
+const METHOD = `randomisation test by draw of units, inverted; ${DRAWS} draws; docs/savings.md`;
 
 /** The document of `ebb savings --json`. */
 export function savingsReport(read: TrialRead, flags: { from?: string; to?: string; by?: string }) {
@@ -28,16 +29,16 @@ export function savingsReport(read: TrialRead, flags: { from?: string; to?: stri
   const input: SavingsInput = {
     design,
     units,
-    nowMs: usedUntilMs ?? 0,
+    usedUntilMs: usedUntilMs ?? 0,
     fromDay: dayOf('--from', flags.from),
     untilDay: untilDay(dayOf('--to', flags.to), stoppedAtMs, design),
     periodsLeftOut: frozenPeriods(policies, trial, computes),
   };
   const saved = savingsOf(input);
   const compliance = complianceOf(design, read.kept, read.nowMs);
-  const lastDay = usedUntilMs === undefined ? design.fromDay : localDayAt(design.zone, usedUntilMs);
+  const usedUntilDay = usedUntilMs === undefined ? design.fromDay : localDayAt(design.zone, usedUntilMs);
   const fromDay = input.fromDay ?? design.fromDay;
-  const toDay = Math.min(input.untilDay ?? lastDay, lastDay, endDayOf(design));
+  const toDay = Math.min(input.untilDay ?? usedUntilDay, usedUntilDay, endDayOf(design));
   return {
     from: isoDay(fromDay),
     to: isoDay(Math.max(fromDay, toDay)),
@@ -79,7 +80,7 @@ function undoJson({ at, project_id, compute_id, policy: guard, from, to, reasons
   return { at, project_id, compute_id, guard, from, to, message: reasons[0]?.message ?? '' };
 }
 
-/** The day on which a trial was stopped does not count. */
+/** The day before which days count: that of `--to`, or that on which the trial was stopped if it is earlier. */
 function untilDay(asked: number | undefined, stoppedAtMs: number | undefined, { zone }: TrialDesign) {
   if (stoppedAtMs === undefined) return asked;
   return Math.min(asked ?? Number.POSITIVE_INFINITY, localDayAt(zone, stoppedAtMs));
@@ -100,8 +101,9 @@ function savedJson(saved: Saved) {
 }
 
 /** The design of a trial, and the smallest effect that it could find. */
-export function designOf({ trial, policies, computes, units, usedUntilMs }: TrialRead) {
+export function designReport({ trial, policies, computes, units, usedUntilMs }: TrialRead) {
   const { design, name, unit } = trial;
+  // Without usage nothing says yet which units are left out.
   const inTrial = units.filter(({ leftOut }) => leftOut === undefined || usedUntilMs === undefined);
   const slots = Array.from(
     { length: design.oneOf },
@@ -116,9 +118,11 @@ export function designOf({ trial, policies, computes, units, usedUntilMs }: Tria
       (compute) => names.has(unitOf(trial, compute)) && changesSize(compute, period),
     ).length;
     const control = inTrial.filter(({ draw }) => isControl(draw.slot, period)).length;
+    // A size change at a flip waits while it would disconnect clients (`trial_flip`).
     return { from: dateOf(design, period), control, flips: flipping.length, sizes, restarts: 0 };
   });
   function changesSize(compute: (typeof computes)[number], period: number): boolean {
+    // Sizes are compared at noon of the period's first day.
     const input = { policies, compute, baseline: compute, instantMs: periodStartMs(design, period) + DAY_MS / 2 };
     const [control, treated] = (['control', 'treated'] as const).map((arm) => decide({ ...input, arm }).enforced.size);
     return !sameSize(control, treated);
@@ -146,7 +150,7 @@ export function designOf({ trial, policies, computes, units, usedUntilMs }: Tria
   };
 }
 
-export type DesignReport = ReturnType<typeof designOf>;
+export type DesignReport = ReturnType<typeof designReport>;
 
 /** Estimated from the usage before the trial began. */
 function expected(units: TrialRead['units'], design: TrialDesign, usedUntilMs: number | undefined) {

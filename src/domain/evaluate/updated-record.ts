@@ -20,8 +20,8 @@ interface RecordSituation extends Pick<Situation, 'policies' | 'holds' | 'manual
 }
 
 /**
- * Updates a record, whose pending write is already confirmed, from its compute and the policies. Daemons and plans decide by the
- * result. Returns the same object if nothing has changed.
+ * Updates a record, whose pending write is already confirmed, from its compute and the policies. Daemons and plans base
+ * their decisions on the result. Returns the same object if nothing has changed.
  */
 export function updatedRecord(confirmed: ComputeRecord, compute: Compute, situation: RecordSituation): ComputeRecord {
   const { policies, nowMs, readAtMs = nowMs, enforcedSinceMs } = situation;
@@ -38,8 +38,8 @@ export function updatedRecord(confirmed: ComputeRecord, compute: Compute, situat
 
 /**
  * Returns the record with the project's current name, which is only stored where policies belong to teams. If the new name makes more
- * team policies select the compute, the record is marked as renamed, and a gate holds its changes for a while. During that time another
- * new name is still compared with the name before the mark.
+ * team policies select the compute, the record is marked as renamed, and a gate delays its changes for a while. If the project is
+ * renamed again in that time, the new name is compared with the one before the first rename.
  */
 export function withProjectName(
   record: ComputeRecord,
@@ -55,13 +55,13 @@ export function withProjectName(
   const renamedRecord = { ...others, projectName: currentName };
   if (lastName === undefined) return renamedRecord;
   const input = { policies, compute, ...decidingFacts(record) };
-  const isHeld = renamed && renamedUntil(renamed.atMs, (afterMs) => nextBoundary(input, afterMs)) > nowMs;
-  const earlierName = isHeld ? renamed.from : lastName;
+  const isMarkActive = renamed && renamedUntil(renamed.atMs, (afterMs) => nextBoundary(input, afterMs)) > nowMs;
+  const earlierName = isMarkActive ? renamed.from : lastName;
   const selectedBefore = policies.selecting({ ...compute, projectName: earlierName });
   const added = policies.selecting(compute).filter((index) => !selectedBefore.includes(index));
   const addedPolicies = added.flatMap((index) => policies.set.policies[index] ?? []);
   const by = addedPolicies.filter(({ team }) => team !== undefined).map(({ name }) => name);
   if (by.length === 0) return renamedRecord;
-  const isAlreadyMarked = isHeld && by.every((name) => renamed.by.includes(name));
+  const isAlreadyMarked = isMarkActive && by.every((name) => renamed.by.includes(name));
   return { ...renamedRecord, renamed: { from: earlierName, atMs: isAlreadyMarked ? renamed.atMs : nowMs, by } };
 }

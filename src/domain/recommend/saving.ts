@@ -2,8 +2,9 @@
  * What rules would have saved in a compute's own past. Plans, diffs, forecasts, findings, pages and metrics all show this estimate.
  * Rules are settings over time. Negative savings are costs.
  *
- * Each figure has an expected value and a range. For sizes the ends are bounds (`useInHour` in forecast/expected.ts); for timeouts those of an
- * 80 % interval, fitted to generated databases (later-weeks.ts), or for `at_least` a low end that is promised. `savingOf` adds them.
+ * Each figure has an expected value and a range. For sizes the ends are bounds (`useInHour` in forecast/expected.ts); for timeouts
+ * (timeout.ts, long-timeout.ts) those of an 80 % interval, fitted to generated databases (later-weeks.ts), or for `at_least` a low end that is
+ * promised. `savingOf` adds them.
  */
 
 import { MONTH_HOURS } from '../awake/causes.ts';
@@ -318,7 +319,7 @@ interface SavedByTimeouts {
 }
 
 /**
- * The saving by timeouts in a month, in CU-hours, at the minimum size: a compute that waits for its timeout is idle. Time that it no longer
+ * The saving by timeouts in a month, in CU-hours, at the minimum size: a compute that waits for its timeout has no clients. Time that it no longer
  * waits is counted at the size that it had; additional time at the size of the rules.
  */
 function savedByTimeouts(past: Past, rules: Rules): SavedByTimeouts {

@@ -9,7 +9,7 @@ import { seededRandom } from '../random.ts';
 import type { Cells } from './cells.ts';
 
 /** The number of other draws to compare with. */
-const DRAWS = 2000;
+export const DRAWS = 2000;
 /** The largest measurable effect on log usage: a hundredfold or a hundredth. */
 const MAX_EFFECT = Math.log(100);
 /** The precision of an interval's ends. */

@@ -34,8 +34,8 @@ export interface TrialUnit {
 export interface SavingsInput extends DayLimits {
   design: TrialDesign;
   units: readonly TrialUnit[];
-  /** The present instant, milliseconds since the epoch. */
-  nowMs: number;
+  /** The end of the known usage, milliseconds since the epoch: a trial is complete once all of its days have some. */
+  usedUntilMs: number;
   /** Periods to leave out for all units, counted from 0. */
   periodsLeftOut?: ReadonlySet<number> | undefined;
 }
@@ -73,10 +73,10 @@ const NO_STARTS = { control: null, treated: null, difference: null };
 
 /** The savings of all units of the trial, with 95 % intervals. */
 export function savingsOf(input: SavingsInput): Savings {
-  const { design, nowMs } = input;
+  const { design, usedUntilMs } = input;
   const units = input.units.filter(({ leftOut }) => leftOut === undefined);
   const saved = savedOf(input, units, 0.95);
-  const state = nowMs >= trialSpan(design).untilMs && input.untilDay === undefined ? 'complete' : 'interim';
+  const state = usedUntilMs >= trialSpan(design).untilMs && input.untilDay === undefined ? 'complete' : 'interim';
   return {
     ...saved,
     state,

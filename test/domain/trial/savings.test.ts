@@ -93,7 +93,7 @@ function unitWith(
 const fleet = (count: number, options?: Parameters<typeof unitWith>[1]) =>
   Array.from({ length: count }, (_, index) => unitWith(index, options));
 const input = (fields: Partial<SavingsInput> = {}): SavingsInput => ({
-  ...{ design: DESIGN, units: fleet(40), nowMs: UNTIL },
+  ...{ design: DESIGN, units: fleet(40), usedUntilMs: UNTIL },
   ...fields,
 });
 
@@ -132,7 +132,7 @@ describe('what a trial has measured', () => {
 
   it('claims nothing before its end', () => {
     expect(saved).toMatchObject({ state: 'complete', distinguishable: true });
-    expect(savingsOf(input({ nowMs: UNTIL - 1 }))).toMatchObject({ state: 'interim', distinguishable: null });
+    expect(savingsOf(input({ usedUntilMs: UNTIL - 1 }))).toMatchObject({ state: 'interim', distinguishable: null });
     expect(savingsOf(input({ untilDay: DESIGN.fromDay + 28 }))).toMatchObject({
       state: 'interim',
       distinguishable: null,

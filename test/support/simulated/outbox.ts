@@ -31,14 +31,14 @@ export function createMemoryOutbox(limit = DEFAULT_LIMITS.outbox): OutboxStore {
       });
       return { receivers, lost };
     },
-    async deferOutbox(id, failure) {
+    async updateOutbox(id, failure) {
       const entry = known.get(id);
       if (!entry) return false;
       const { error: _, ...rest } = entry;
       known.set(id, { ...rest, ...failure });
       return true;
     },
-    async removeOutbox(id) {
+    async finishOutbox(id) {
       const isThere = known.get(id) !== undefined;
       if (isThere) known.set(id, undefined);
       return isThere;

@@ -23,8 +23,8 @@ interface ReadProject {
 
 /**
  * A read-only control API that answers from the readings of daemons. The live one, which is opened when it is first needed, answers the
- * rest: usage, operations that `withKept` doesn't have, the computes of projects in `readAgain`, and, with `asksBranches`, branches that the
- * daemons don't read. The list ends with an error for listed projects that are `unread`.
+ * rest: usage, running operations, past ones that are not stored (`withKept`), the computes of projects in `readAgain`, and, with
+ * `asksBranches`, branches that the daemons don't read. The list ends with an error for listed projects that are `unread`.
  */
 export function createReadingsApi(
   {
@@ -35,7 +35,7 @@ export function createReadingsApi(
   openLive: () => Promise<ApiResult<FleetApi>>,
   withKept: (askLive: OperationsReader['operationsFrom']) => OperationsReader,
 ): FleetApi & {
-  /** Reads these projects from the live API. With `onFailure`, their stored reading is returned where that fails. */
+  /** From now on, `listComputes` of these projects asks the live API. With `onFailure`, their stored reading is returned where that fails. */
   readAgain(projectIds: Iterable<string>, onFailure?: (error: ControlApiError) => void): void;
 } {
   const known = createReadOnlyApi(projects.map(contentsOf), "ebb's store");
