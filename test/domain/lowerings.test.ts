@@ -11,7 +11,7 @@ const SMALLEST = { minCu: 0.25, maxCu: 0.25 };
 it('a value of a person that policies want makes no lowering of the raise before it', () => {
   const raised = withLastChange(aRecord({ lastApplied: LARGE }), LARGE, { before: SMALL, answeredAtMs: 5 });
   expect(loweringOf(raised, 0)).toBeUndefined();
-  const decision = { enforced: { size: SMALLEST }, enforcedDeciders: {} };
+  const decision = { enforced: { size: SMALLEST }, enforcedDeciders: {}, freezes: [] };
   const agreed = withAgreed(raised, aCompute(SMALLEST), decision as never);
   expect(agreed.lastApplied).toMatchObject(SMALLEST);
   expect(loweringOf(agreed, 0)).toBeUndefined();
