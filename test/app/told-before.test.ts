@@ -60,7 +60,7 @@ async function toldBefore({
   await SENT_DIGESTS.put(store, digestKey('ops', 'team-web', EIGHT), digest);
   const deps = {
     ...{ rules, store, clock: { now: () => nowMs }, startedAtMs: 0 },
-    ...{ api: { accountStatus: () => [] }, fleet: { latestEvaluation: () => undefined } },
+    ...{ api: { accountStatus: () => [] }, fleet: { latestEvaluation: () => undefined, heldSpans: new Map() } },
     ...{ slots: { limitBetween: () => 'free' }, outages: outagesOf({}), ...more },
   };
   const reasons = { cause, approvedAtMs, ...(why !== undefined && { why }), boundaryOf: () => boundaryMs };
@@ -124,6 +124,7 @@ it('an announced restart is late after two minutes, unless a limit has spread th
 
 it('to a daemon that asked for no slot at that time, it is not late if others were restarted in time; what a person asks for now never is', async () => {
   const begunAt = (atMs: number, account?: string) => ({
+    heldSpans: new Map(),
     latestEvaluation: (id: string) =>
       id === 'ep-2'
         ? {
@@ -145,6 +146,24 @@ it('to a daemon that asked for no slot at that time, it is not late if others we
   const fleet = begunAt(EIGHT + 1_000) as unknown as ToldBeforeDeps['fleet'];
   expect(await untold({ startedAtMs: 0, slots: unseen, fleet })).toEqual({});
   expect(await untold({ startedAtMs: 0, fleet })).toEqual({ late });
+});
+
+it('what a limit has spread is late nevertheless if the platform held it as it became late, such as by an operation', async () => {
+  const slots = { limitBetween: () => 'reached' as const };
+  const heldFor = (sinceMs: number, untilMs: number) => {
+    const span = { sinceMs, untilMs, message: 'an operation of this compute is under way' };
+    const fleet = {
+      latestEvaluation: () => undefined,
+      heldSpans: new Map([['ep-1', span]]),
+    } as unknown as ToldBeforeDeps['fleet'];
+    return untold({ slots, fleet });
+  };
+  const why = 'still at 2026-03-02T08:05:00Z, an operation of this compute is under way';
+  expect(await heldFor(EIGHT - MINUTE_MS, EIGHT + 5 * MINUTE_MS)).toEqual({ late: { ...late, why } });
+  expect(await heldFor(EIGHT - MINUTE_MS, EIGHT + MINUTE_MS)).toEqual({});
+  // The restart of another compute in its project, which had its turn first.
+  expect(await heldFor(EIGHT + 110_000, EIGHT + 125_000)).toEqual({});
+  expect(await heldFor(EIGHT + 4 * MINUTE_MS, EIGHT + 5 * MINUTE_MS)).toEqual({});
 });
 
 it('what a limit has spread is late nevertheless if it had failed, or if something was away', async () => {
@@ -179,7 +198,10 @@ it('a key that was refused or missing since the announced instant has delayed a 
 it('it says how many of the owner were not changed by then, where that is known', async () => {
   const evaluated = (record: ComputeRecord) => ({ compute, record });
   const left = async (of: Record<string, ReturnType<typeof evaluated>>) => {
-    const fleet = { latestEvaluation: (id: string) => of[id] } as unknown as ToldBeforeDeps['fleet'];
+    const fleet = {
+      heldSpans: new Map(),
+      latestEvaluation: (id: string) => of[id],
+    } as unknown as ToldBeforeDeps['fleet'];
     return (await untold({ fleet })).late?.left;
   };
   const waits = evaluated(aRecord({ lastDisruption: { atMs: EIGHT - HOUR_MS, lowered: false } }));
@@ -198,7 +220,10 @@ it('restarts between the beginning of its slot and the announced instant are tho
   const announcedAtMs = EIGHT + 12 * MINUTE_MS;
   const told = { instants: { 'ep-1': announcedAtMs, 'ep-2': announcedAtMs }, toMs: announcedAtMs };
   const record = aRecord({ lastDisruption: { atMs: EIGHT + 6 * MINUTE_MS, lowered: false } });
-  const fleet = { latestEvaluation: () => ({ compute, record }) } as unknown as ToldBeforeDeps['fleet'];
+  const fleet = {
+    heldSpans: new Map(),
+    latestEvaluation: () => ({ compute, record }),
+  } as unknown as ToldBeforeDeps['fleet'];
   const given = { nowMs: announcedAtMs + 3 * MINUTE_MS, told, record, fleet };
   expect(await untold(given)).toEqual({ late: { owner: 'team-web', announcedAtMs, restarts: 2, left: 2 } });
 });
@@ -257,7 +282,10 @@ it('an announced raise that was made seconds too early is over', async () => {
   const before = aRecord({ lastDisruption: { atMs: EIGHT - 5 * MINUTE_MS, lowered: false } });
   expect(await untold({ record: lowered })).toEqual({ late });
   expect(await untold({ record: before })).toEqual({ late });
-  const fleet = { latestEvaluation: () => ({ compute, record: early }) } as unknown as ToldBeforeDeps['fleet'];
+  const fleet = {
+    heldSpans: new Map(),
+    latestEvaluation: () => ({ compute, record: early }),
+  } as unknown as ToldBeforeDeps['fleet'];
   expect((await untold({ record: lowered, fleet })).late?.left).toBe(0);
 });
 

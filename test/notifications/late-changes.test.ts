@@ -164,3 +164,28 @@ it('counted clients of announced restarts are in the audit, not in a message for
   const reasons = audit.value.items.map((one) => one.reasons.at(-1)?.message);
   expect(reasons).toEqual(COMPUTES.map(() => 'its clients were disconnected (7 when last counted)'));
 });
+
+/** An operation of somebody else in a project, from 07:58 on; it ends with all faults. */
+async function withOperationIn({ platform, clock }: SimulatedDaemon, name: string) {
+  await clock.runTo(MORNING - 2 * MINUTE_MS);
+  await platform.control('faults', { kind: 'operation', outcome: 'hang', project: name });
+  const path = `/projects/${name}/endpoints/ep-${name}/restart`;
+  await fetch(`${platform.url}${path}`, { method: 'POST', headers: { authorization: `Bearer ${platform.apiKey}` } });
+}
+
+it.each([
+  ['without a limit', ''],
+  ['though a limit has spread the others', ', at_most: 50% in 1m'],
+])('a restart that an operation has held is told as late, %s', async (_, limits) => {
+  const started = await startedEarly({ limits });
+  const { clock, messages, platform } = started;
+  await withOperationIn(started, 'a');
+  await clock.runTo(MORNING + 5 * MINUTE_MS);
+  await platform.clearFaults();
+  await clock.runTo(MORNING + 20 * MINUTE_MS);
+  expect(messages.slice(1).map(({ text }) => text)).toEqual([
+    expect.stringMatching(
+      /^1 of 4 restarts of team-web .* comes late: ep-a at \S+; reason: still at 2026-03-02T08:0[56]:00Z, an operation of this compute is under way$/,
+    ),
+  ]);
+});

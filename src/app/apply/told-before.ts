@@ -23,7 +23,7 @@ export interface ToldBeforeDeps extends AuditDeps, OutageDeps {
   api: ControlApi;
   store: Pick<Store, 'documents'>;
   clock: Clock;
-  fleet: Pick<Fleet, 'cachedProject' | 'latestEvaluation'>;
+  fleet: Pick<Fleet, 'cachedProject' | 'latestEvaluation' | 'heldSpans'>;
   slots: Pick<Slots, 'limitBetween'>;
   /** Absent for a command. */
   storeWatch?: Pick<StoreWatch, 'lostAtMs'>;
@@ -125,8 +125,10 @@ function lateOf(
 ): Pick<Intent, 'late'> {
   const { owner, ownIds, atMs } = announced;
   if (atMs === undefined || nowMs - atMs <= LATE_MS) return {};
-  // A failure is reported even where a limit spreads the other changes.
-  const trouble = deps.caller ? undefined : troubleSince(deps, { compute, record }, atMs);
+  // A failure, or a wait for the platform, is reported even where a limit spreads the other changes.
+  const trouble = deps.caller
+    ? undefined
+    : (troubleSince(deps, { compute, record }, atMs) ?? heldFrom(deps, compute, atMs));
   if (trouble === undefined && isSpread(deps, { ...announced, atMs }, { compute, policy: action.policy })) return {};
   const why = deps.caller ? 'a person has applied it' : (trouble ?? otherDelay(deps, compute, atMs));
   const counts = { restarts: ownIds.length, ...leftOf(deps, { ...announced, atMs }, action) };
@@ -191,6 +193,19 @@ function troubleSince(
     return `${name} was not available until ${isoInstant(atMs)}: ${message}`;
   }
   return undefined;
+}
+
+/**
+ * Returns what of the platform has held the compute as it became late. It may wait for a limit first, and then for a restart of another
+ * compute of its project: that takes less than the minute which the wait must have lasted.
+ */
+function heldFrom({ fleet }: ToldBeforeDeps, { computeId }: Compute, announcedAtMs: number): string | undefined {
+  const { sinceMs, untilMs, message } = fleet.heldSpans.get(computeId) ?? {
+    sinceMs: Number.POSITIVE_INFINITY,
+    untilMs: 0,
+  };
+  const isHeld = sinceMs <= announcedAtMs + LATE_MS - MINUTE_MS && untilMs >= announcedAtMs + LATE_MS;
+  return isHeld ? `still at ${isoInstant(untilMs)}, ${message}` : undefined;
 }
 
 /** A refused key is no outage of the control API, but nothing is written under it either. */

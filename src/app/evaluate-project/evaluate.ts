@@ -15,6 +15,7 @@ import type { ReportEvent } from '../../ports/compute-events.ts';
 import type { Store, StoredOverrides } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Fleet } from '../fleet/fleet.ts';
+import { noteHeld } from '../fleet/held-span.ts';
 import type { GuardVerdicts } from '../guards/verdicts.ts';
 import type { CompiledRules, CurrentRules } from '../rules.ts';
 
@@ -50,6 +51,7 @@ export function evaluateProject(
   deps.telemetry.metrics.observe('ebb_decision_duration_seconds', {}, seconds);
   for (const evaluatedCompute of evaluatedComputes) {
     reportHeldBack(deps, evaluatedCompute);
+    noteHeld(deps.fleet, evaluatedCompute);
     logHeadroom(deps, evaluatedCompute);
   }
   return evaluatedComputes;

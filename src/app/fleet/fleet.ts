@@ -6,6 +6,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Project, UnreadableCompute } from '../../ports/control-api.ts';
 import type { BoundaryReconciles } from './at-boundary.ts';
 import type { ListedBranches } from './branches.ts';
+import type { HeldSpan } from './held-span.ts';
 
 export interface CachedProject {
   project: Project;
@@ -53,6 +54,8 @@ export interface Fleet {
   /** Returns this daemon's own evaluations, to compare the next ones with. */
   ownEvaluations(projectId: string): EvaluatedCompute[];
   ownEvaluation(computeId: string): EvaluatedCompute | undefined;
+  /** When changes of computes last waited for the platform in this daemon's own evaluations, by compute id. */
+  heldSpans: Map<string, HeldSpan>;
   branches: Map<string, ListedBranches>;
   /** Since when computes with an unreadable record are not listed, by compute id, milliseconds since the epoch. */
   brokenAbsentSinceMs: Map<string, number>;
@@ -114,7 +117,8 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
 
   const dropEvaluated = (projectId: string, kept = new Set<string>()) => {
     for (const { computeId } of cachedProjects.get(projectId)?.computes ?? [])
-      if (!kept.has(computeId)) for (const map of [own, latest, evaluatedAtMonotonicMs]) map.delete(computeId);
+      if (!kept.has(computeId))
+        for (const map of [own, latest, evaluatedAtMonotonicMs, fleet.heldSpans]) map.delete(computeId);
   };
 
   const adopt = (one: EvaluatedCompute) => {
@@ -167,6 +171,7 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
 /** What others note about projects and accounts. */
 function emptyNotes(verified: VerifiedFacts) {
   return {
+    heldSpans: new Map(),
     branches: new Map(),
     brokenAbsentSinceMs: new Map(),
     goneSinceMonotonicMs: new Map(),
