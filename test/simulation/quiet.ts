@@ -47,7 +47,7 @@ const MET_MS = 30 * SECOND_MS;
 /** A boundary is met so closely, in milliseconds. */
 const AT_ONCE_MS = SECOND_MS;
 
-/** An awake compute is not lowered if it gets more again within this time, in milliseconds. */
+/** An awake compute is not changed if that is undone within this time, in milliseconds. */
 const SOON_MS = 120 * SECOND_MS;
 
 /** That a compute has gone to sleep is known within this time, in milliseconds. */
@@ -348,8 +348,8 @@ function promptMs({ platform }: World, projectId: string): number {
 }
 
 /**
- * True if a gate may still hold a size back: the compute does not sleep, was restarted just now, is not known to be healthy, or soon gets
- * more again.
+ * True if a gate may still hold a size back: the compute does not sleep, was restarted just now, is not known to be healthy, or soon goes
+ * back.
  */
 function mayWait(
   world: World,
@@ -362,7 +362,7 @@ function mayWait(
   const restartedAtMs = bookOf(world).effects.findLast(({ computeId }) => computeId === compute.id)?.atMs ?? 0;
   const isCooling = time.now() < restartedAtMs + plan.disruption.cooldownMs + promptMs(world, compute.projectId);
   if (!isAwake) return false;
-  const isUndone = soon.some((then) => then !== null && isSmaller(size, then));
-  const mayStay = plan.disruption.lowerWhen === 'idle' || isUndone || mayHoldBack(world, compute, files);
-  return isCooling || (isLowered && mayStay);
+  const isUndone = soon.some((then) => then !== null && (isLowered ? isSmaller(size, then) : isSmaller(then, size)));
+  const mayStay = plan.disruption.lowerWhen === 'idle' || mayHoldBack(world, compute, files);
+  return isCooling || isUndone || (isLowered && mayStay);
 }

@@ -60,7 +60,7 @@ export function needsApproval({ disconnected, computes }: DisruptionImpact): boo
  * Counts the computes that rules would disconnect now, in the whole fleet; projects that are not cached are read. Undefined if the fleet
  * can't be listed. Holds, freezes and manual changes are respected. Recent discovery, recent restarts and limits on restarts are ignored,
  * since they pass by themselves: a set that restarts computes may follow another that still does. The first flip of a future trial counts,
- * too, and so does a lowering that is held only because it would soon be undone. Those that wait for these are among `later`. `isCounted`
+ * too, and so does a change that is held only because it would soon be undone. Those that wait for these are among `later`. `isCounted`
  * selects the computes.
  *
  * Invariant: no compute counts as asleep by a reading that may be older than its last use. It counts as awake, and before rules need an
@@ -221,7 +221,7 @@ function disconnectionOf(
   if (changesSizeAtFirstFlip({ policies, compute, ...decidingFacts(record), holds }, nowMs))
     return { policy: 'trial', isLater: true };
   const { plan } = evaluateNow(laterSituation(situation));
-  // The set wants a lowering that ends soon as much as any other, and at its next opening it is made.
+  // The set wants a change that ends soon as much as any other, and at its next opening it is made.
   const endsSoon = gatesOf(plan).includes('ends_soon') ? disconnecting(plan.held) : undefined;
   const found = disconnectingNow(plan) ?? endsSoon;
   if (found === undefined) return undefined;

@@ -59,7 +59,7 @@ export const REASONS = {
   waiting_for_quiet: 'the change would disconnect clients; it waits until few are connected',
   deadline: 'no safe window before the deadline; the change is skipped until the next boundary',
   ends_soon:
-    'a lowering would restart the compute, and its next boundary would undo it within two minutes; it waits for that boundary',
+    'a lowering, or a late raise, would restart the compute, and its next boundary would undo it within two minutes; it waits for that boundary',
   trial_flip:
     'the unit has changed its arm of a trial; a trial adds no restart, so the size waits for sleep or for the next change without it',
   budget_reset:

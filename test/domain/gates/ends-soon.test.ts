@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
 import {
   aCompute,
+  aHeadroom,
   aHold,
   aLimits,
   aRecord,
@@ -9,6 +10,7 @@ import {
   at,
   aWindow,
   compiled,
+  countsUntil,
   planFor,
 } from '../../support/builders.ts';
 
@@ -71,11 +73,42 @@ describe('a lowering that its next boundary would soon undo', () => {
   });
 });
 
+describe('a late raise that its next boundary would soon undo', () => {
+  const small = aCompute({ minCu: 0.25, maxCu: 1 });
+  const soon = { nowMs: SIX - MINUTE_MS, compute: small };
+
+  it('waits for that boundary, and is not made', () => {
+    expect(plan({ ...soon, nowMs: SIX - 2 * MINUTE_MS - 1 }).verdict).toBe('act');
+    expect(plan(soon)).toMatchObject({ verdict: 'wait', heldBy: ['ends_soon'], untilMs: SIX });
+    expect(plan({ ...soon, nowMs: SIX }).verdict).toBe('none');
+  });
+
+  it('is made if it restarts nothing, if connections run out, or if a person or a hard limit demands it', () => {
+    expect(plan({ ...soon, compute: { ...small, state: 'idle' } }).verdict).toBe('act');
+    const urgent = [aSchedule(), aHeadroom({ criticalShare: 0.9 })];
+    expect(plan({ ...soon, connections: countsUntil(soon.nowMs, 440) }, urgent).verdict).toBe('act');
+    const held = aHold({ size: { minCu: 1, maxCu: 4 }, expiresAtMs: SIX });
+    expect(plan({ ...soon, holds: [held] }).verdict).toBe('act');
+    const hard = aLimits({ size: { minCu: 1 }, hard: true });
+    expect(plan(soon, [aSchedule(), hard]).verdict).toBe('act');
+  });
+
+  it('is made in time, however short its window is', () => {
+    const short = [aSchedule({ windows: [{ at: [aWindow({ endMinute: 481 })], size: { minCu: 1, maxCu: 4 } }] })];
+    const at = (afterMs: number) => plan({ nowMs: EIGHT + afterMs, compute: small }, short);
+    expect(at(0).verdict).toBe('act');
+    expect(at(30 * SECOND_MS).verdict).toBe('act');
+    expect(at(31 * SECOND_MS).heldBy).toEqual(['ends_soon']);
+  });
+});
+
 describe('what is not undone', () => {
   const soon = { nowMs: SIX - MINUTE_MS };
 
-  it('a raise is made, however soon its window ends', () => {
-    expect(plan({ ...soon, compute: aCompute({ minCu: 0.25, maxCu: 1 }) }).verdict).toBe('act');
+  it('a raise is made if its next boundary raises once more', () => {
+    const windows = [{ at: [aWindow({ startMinute: 480, endMinute: 1080 })], size: { minCu: 1, maxCu: 4 } }];
+    const evening = [aSchedule({ windows, otherwise: { size: { minCu: 4, maxCu: 8 } } })];
+    expect(plan({ ...soon, compute: aCompute({ minCu: 0.25, maxCu: 1 }) }, evening).verdict).toBe('act');
   });
 
   it('a lowering is made if its next boundary lowers once more', () => {
