@@ -33,6 +33,7 @@ const { computeId } = COMPUTE;
 function aStore() {
   const documents = memoryDocumentStore();
   const time = { ms: NOW_MS };
+  const loss: { atMs?: number } = {};
   const records = new Map<string, ComputeRecord>([[computeId, aRecord({ lastSentAtMs: SENT_MS })]]);
   const store = {
     ...documents,
@@ -40,13 +41,13 @@ function aStore() {
     timeMs: async () => time.ms,
     records: async () => records,
   };
-  return { documents, time, records, store };
+  return { documents, time, loss, records, store };
 }
 
 type AStore = ReturnType<typeof aStore>;
 
 /** A daemon on this store, whose own clocks begin now. */
-function aDaemon({ store, time }: AStore, { showsChanges = true, rules = currentRules() } = {}) {
+function aDaemon({ store, time, loss }: AStore, { showsChanges = true, rules = currentRules() } = {}) {
   const startedMs = time.ms;
   const clock = { now: () => time.ms, monotonicMs: () => 1_000 + time.ms - startedMs };
   const fleet = createFleet({ clock } as never);
@@ -55,7 +56,7 @@ function aDaemon({ store, time }: AStore, { showsChanges = true, rules = current
   const writer = createReadingsWriter({
     fleet,
     store,
-    storeWatch: { lostAtMs: () => undefined },
+    storeWatch: { lostAtMs: () => loss.atMs },
     apiUrl: API_URL,
     clock: clock as never,
   } as never);
@@ -321,7 +322,7 @@ describe('a shared reading', () => {
     expect(asked).toBe(1);
   });
 
-  it('is stored at once where another daemon may need it, and not stored again by the one that took it', async () => {
+  it('is stored at once where another daemon may need it, and by the one that took it only after a loss of the store’s data', async () => {
     const at = aStore();
     const reader = aDaemon(at);
     reader.fleet.list(PROJECT);
@@ -336,6 +337,9 @@ describe('a shared reading', () => {
     await at.documents.deleteDocuments(readingCollection('p'), ['p']);
     await other.writer.round();
     expect(await at.documents.document(readingCollection('p'), 'p')).toBeUndefined();
+    at.loss.atMs = at.time.ms;
+    await other.writer.round();
+    expect(await at.documents.document(readingCollection('p'), 'p')).toBe(text);
   });
 
   it('has the change of ebb that a list has shown since, so that it may be taken', async () => {

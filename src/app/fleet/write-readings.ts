@@ -136,15 +136,16 @@ function forgetAll(memory: Memory, lostAtMs: number | undefined): void {
 }
 
 /**
- * False for a reading that was compared or invalidated, for one from the store, and for a project that is not listed. True for a reading to
- * which a list has given a later `updated_at`: after a restart, only a reading with the `updated_at` of the list is taken.
+ * False for a reading that was compared or invalidated, for one that is in the store, and for a project that is not listed. True for a reading
+ * to which a list has given a later `updated_at`: after a restart, only a reading with the `updated_at` of the list is taken.
  */
 function isNews(
   { fleet }: WriterDeps,
-  { compared }: Memory,
+  { lostAtMs, compared }: Memory,
   { project, computes, readAtMs, readAtMonotonicMs, isShared }: CachedProject,
 ): boolean {
-  if (isShared === true) return false;
+  // One that was taken from the store may be lost there.
+  if (isShared === true && (lostAtMs === undefined || compared.has(project.projectId))) return false;
   // If it was read after the last list that lacks it, another daemon has listed it since.
   const isNewer = readAtMonotonicMs > (fleet.surveys.get(project.account)?.askedAtMonotonicMs ?? 0);
   if (readAtMs === 0 || (!isNewer && isUnlisted(fleet, project))) return false;
