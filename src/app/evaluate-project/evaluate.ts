@@ -7,7 +7,7 @@ import { isRestoreUpToDate } from '../../domain/overrides/restore.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import { withAgreed } from '../../domain/plan/manual-changes.ts';
 import { gatesOf, type Plan } from '../../domain/plan/plan.ts';
-import { isNotLoaded } from '../../domain/policy/team-parts.ts';
+import { notLoadedAmong } from '../../domain/policy/team-parts.ts';
 import { withApplied } from '../../domain/records/applied.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -161,7 +161,7 @@ function headroomSignature(steps: readonly TraceStep[]): string {
 export function isSettled(mode: Mode, { compute, record, plan, decision }: EvaluatedCompute): boolean {
   if (plan.verdict !== 'none' || !isRestoreUpToDate(record, compute, decision)) return false;
   // Without the policies of its team nothing is enforced or agreed with.
-  if (mode === 'observe' || decision.freezes.some(({ policy }) => isNotLoaded(policy))) return true;
+  if (mode === 'observe' || notLoadedAmong(decision.freezes)) return true;
   // The record must have the values that ebb agrees with: a later manual change is recognised by them.
   return record.enforcedSinceMs !== undefined && withAgreed(record, compute, decision) === record;
 }

@@ -16,7 +16,7 @@ import type { Decision } from '../decide/decide.ts';
 import { describeValue } from '../decide/trace.ts';
 import { restoreFields } from '../overrides/restore.ts';
 import type { ManualChanges } from '../policy/disruption.ts';
-import { isNotLoaded } from '../policy/team-parts.ts';
+import { notLoadedAmong } from '../policy/team-parts.ts';
 import type { ComputeRecord, ManualMark } from '../records/compute-record.ts';
 import { HOUR_MS } from '../time/units.ts';
 import { hasOperationRunning } from './gates/earlier-writes.ts';
@@ -83,7 +83,7 @@ function withDetected(
  * because connection counts are missing: no policy wants those. What the policies of an unloaded team want is unknown.
  */
 export function withAgreed(record: ComputeRecord, compute: Compute, decision: Decision): ComputeRecord {
-  if (decision.freezes.some(({ policy }) => isNotLoaded(policy))) return record;
+  if (notLoadedAmong(decision.freezes)) return record;
   return FIELD_GROUPS.reduce((after, group) => {
     const fields = wantedFields(group, decision.enforced);
     if (!fields || !hasSettings(compute, fields) || record.lagging?.[group]) return after;

@@ -1,7 +1,7 @@
 import { type Compute, type ComputeSettings, fieldsOf } from '../compute/compute.ts';
 import type { Reason, ReasonCode } from '../compute/reasons.ts';
 import type { PartialDisruption } from '../policy/disruption.ts';
-import { isNotLoaded } from '../policy/team-parts.ts';
+import { notLoadedAmong } from '../policy/team-parts.ts';
 import { isLateEffect } from '../records/failures.ts';
 import { isLower } from '../records/lowerings.ts';
 import { type Change, changesOf } from './change.ts';
@@ -168,7 +168,7 @@ function mergeChanges(kind: Action['kind'], changes: readonly Change[]): Action 
 }
 
 function nothingToDo({ decision }: PlanInput): Reason {
-  const unread = decision.freezes.find(({ policy }) => isNotLoaded(policy))?.policy;
+  const unread = notLoadedAmong(decision.freezes);
   if (unread) {
     const message = `the policies of team ${unread.team} are staged or can't be read here: what they want is not known`;
     return { code: 'policies_unread', message };

@@ -72,6 +72,13 @@ export function isNotLoaded({ name, file, team }: Pick<Policy, 'name' | 'file' |
   return file === 'ebb.yaml' && name === `${team}/not-loaded`;
 }
 
+/** The policy of an {@link unloadedPart} among these freezes. */
+export function notLoadedAmong<P extends Pick<Policy, 'name' | 'file' | 'team'>>(
+  freezes: readonly { policy: P }[],
+): P | undefined {
+  return freezes.find(({ policy }) => isNotLoaded(policy))?.policy;
+}
+
 /** The freezes by policies, without those that only stand for an {@link unloadedPart}. */
 export function withoutNotLoaded<F extends { policy: Pick<Policy, 'name' | 'file' | 'team'> }>(
   freezes: readonly F[],

@@ -1,6 +1,6 @@
 import { valueOfGroup } from '../../compute/compute.ts';
 import type { Hold } from '../../overrides/holds.ts';
-import { isNotLoaded, withoutNotLoaded } from '../../policy/team-parts.ts';
+import { notLoadedAmong, withoutNotLoaded } from '../../policy/team-parts.ts';
 import { isFightStopped } from '../../records/fights.ts';
 import { isoInstant } from '../../time/units.ts';
 import type { Change } from '../change.ts';
@@ -25,7 +25,7 @@ export const freeze: Gate = ({ change, decision, freezes = [] }) => {
     const message = `frozen by ${owner} until ${isoInstant(expiresAtMs)}: ${reason}`;
     return { code: 'frozen', message, untilMs: expiresAtMs };
   }
-  const notLoaded = decision.freezes.find(({ policy }) => isNotLoaded(policy))?.policy;
+  const notLoaded = notLoadedAmong(decision.freezes);
   if (!notLoaded) return undefined;
   const message = `the policies of ${notLoaded.team} are staged or can't be read, and it has no others: nothing is written`;
   return { code: 'not_loaded', message };
