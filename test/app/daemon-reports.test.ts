@@ -115,7 +115,13 @@ it('the status says what waits for the rate limit, and until when', async () => 
   expect(await linesAt(NOON)).toEqual([
     'rate limit of main: 45 changes and 1 reading wait for the limit of 665 requests a minute, until about 2026-03-02T12:00:35Z',
   ]);
-  expect(await linesAt(NOON + 35_000)).toEqual([]);
+  // Another daemon's changes wait longer.
+  const more = { ...waiting, writes: 50, reads: 0, inMs: 40_000 };
+  await daemonOf(store, { accounts: [{ account: 'main', key: 'valid', waiting: more }] });
+  expect(await linesAt(NOON)).toEqual([
+    'rate limit of main: 50 changes wait for the limit of 665 requests a minute, until about 2026-03-02T12:00:40Z',
+  ]);
+  expect(await linesAt(NOON + 40_000)).toEqual([]);
 });
 
 it('the status says until when less of the rate limit is used, and why', async () => {

@@ -3,6 +3,7 @@ import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { digestKey, SENT_DIGESTS } from '../../src/app/notifications/sent-digests.ts';
 import { createOverrides } from '../../src/app/overrides.ts';
 import { type ActivateDeps, advanceRules, startWithRules } from '../../src/app/rollout/activate.ts';
 import { takeDelayed, takeReading } from '../../src/app/rollout/reload.ts';
@@ -12,6 +13,7 @@ import {
   exportSets,
   policyProblems,
   stagedSets,
+  stateOf,
 } from '../../src/app/rollout/write-permission.ts';
 import { compileRules } from '../../src/app/rules.ts';
 import { createOutages } from '../../src/app/telemetry/outages.ts';
@@ -161,7 +163,7 @@ describe('files that change while the control API does not answer', () => {
       ['a', 'b'].map((team) =>
         expect.stringMatching(
           new RegExp(
-            `^policy set \\w+ of ${team} was read; it waits until the control API answers, .*; meanwhile the current policies of ${team} stay in effect$`,
+            `^policy set \\w+ of ${team} was read; it waits until the projects can be listed, .*; meanwhile the current policies of ${team} stay in effect$`,
           ),
         ),
       ),
@@ -176,11 +178,54 @@ describe('files that change while the control API does not answer', () => {
     await reload();
     expect(policyProblems(deps)).toHaveLength(1);
     expect(api.deadlineMs).toBe(5_000);
-    api.isDown = false;
     deps.outages.up('control API');
+    await advanceRules(deps, signal);
+    expect(api.deadlineMs).toBeUndefined();
+    for (const outage of ['control API for other', 'project list of other']) {
+      deps.outages.down(outage, 'no answer');
+      await advanceRules(deps, signal);
+      expect(api.deadlineMs).toBe(5_000);
+      deps.outages.up(outage);
+    }
+    api.isDown = false;
     await advanceRules(deps, signal);
     expect(sizes()).toMatchObject({ a: 2, b: 2 });
     expect(deps.rules.current.policies.set.policies.map(({ name }) => name)).toContain('b/other');
+    expect(policyProblems(deps)).toEqual([]);
+  });
+
+  it('are said to wait in the same words everywhere, also at a start', async () => {
+    const { deps, api } = await aDaemon({ 'ebb.yaml': settingsOf() });
+    api.isDown = true;
+    await startWithRules(deps);
+    expect(describeSets(deps)).toContain('counting how many computes');
+    await advanceRules(deps, signal);
+    const [waiting] = policyProblems(deps);
+    expect(waiting).toMatch(/ was read; it waits until the projects can be listed, .*; meanwhile nothing is written$/);
+    expect(describeSets(deps)).toContain(waiting);
+    expect(describeSets(deps)).not.toContain('counting how many computes');
+  });
+
+  it('do not wait for it any more once they are approved, though their restarts are announced first', async () => {
+    const { deps, write, reload, api } = await aDaemon();
+    await startWithRules(deps);
+    await reload();
+    api.isDown = true;
+    await write('policies/a/size.yaml', sized('a', '4-8'));
+    await reload();
+    expect(policyProblems(deps)).toHaveLength(1);
+    deps.rules.current = { ...deps.rules.current, notify: { receivers: [{ name: 'ops' }] } as never };
+    const hash = stateOf(deps.sets, 'a').candidate?.rules.policies.hash ?? '';
+    await deps.store.approve({ hash, who: 'ann', atMs: NOW_MS });
+    const announced = {
+      computeIds: ['ep-a-0'],
+      isOfApproval: true,
+      toMs: NOW_MS + 5_000,
+      untilMs: NOW_MS + 5_000,
+    } as const;
+    await SENT_DIGESTS.put(deps.store, digestKey('ops', 'a', NOW_MS), announced);
+    await advanceRules(deps, signal);
+    expect(stateOf(deps.sets, 'a').candidate).toBeDefined();
     expect(policyProblems(deps)).toEqual([]);
   });
 });

@@ -87,13 +87,13 @@ describe('a refused key', () => {
     expect(gate.mayPass('a', 'k', 2_061)).toBe(true);
   });
 
-  test('is probed once a minute at least, and less often only where many keys are refused', () => {
+  test('is probed once a minute at least, and less often only where many keys are refused, every five minutes at least', () => {
     const waits = (keys: number) => {
       const gate = createKeyGate(DEFAULT_KEY_PROBES);
       const slots = Array.from({ length: keys }, (_, index) => `main/${index}`);
       let nowMs = 0;
       let waitMs = 0;
-      for (let refusal = 0; refusal < 10; refusal += 1) {
+      for (let refusal = 0; refusal < 12; refusal += 1) {
         for (const slot of slots) gate.refused(slot, 'k', nowMs);
         const sinceMs = nowMs;
         while (!gate.mayPass('main/0', 'k', nowMs)) nowMs += 1_000;
@@ -105,6 +105,7 @@ describe('a refused key', () => {
     expect(waits(1)).toBe(60_000);
     expect(waits(61)).toBe(60_000);
     expect(waits(301)).toBe(300_000);
+    expect(waits(1_000)).toBe(300_000);
   });
 
   test('that was replaced meanwhile is not noticed: the same write goes out under the new one', async () => {

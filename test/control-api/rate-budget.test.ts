@@ -58,8 +58,11 @@ test('it says what waits for the limit, and until when, while there is no room',
       // Two of the three that were sent must leave the minute.
       inMs: 60_000 + 4_000 - 12_000,
     });
+  waiting.push(...Array.from({ length: 5 }, () => acquire('lowering').catch(() => 'stopped')));
+  // Three leave the minute, three the next one, and the seventh goes once the first of those after them has left the third.
+  expect(budget.waiting('a')).toMatchObject({ writes: 7, inMs: 3 * 60_000 - 12_000 });
   stop.abort();
-  expect(await Promise.all(waiting)).toEqual(['stopped', 'stopped', 'stopped']);
+  expect(await Promise.all(waiting)).toEqual(new Array(8).fill('stopped'));
   expect(budget.waiting('a')).toBeUndefined();
 });
 

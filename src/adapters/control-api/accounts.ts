@@ -265,6 +265,9 @@ export const DEFAULT_KEY_PROBES: KeyProbes = { firstMs: 5_000, longestMs: 60_000
 /** Where many keys are refused, as of projects, the longest pause is this for each other one, in milliseconds: probes need few requests. */
 const PAUSE_FOR_EACH_MS = 1_000;
 
+/** It is never longer than this, in milliseconds: nothing else notices that a project's key works again. */
+const LONGEST_OF_MANY_MS = 300_000;
+
 interface Refusal {
   key: string;
   waitMs: number;
@@ -300,7 +303,10 @@ export function createKeyGate(probes: KeyProbes): KeyGate {
       const known = before?.key === key ? before : undefined;
       // Requests that were in flight together count as one refusal; only a probe tells something new.
       if (known !== undefined && !known.probing) return;
-      const longestMs = Math.max(probes.longestMs, (refusals.size - 1) * PAUSE_FOR_EACH_MS);
+      const longestMs = Math.max(
+        probes.longestMs,
+        Math.min((refusals.size - 1) * PAUSE_FOR_EACH_MS, LONGEST_OF_MANY_MS),
+      );
       const waitMs = known === undefined ? probes.firstMs : Math.min(longestMs, known.waitMs * 2);
       refusals.set(slot, { key, waitMs, nextProbeAtMs: nowMs + waitMs, probing: false });
     },

@@ -249,18 +249,20 @@ function newLine(about: Pick<Line, 'account' | 'budgets' | 'clock'>): Line {
   };
 }
 
-/** Each request that leaves the last minute makes room for one: first for writes. */
+/** Each request that leaves the last minute makes room for one: first for writes. Those granted by then leave it a minute later. */
 function waitingIn(line: Line, perMinute: number): WaitingRequests | undefined {
   const { waiters, isFull, clock, pausedUntilMs } = line;
   if (!isFull || waiters.length === 0) return undefined;
   const nowMs = clock.monotonicMs();
   const writes = waiters.filter((waiter) => rankOf(waiter) < PRIORITIES.indexOf('read')).length;
+  const before = (writes || waiters.length) - 1;
   const sentMs = recent(line, nowMs);
-  const freedAtMs = sentMs[Math.min(writes || waiters.length, sentMs.length) - 1] ?? nowMs;
+  const leavesMs = sentMs[Math.min(before % perMinute, sentMs.length - 1)] ?? nowMs;
+  const freedAtMs = leavesMs + MINUTE_MS * (1 + Math.floor(before / perMinute));
   return {
     ...{ writes, reads: waiters.length - writes, perMinute },
     waitedMs: nowMs - Math.min(...waiters.map(({ sinceMs }) => sinceMs)),
-    inMs: Math.max(pausedUntilMs, freedAtMs + MINUTE_MS) - nowMs,
+    inMs: Math.max(pausedUntilMs, freedAtMs) - nowMs,
   };
 }
 

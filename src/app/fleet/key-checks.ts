@@ -1,6 +1,6 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { AccountStatus, ControlApi } from '../../ports/control-api.ts';
-import type { RunInBackground, Running } from '../background.ts';
+import { type RunInBackground, type Running, StoppedError } from '../background.ts';
 import type { TriggerDeps } from '../triggers.ts';
 import { readProjectList } from './cached-projects.ts';
 import type { Fleet } from './fleet.ts';
@@ -21,16 +21,24 @@ interface KeyCheckDeps extends TriggerDeps {
  */
 export function startKeyChecks(deps: KeyCheckDeps): Running {
   const { clock, runInBackground } = deps;
-  return clock.every(CHECK_EVERY_MS, () => runInBackground('key_check', () => checkKeys(deps)));
+  const stop = new AbortController();
+  const rounds = clock.every(CHECK_EVERY_MS, () => runInBackground('key_check', () => checkKeys(deps, stop.signal)));
+  return {
+    close() {
+      stop.abort(new StoppedError());
+      return rounds.close();
+    },
+  };
 }
 
-export async function checkKeys(deps: Omit<KeyCheckDeps, 'runInBackground'>): Promise<void> {
+async function checkKeys(deps: KeyCheckDeps, signal: AbortSignal): Promise<void> {
   const { api, queue } = deps;
-  for (const { account } of api.accountStatus().filter(isInTrouble)) {
-    await readProjectList(deps, { account });
+  const check = async ({ account }: AccountStatus) => {
+    await readProjectList(deps, { account, signal, deadlineMs: CHECK_EVERY_MS });
     const isStill = api.accountStatus().some((status) => status.account === account && isInTrouble(status));
     if (!isStill) await queue.add('inventory', { key: 'key-works', data: {} });
-  }
+  };
+  await Promise.all(api.accountStatus().filter(isInTrouble).map(check));
 }
 
 /** False where each project has a key of its own: one that is refused says nothing of the others. */

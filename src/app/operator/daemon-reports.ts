@@ -6,7 +6,7 @@ import { isHeardOf, presentReports } from '../../domain/records/recovery-times.t
 import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import type { Clock, NewId } from '../../ports/clock.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
-import type { DaemonDocument, Readiness, RefusedProjectDocument } from '../../ports/documents.ts';
+import type { DaemonDocument, Readiness, RefusedProjectDocument, StatusDocument } from '../../ports/documents.ts';
 import type { Approval, DocumentStore, Store } from '../../ports/store.ts';
 import type { RunInBackground, Running } from '../background.ts';
 import type { Fleet } from '../fleet/fleet.ts';
@@ -170,6 +170,19 @@ export function reportedRefusals(reports: readonly DaemonDocument[], nowMs: numb
   if (known.length === 0) return null;
   const bySince = known.flat().toSorted((a, b) => a.since.localeCompare(b.since));
   const alike = groupBy(bySince, ({ project_id, request }) => `${project_id} ${request}`);
+  return [...alike.values()].flatMap(([first]) => first ?? []);
+}
+
+/**
+ * The limits of accounts that daemons report: of the requests that wait, those of the daemon that waits longest, since each knows of its own.
+ * What ended by now is left out: a report stays in the store when its daemon is killed. Null if no report says.
+ */
+export function reportedLimits(reports: readonly DaemonDocument[], nowMs: number): StatusDocument['api_limits'] {
+  const known = presentReports(reports, nowMs).flatMap((one) => (one.api_limits ? [one.api_limits] : []));
+  if (known.length === 0) return null;
+  const current = known.flat().filter(({ normal_by }) => normal_by > isoInstant(nowMs));
+  const latest = current.toSorted((a, b) => b.normal_by.localeCompare(a.normal_by));
+  const alike = groupBy(latest, ({ account, level }) => `${account} ${level === 0}`);
   return [...alike.values()].flatMap(([first]) => first ?? []);
 }
 

@@ -17,7 +17,7 @@ import type { LocatedRecord, Store } from '../../ports/store.ts';
 import { frozenTest, statusOf } from '../evaluate-project/compute-status.ts';
 import { budgetDocument, readBudgets } from '../usage/budget-store.ts';
 import { readSummary, summaryOfOwner } from '../usage/cost-summary.ts';
-import { isApproved, readReports, reportedProblems, reportedRefusals } from './daemon-reports.ts';
+import { isApproved, readReports, reportedLimits, reportedProblems, reportedRefusals } from './daemon-reports.ts';
 import { countWaiting, freezeDocument, holdDocument, operationsOf, projectsOf, unmetOf } from './documents.ts';
 import { isNarrowed, matchingComputes } from './fleet-page.ts';
 import { guardStatus } from './guard-status.ts';
@@ -128,8 +128,7 @@ async function storeStatus({ store }: OperatorParts, records: readonly LocatedRe
     projects: first?.projects ?? null,
     facts: first?.facts ?? null,
     herds: first?.herds ?? null,
-    // A report stays in the store when its daemon is killed: limits that are used in full by now are left out.
-    api_limits: first?.api_limits?.filter(({ normal_by }) => normal_by > isoInstant(nowMs)) ?? null,
+    api_limits: reportedLimits(daemons, nowMs),
     refused_projects: reportedRefusals(daemons, nowMs)?.slice(0, MAX_LISTED) ?? null,
     daemons,
   };

@@ -124,7 +124,10 @@ async function mayBecomeCurrent(
     state.candidate ? [[name, state.candidate.rules] as const] : [],
   );
   const candidateRules = [candidate.rules, rules, withRulesOf(deps, new Map(all))];
-  if (await isAllowed(deps, candidateRules)) return true;
+  if (await isAllowed(deps, candidateRules)) {
+    candidate.isUncounted = false;
+    return true;
+  }
   // The team's scope comes from the candidate: the current scopes change only with the part that belongs to no team.
   const scope = candidate.rules.teams.find(({ name }) => name === team);
   const isInScope = scope && compileScope(scope);

@@ -121,12 +121,10 @@ export async function checkWritePermission(deps: WritePermissionDeps): Promise<W
   if (mode === 'observe') return refuse('observe', 'nothing is written in observe mode');
   const offsetMs = await storeClock.excessiveOffsetMs();
   if (offsetMs !== undefined) return refuse('clock_off', `this machine's clock is ${describeOffset(offsetMs)}`);
-  if (sets.generation === undefined) return refuse('staged', stagedSets(deps)[0]?.message ?? IMPACT_NOT_COUNTED);
+  if (sets.generation === undefined) return refuse('staged', stagedSets(deps)[0]?.message ?? describeCounting(deps));
   await compareGenerations(deps);
   return sets.newer ? refuse('superseded', describeNewer(deps, sets.newer)) : { ok: true };
 }
-
-const IMPACT_NOT_COUNTED = 'counting how many computes the policy set would disconnect at once';
 
 /** A part of the set that waits for `ebb approve`. */
 export interface StagedSet {
@@ -178,7 +176,8 @@ export function describeSets({ sets, rules, mode }: SetsDeps & { mode: Mode }): 
   const { policies } = rules.current;
   const notes = [`${policies.set.policies.length} current, set ${shortHash(policies.set.hash)}`];
   notes.push(...stagedSets({ sets, rules }).map(({ message }) => message));
-  if (!sets.candidate?.impact && mode === 'enforce' && sets.generation === undefined) notes.push(IMPACT_NOT_COUNTED);
+  if (!sets.candidate?.impact && mode === 'enforce' && sets.generation === undefined)
+    notes.push(describeCounting({ sets, rules }));
   const newer = describedNewer({ sets, rules });
   if (newer !== undefined) notes.push(newer);
   notes.push(...partStates(sets).flatMap(([team, { problems }]) => problems.slice(0, 1).map(describeBroken(team))));
@@ -197,10 +196,17 @@ export function policyProblems({ sets, rules }: SetsDeps, isShown: (team: string
   return [newer ?? [], delayed, broken, uncounted].flat();
 }
 
+/** What a daemon waits for that has just started, until the impact of its set has been counted. */
+function describeCounting({ sets, rules }: SetsDeps): string {
+  const { candidate } = sets;
+  if (candidate?.isUncounted) return describeUncounted({ sets, rules }, NO_TEAM, candidate);
+  return 'counting how many computes the policy set would disconnect at once';
+}
+
 function describeUncounted({ sets, rules }: SetsDeps, team: string, candidate: Candidate): string {
   const set = `policy set ${shortHash(candidate.rules.policies.hash)}${team === NO_TEAM ? '' : ` of ${team}`}`;
   const meanwhile = sets.generation === undefined ? 'nothing is written' : staysCurrent(rules, team);
-  return `${set} was read; it waits until the control API answers, to count how many computes it would disconnect; meanwhile ${meanwhile}`;
+  return `${set} was read; it waits until the projects can be listed, to count how many computes it would disconnect; meanwhile ${meanwhile}`;
 }
 
 function describedNewer({ sets, rules }: SetsDeps): string | undefined {
