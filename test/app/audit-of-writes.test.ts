@@ -25,8 +25,9 @@ it('has of a write what was, what came, why, whose compute, and what became of i
   const write = { evaluatedCompute, action, requestId: 'r-1', atMs: 7, error: undefined };
   expect(auditOfWrite(deps, { ...write, outcome: 'applied' })).toMatchObject({ ...usual, reasons: why });
   const dropped = { code: 'clients_disconnected', message: 'its clients were disconnected (7 when last counted)' };
-  expect(auditOfWrite(deps, { ...write, outcome: 'applied', dropped: 7 }).reasons).toEqual([...why, dropped]);
-  expect(auditOfWrite(deps, { ...write, outcome: 'locked', dropped: 7 })).toMatchObject({
+  const sent = { intent: { fields: { maxCu: 4 }, atMs: 7, dropped: 7 } };
+  expect(auditOfWrite(deps, { ...write, outcome: 'applied' }, sent).reasons).toEqual([...why, dropped]);
+  expect(auditOfWrite(deps, { ...write, outcome: 'locked' }, sent)).toMatchObject({
     ...usual,
     reasons: [...why, { code: 'locked', message: 'not changed: locked' }],
   });
@@ -52,12 +53,19 @@ it('names who has commanded it', () => {
 it('has of a write without an answer whether it took effect, once that is known', () => {
   const intent = { fields: { maxCu: 4 }, atMs: 1, policy: 'office-hours', requestId: 'r-1' };
   const before = { ...aRecord(), intent };
-  const of = (maxCu: number, after = aRecord()) =>
-    auditOfConfirmed(deps, aCompute({ maxCu }), { before, after, nowMs: 7 });
+  const of = (maxCu: number, after = aRecord(), dropped = 0) =>
+    auditOfConfirmed(deps, aCompute({ maxCu }), {
+      before: { ...before, intent: { ...intent, dropped } },
+      after,
+      nowMs: 7,
+    });
   expect(of(4)).toMatchObject({
     ...{ kind: 'write', requestId: 'r-1', to: { maxCu: 4 } },
     reasons: [{ message: 'no clear answer came, and it took effect' }],
   });
   expect(of(2)?.reasons[0]?.message).toBe('no clear answer came, and it did not take effect');
   expect(of(4, before)).toBeUndefined();
+  const codes = (maxCu: number) => of(maxCu, aRecord(), 7)?.reasons.map(({ code }) => code);
+  expect(codes(4)).toEqual(['clients_disconnected', 'confirmed']);
+  expect(codes(2)).toEqual(['confirmed']);
 });

@@ -85,6 +85,14 @@ it('a restart was announced to the receivers whose digests have named its comput
   expect(await toldBefore({ cause: 'person' })).toEqual({});
 });
 
+it('nobody is known to have been told of a change that another cause makes long after the announced one', async () => {
+  const other = { cause: 'other' as const, nowMs: EIGHT + 40 * MINUTE_MS };
+  expect(await toldBefore(other)).not.toHaveProperty('announcedTo');
+  expect(await toldBefore({ ...other, nowMs: EIGHT + MINUTE_MS })).toEqual({ announcedTo: ['ops'] });
+  const approved = { ...other, approvedAtMs: [EIGHT], told: { isOfApproval: true } };
+  expect(await toldBefore(approved)).toHaveProperty('announcedTo', ['ops']);
+});
+
 it('a restart that nobody was told of names what made it due, if that is known', async () => {
   const why = 'policy set 0123456789ab became current at 2026-03-02T10:50:00Z';
   const given = { nowMs: EIGHT + 3 * HOUR_MS, why };

@@ -131,13 +131,15 @@ describe('what is read', () => {
     ]);
   });
 
-  test('a timeout of 0 is read as 300, -1 stays, and the year 2000 means never active', async () => {
+  test('a timeout of 0 is read as 300, -1 stays, and the year 2000, or earlier, means never active', async () => {
     const endpoints = [
       wireCompute('ep-1', { last_active: '2000-01-01T00:00:00Z', surprise: 1 }),
+      wireCompute('ep-0', { last_active: '1970-01-01T00:00:00Z' }),
       wireCompute('ep-2', { suspend_timeout_seconds: -1, pending_state: 'idle', type: 'read_only' }),
     ];
     const { url } = await serve(() => ({ body: { endpoints } }));
-    const [one, two] = unwrap(await client(url).listComputes(PROJECT)).computes;
+    const [one, older, two] = unwrap(await client(url).listComputes(PROJECT)).computes;
+    expect(older).not.toHaveProperty('lastActiveAtMs');
     expect(one).toMatchObject({ computeId: 'ep-1', suspendTimeoutSeconds: 300, minCu: 0.25, projectName: 'shop' });
     expect(one).not.toHaveProperty('lastActiveAtMs');
     expect(one).not.toHaveProperty('pendingState');

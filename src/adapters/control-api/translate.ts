@@ -12,7 +12,7 @@ import type {
 } from '../../ports/control-api.ts';
 import type { ProjectAnswer, WireBranch, WireCompute, WireOperation, WireProject } from './wire.ts';
 
-/** The API's `last_active` of a compute that was never active; no compute is that old. */
+/** The API's `last_active` of a compute that was never active. No compute was active before. */
 const NEVER_ACTIVE_MS = Date.parse('2000-01-01T00:00:00Z');
 
 const OUTCOMES: ReadonlyMap<string, OperationOutcome> = new Map([

@@ -13,7 +13,6 @@ import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { Action } from '../../domain/plan/plan.ts';
 import { shortHash } from '../../domain/policy/policy.ts';
 import type { ComputeRecord, Intent, RestartCause } from '../../domain/records/compute-record.ts';
-import type { HistoryEntry } from '../../domain/records/history.ts';
 import { CALL_MS, RECOVERY } from '../../domain/records/recovery-times.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { NewId } from '../../ports/clock.ts';
@@ -28,7 +27,7 @@ import { recordEntries } from '../notifications/notify.ts';
 import { reportDegraded } from '../operations/degraded.ts';
 import { SLOT_RETRY_MS, type Slots, type TakenSlot } from '../operations/restart-slots.ts';
 import { reportWriteError } from '../telemetry/outages.ts';
-import { auditOfWrite } from './audit.ts';
+import { auditOfWrite, type Written } from './audit.ts';
 import type { DueWrite } from './due-writes.ts';
 import { outcomeOf, recordAfter, type WriteAnswer, type WriteResult } from './record-update.ts';
 import { type ToldBeforeDeps, untoldOf } from './told-before.ts';
@@ -121,9 +120,8 @@ export async function applyAction(
   }
   const error = answer.ok ? undefined : answer.error;
   const written = { evaluatedCompute, action, outcome, error, requestId, atMs: answeredMs };
-  const audit = auditOfWrite(deps, { ...written, dropped: intended.intent?.dropped });
   await step('storing what became of it', () =>
-    storeResult(deps, lease, evaluatedCompute, { made, before: intended, after: record, answer, audit }),
+    storeResult(deps, lease, evaluatedCompute, { made, before: intended, after: record, answer, written }),
   );
   warnOfRestart(deps, compute, made);
   reportResult(deps, evaluatedCompute, made.action, answer, { latenessMs, cause: made.restart.counted });
@@ -321,8 +319,8 @@ async function storeResult(
     before,
     after,
     answer,
-    audit,
-  }: { made: Made; before: ComputeRecord; after: ComputeRecord; answer: WriteAnswer; audit: HistoryEntry },
+    written,
+  }: { made: Made; before: ComputeRecord; after: ComputeRecord; answer: WriteAnswer; written: Written },
 ): Promise<void> {
   const compute = answer.ok ? withAnswer(evaluated.compute, answer.value) : evaluated.compute;
   const { projectId, computeId } = compute;
@@ -334,6 +332,7 @@ async function storeResult(
   remember(after);
   try {
     const sent = made.isUnexpected ? await withUnexpectedRestart(deps, evaluated, made, before) : before;
+    const audit = auditOfWrite(deps, written, sent);
     const change = { compute, before: sent, after, nowMs: deps.clock.now() };
     const outbox = recordEntries(deps.rules.current, change, ownerByCurrentRules(deps));
     if (await deps.store.putRecord(projectId, computeId, after, lease, { audit, outbox })) return;

@@ -18,35 +18,28 @@ export interface AuditDeps {
   caller?: Caller | undefined;
 }
 
-/** Returns the audit entry of a request to the control API: its reasons, the values before and after, and the outcome. */
-export function auditOfWrite(
-  deps: AuditDeps,
-  write: {
-    evaluatedCompute: EvaluatedCompute;
-    action: Action;
-    outcome: WriteOutcome;
-    error: ControlApiError | undefined;
-    requestId: string;
-    atMs: number;
-    /** The number of clients that it disconnected; absent if none, or if unknown. */
-    dropped?: number | undefined;
-  },
-): HistoryEntry {
-  const { action, outcome, error, requestId, atMs, dropped = 0 } = write;
+/** A request to the control API, and what became of it. */
+export interface Written {
+  evaluatedCompute: EvaluatedCompute;
+  action: Action;
+  outcome: WriteOutcome;
+  error: ControlApiError | undefined;
+  requestId: string;
+  atMs: number;
+}
+
+/** Returns the audit entry of a request: its reasons, the values before and after, and the outcome. `sent` is the record with its pending write. */
+export function auditOfWrite(deps: AuditDeps, write: Written, sent: Pick<ComputeRecord, 'intent'> = {}): HistoryEntry {
+  const { action, outcome, error, requestId, atMs } = write;
   const { compute, plan } = write.evaluatedCompute;
   const what = outcome === 'unknown' ? unknownOutcome(error?.status) : `not changed: ${outcome}`;
   const failedReason = { code: outcome, message: `${what}${error ? `: ${error.message}` : ''}` };
-  const counted = {
-    code: 'clients_disconnected',
-    message: `its clients were disconnected (${dropped} when last counted)`,
-  };
-  const applied = dropped > 0 ? [...plan.why, counted] : plan.why;
   return {
     ...entryOf(deps, compute, action.kind === 'restart' ? 'restart' : 'write'),
     ...changeOf(compute, action),
     atMs,
     requestId: error?.requestId ?? requestId,
-    reasons: outcome === 'applied' ? applied : [...plan.why, failedReason],
+    reasons: outcome === 'applied' ? [...plan.why, ...droppedBy(sent)] : [...plan.why, failedReason],
   };
 }
 
@@ -67,8 +60,15 @@ export function auditOfConfirmed(
     ...(fields && { to: fields }),
     ...(requestId !== undefined && { requestId }),
     atMs: nowMs,
-    reasons: [{ code: 'confirmed', message }],
+    reasons: [...(tookEffect ? droppedBy(before) : []), { code: 'confirmed', message }],
   };
+}
+
+/** How many clients the record's pending write disconnected, as a reason; none if it disconnected none, or if that is unknown. */
+function droppedBy({ intent }: Pick<ComputeRecord, 'intent'>): HistoryEntry['reasons'] {
+  const dropped = intent?.dropped ?? 0;
+  const message = `its clients were disconnected (${dropped} when last counted)`;
+  return dropped > 0 ? [{ code: 'clients_disconnected', message }] : [];
 }
 
 function entryOf(deps: AuditDeps, compute: Compute, kind: HistoryEntry['kind']) {

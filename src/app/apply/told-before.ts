@@ -81,11 +81,19 @@ export async function untoldOf(
     return unannounced(deps, deps.caller ? 'person' : cause, { why, sinceMs: Math.max(lastChangeMs, oldestMs) });
   // A person has asked for another change than the announced one.
   if (cause === 'person') return {};
-  const { ownIds, namedTo } = announced;
-  const named = namedTo.length === 0 ? {} : { announcedTo: namedTo };
+  const isOwnCause = cause === 'boundary' || approvedAtMs?.includes(announced.slotMs);
+  const named = namedOf(announced, isOwnCause === true, nowMs);
   // Announced as a restart if awake: one more message for each compute would be noise.
-  if (!ownIds.includes(compute.computeId)) return named;
+  if (!announced.ownIds.includes(compute.computeId)) return named;
   return { ...named, ...lateOf(deps, { compute, record }, { announced, action, nowMs }) };
+}
+
+/**
+ * Returns which receivers need no second message. Long after the announced instant, another cause than the announced one may have made
+ * another change, which nobody was told of.
+ */
+function namedOf({ namedTo, atMs = 0 }: Announced, isOwnCause: boolean, nowMs: number): Pick<Intent, 'announcedTo'> {
+  return namedTo.length > 0 && (isOwnCause || nowMs <= atMs + LATE_MS) ? { announcedTo: namedTo } : {};
 }
 
 /** When the compute was last restarted, or the group of fields changed, milliseconds since the epoch. */

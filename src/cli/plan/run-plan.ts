@@ -72,7 +72,7 @@ export function withoutUnread(plan: FleetPlan, policies: CompiledPolicies, broke
   return { plan: { ...plan, computes: plan.computes.filter((one) => kept.has(one)) }, notPlanned };
 }
 
-/** Notes and unread parts go to standard error: the plan is on standard output. */
+/** Writes notes, and parts of the fleet that are not in the plan, to standard error. */
 export function writePlanNotes({ missing, notes }: Pick<PlanResult, 'missing' | 'notes'>): void {
   writeNotes({ notes });
   for (const line of missing) writeErrLine(`not in the plan: ${line}`);

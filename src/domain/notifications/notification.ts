@@ -7,7 +7,7 @@ import { isoInstant } from '../time/units.ts';
 /** The kinds of notifications. docs/how-to-notifications.md describes each. */
 export const NOTIFICATION_KINDS = {
   change_coming: 'changes of an owner, of which some disconnect clients, are coming at a boundary, or come late',
-  connections_dropped: 'a change that the receiver was not told of by name has disconnected clients, or may have',
+  connections_dropped: 'a change that no digest for the receiver had counted has disconnected clients, or may have',
   raised_by_critical: 'few connections were left free, so the size was raised at once',
   manual_change: 'somebody else has changed what ebb had applied',
   staged: 'a policy set waits for approval',
