@@ -192,19 +192,20 @@ function withoutContradiction(found: Unpriced, facts: RecommendFacts): Unpriced 
     (('min_cu' in found.proposed || 'max_cu' in found.proposed) && decided.size);
   if (!decider) return found;
   const { policy: _draft, ...rest } = found;
-  const gives = (set: ComputeSettings, fields: Fields) => {
-    const coming = wanted?.(set) ?? [];
-    return coming.length > 0 && coming.every((settings) => hasSettings(settings, withProposed(settings, fields)));
-  };
   const present = settingsOf(compute);
   // Policies may have other windows than the proposed ones.
-  const isWindow = found.finding === 'window';
-  if (!isWindow && gives(present, found.proposed)) return { ...rest, doneBy: decider };
+  const coming = (found.finding !== 'window' && wanted?.(present)) || [];
+  if (have(coming, found.proposed)) return { ...rest, doneBy: decider };
   if (decider === unreadDecider)
     return { ...rest, mayBeSetBy: decider, evidence: [...found.evidence, `${decider} may set this`] };
-  const isLeft = () => gives(present, found.now) && gives(withProposed(present, found.proposed), found.proposed);
-  if (!isWindow && isLeft()) return found;
+  const isLeft = () => have(wanted?.(withProposed(present, found.proposed)), found.proposed);
+  if (have(coming, found.now) && isLeft()) return found;
   return { ...rest, setBy: decider, evidence: [...found.evidence, `${decider} decides this: change it there`] };
+}
+
+/** True if these settings, which come one after the other, all have the fields' values. */
+function have(coming: readonly ComputeSettings[] = [], fields: Fields): boolean {
+  return coming.length > 0 && coming.every((settings) => hasSettings(settings, withProposed(settings, fields)));
 }
 
 /** Limits the saving to the compute's measured usage; of one that never suspends, since it was started. */
