@@ -334,7 +334,7 @@ export const StatusDocument = z
     facts: facts.nullable(),
     herds: herds.nullable(),
     /**
-     * The rate limits that ebb does not use in full, after answers 429, or that requests wait for; from a store as the leader last reported
+     * The rate limits that ebb does not use in full, after answers 429, or that requests wait for; from a store as the daemons last reported
      * them. Null if unknown.
      */
     api_limits: apiLimits.nullable(),

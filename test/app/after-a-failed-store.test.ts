@@ -17,6 +17,15 @@ import { createMemoryStore } from '../support/simulated/store.ts';
 const MINUTE_MS = 60_000;
 const NOON = at('2026-03-02T12:00:00Z');
 const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
+/** What reading the records of a project needs at noon, besides the store. */
+const NOON_DEPS = {
+  mode: 'enforce',
+  generation: () => 1,
+  clock: { now: () => NOON },
+  overrides: { holds: [] },
+  telemetry,
+  reportEvent() {},
+};
 
 const AWAY = new EngineUnavailableError('the store is away', { cause: new Error('gone') });
 
@@ -69,14 +78,7 @@ it('the slot of a restart that was never made is given back', async () => {
   const stored = aRecord({ intent, lastSentAtMs: intent.atMs });
   const released: string[][] = [];
   const deps = {
-    ...{
-      mode: 'enforce',
-      generation: () => 1,
-      clock: { now: () => NOON },
-      overrides: { holds: [] },
-      telemetry,
-      reportEvent() {},
-    },
+    ...NOON_DEPS,
     ...{ rules: currentRules(aSchedule()), slots: { release: async (...slot: string[]) => void released.push(slot) } },
     fleet: { ownEvaluation: () => undefined, cachedProject: () => undefined, latestEvaluation: () => undefined },
     store: { brokenRecords: async () => new Map(), putRecord: async () => true },
@@ -102,14 +104,7 @@ it('operations of a pending write are followed once it is confirmed, not again a
   const operation = { operationId: 'op-1', computeId: 'ep-one', action: 'apply_config', createdAtMs: atMs };
   const puts: unknown[] = [];
   const deps = {
-    ...{
-      mode: 'enforce',
-      generation: () => 1,
-      clock: { now: () => NOON },
-      overrides: { holds: [] },
-      telemetry,
-      reportEvent() {},
-    },
+    ...NOON_DEPS,
     ...{ rules: currentRules(aSchedule()), slots: FREE_SLOTS, outages: { projectAnswers() {} } },
     fleet: { ownEvaluation: () => undefined, cachedProject: () => undefined, latestEvaluation: () => undefined },
     store: { brokenRecords: async () => new Map(), putRecord: async (...put: unknown[]) => puts.push(put) > 0 },

@@ -4,10 +4,10 @@ import { rulesOf } from '../../src/compose/rules-from-files.ts';
 import type { Policy, PolicySet } from '../../src/domain/policy/policy.ts';
 import { policySet } from '../../src/domain/policy/policy-set.ts';
 import { teamPart } from '../../src/domain/policy/team-parts.ts';
-import type { RulesReading } from '../../src/ports/rules.ts';
 import type { Settings } from '../../src/settings/settings.ts';
 import { at } from '../support/builders.ts';
 import { startSimulatedDaemon } from '../support/simulated/daemon.ts';
+import { givenReadings } from '../support/simulated/given-readings.ts';
 
 const MINUTE_MS = 60_000;
 const WEB = { name: 'web', policies: [], projects: ['*'] };
@@ -42,7 +42,8 @@ const ofTeam = ({ policies }: PolicySet) => {
 /** A daemon that starts at 08:30 with awake computes of 2 CU. */
 async function startedEarly(setOf: (all: PolicySet) => PolicySet, changed: Partial<Settings> = {}) {
   const lines: string[] = [];
-  const read: { settings?: Settings; all?: PolicySet; next?: RulesReading } = {};
+  const read: { settings?: Settings; all?: PolicySet } = {};
+  const { source, give } = givenReadings();
   const daemon = await startSimulatedDaemon({
     fromMs: START,
     log: new Writable({ write: (chunk, _encoding, done) => done(void lines.push(String(chunk))) }),
@@ -58,16 +59,7 @@ async function startedEarly(setOf: (all: PolicySet) => PolicySet, changed: Parti
       read.settings = { ...settings, ...changed };
       return read.settings;
     },
-    source: {
-      changed: async () => read.next !== undefined,
-      async read() {
-        const { next } = read;
-        delete read.next;
-        if (!next) throw new Error('nothing has changed');
-        return next;
-      },
-      writtenAgoMs: async () => new Map(),
-    },
+    source,
     rhythm: {
       ...{ inventoryMs: MINUTE_MS, resyncMs: MINUTE_MS, waitingMs: MINUTE_MS, rulesMs: 2_000 },
       shortestRoundMs: 1_000,
@@ -76,12 +68,10 @@ async function startedEarly(setOf: (all: PolicySet) => PolicySet, changed: Parti
   onTestFinished(() => daemon.close());
   const { settings, all } = read;
   if (!settings || !all) throw new Error('it has read nothing');
-  const give = (set: PolicySet) => {
-    read.next = { ok: true, rules: rulesOf(settings, set), warnings: [], needRestart: [] };
-  };
+  const giveSet = (set: PolicySet) => give({ ok: true, rules: rulesOf(settings, set), warnings: [], needRestart: [] });
   const restarts = () =>
     daemon.events.filter(({ event }) => event.kind === 'write_ended' && event.action.disconnects).length;
-  return { ...daemon, set: setOf(all), all, give, restarts, logged: () => lines.join('') };
+  return { ...daemon, set: setOf(all), all, give: giveSet, restarts, logged: () => lines.join('') };
 }
 
 it('computes whose size a ceiling agrees with keep their clients as policies that change it come minutes later', async () => {

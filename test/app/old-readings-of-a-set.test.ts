@@ -4,9 +4,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { policySet } from '../../src/domain/policy/policy-set.ts';
 import type { FleetCompute } from '../../src/emulator/fleet.ts';
 import type { EmulatorOptions } from '../../src/emulator/server.ts';
-import type { Rules } from '../../src/ports/rules.ts';
 import { aSchedule } from '../support/builders.ts';
 import { startSimulatedDaemon } from '../support/simulated/daemon.ts';
+import { givenReadings } from '../support/simulated/given-readings.ts';
 
 const MINUTE_MS = 60_000;
 const START = Date.parse('2026-03-02T09:00:00Z');
@@ -40,22 +40,13 @@ async function startOld(awake: number, platform: Partial<EmulatorOptions> = {}) 
       done();
     },
   });
-  const files: { rules?: Rules } = {};
+  const { source, give } = givenReadings();
   const daemon = await startSimulatedDaemon({
     ...{ fromMs: START, policies: NOTHING, platform, log },
     computes: Object.fromEntries(NAMES.map((name, index) => [name, index < awake ? AWAKE : ASLEEP])),
     rhythm: { rulesMs: MINUTE_MS, shortestRoundMs: MINUTE_MS },
     settings: (settings) => ({ ...settings, staging: 'always' }),
-    source: {
-      changed: async () => files.rules !== undefined,
-      writtenAgoMs: async () => new Map(),
-      async read() {
-        const { rules } = files;
-        delete files.rules;
-        if (!rules) throw new Error('nothing has changed');
-        return { ok: true, rules, warnings: [], needRestart: [], changes: { inPlace: [], replaced: ['policy.yaml'] } };
-      },
-    },
+    source,
   });
   onTestFinished(() => daemon.close());
   const { clock, platform: emulated, rules } = daemon;
@@ -73,7 +64,8 @@ async function startOld(awake: number, platform: Partial<EmulatorOptions> = {}) 
     async load() {
       const { policies: _, becameCurrent: __, ...others } = rules.current;
       const before = await reads();
-      files.rules = { ...others, policies: LARGER };
+      const changes = { inPlace: [], replaced: ['policy.yaml'] };
+      give({ ok: true, rules: { ...others, policies: LARGER }, warnings: [], needRestart: [], changes });
       await clock.runTo(clock.now() + MINUTE_MS);
       const staged = lines.filter(({ event }) => event === 'ebb.policies_staged').map(({ msg }) => msg);
       const written = (await emulated.writes()).length;

@@ -4,11 +4,11 @@ import type { MessageDocument, Receiver } from '../../src/domain/notifications/n
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import { policySet } from '../../src/domain/policy/policy-set.ts';
 import { teamPart } from '../../src/domain/policy/team-parts.ts';
-import type { RulesReading } from '../../src/ports/rules.ts';
 import type { Settings } from '../../src/settings/settings.ts';
 import { at } from '../support/builders.ts';
 import { aSelector } from '../support/selectors.ts';
 import { startSimulatedDaemon } from '../support/simulated/daemon.ts';
+import { givenReadings } from '../support/simulated/given-readings.ts';
 
 const MINUTE_MS = 60_000;
 const MORNING = at('2026-03-02T09:00:00Z');
@@ -34,7 +34,8 @@ policies:
 /** A daemon that has staged a set with larger computes, or one for each team; one more of the first team is asleep. */
 async function withStagedSet({ hasTeams = false } = {}) {
   const told: { atMs: number; receiver: string; message: MessageDocument }[] = [];
-  const read: { settings?: Settings; next?: RulesReading } = {};
+  const read: { settings?: Settings } = {};
+  const { source, give } = givenReadings();
   const daemon = await startSimulatedDaemon({
     fromMs: MORNING,
     computes: Object.fromEntries([
@@ -42,16 +43,7 @@ async function withStagedSet({ hasTeams = false } = {}) {
       ['asleep', { ...COMPUTE, state: 'idle' }],
     ]),
     policies: POLICIES,
-    source: {
-      changed: async () => read.next !== undefined,
-      async read() {
-        const { next } = read;
-        delete read.next;
-        if (!next) throw new Error('nothing has changed');
-        return next;
-      },
-      writtenAgoMs: async () => new Map(),
-    },
+    source,
     sender: {
       async send({ name }, { body }) {
         told.push({ atMs: daemon.clock.now(), receiver: name, message: JSON.parse(body) });
@@ -89,7 +81,7 @@ async function withStagedSet({ hasTeams = false } = {}) {
   );
   const set = policySet(hasTeams ? [...policies, ...ofTeams] : larger, new Map());
   if (!read.settings) throw new Error('no settings');
-  read.next = { ok: true, rules: rulesOf(read.settings, set), warnings: [], needRestart: [] };
+  give({ ok: true, rules: rulesOf(read.settings, set), warnings: [], needRestart: [] });
   await clock.runTo(MORNING + 10 * MINUTE_MS);
   const approve = (hash = set.hash, owner = 'ann') => operator.approve({ hash, owner });
   return { ...daemon, told, approve, set };

@@ -10,10 +10,10 @@ it('a change was announced once a digest has named its compute, for a slot since
   const announced = (computeId: string, sinceMs: number, nowMs: number) =>
     announcementOf({ documents: store.documents }, { computeId, sinceMs, nowMs });
   const of = (...restartIds: string[]) => ({ owner: 'team-a', ownIds: ['ep-1'], slotMs: 100, restartIds });
-  expect(await announced('ep-1', 50, 120)).toEqual({ ...of('ep-1'), atMs: 104, namedTo: ['ops'] });
+  expect(await announced('ep-1', 50, 120)).toEqual({ ...of('ep-1'), atMs: 104, countedFor: ['ops'] });
   expect(await announced('ep-2', 50, 120)).toBeUndefined();
   // It was to be changed in its sleep.
-  expect(await announced('ep-3', 50, 120)).toEqual({ ...of('ep-1'), atMs: 104, namedTo: [] });
+  expect(await announced('ep-3', 50, 120)).toEqual({ ...of('ep-1'), atMs: 104, countedFor: [] });
   // It has been changed since: whatever changes it now is something else.
   expect(await announced('ep-1', 110, 120)).toBeUndefined();
   expect(await announced('ep-1', 50, 99)).toBeUndefined();
@@ -29,7 +29,7 @@ it('a change was announced once a digest has named its compute, for a slot since
     await SENT_DIGESTS.put(store, digestKey(receiver, 'team-a', 100), told);
   expect(await announced('ep-1', 50, 120)).toMatchObject({
     ownIds: ['ep-1', 'ep-5'],
-    namedTo: ['ops', 'chat', 'of-a-policy'],
+    countedFor: ['ops', 'chat', 'of-a-policy'],
   });
   await SENT_DIGESTS.put(store, digestKey('ops', 'team-a', 110), { ...digest, toMs: 110 });
   expect(await announced('ep-1', 50, 120)).toMatchObject({ atMs: 110 });

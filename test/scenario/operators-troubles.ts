@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { DEFAULT_POLICY_SETTINGS, loadPolicySet } from '../../src/policy/load.ts';
 import type { ConnectionCounters } from '../../src/ports/connections.ts';
 import type { SendOutcome } from '../../src/ports/outbox.ts';
-import type { RulesReading, RulesSource } from '../../src/ports/rules.ts';
+import type { RulesReading } from '../../src/ports/rules.ts';
 import { makeFolder } from '../support/platform.ts';
+import { givenReadings } from '../support/simulated/given-readings.ts';
 import { COUNTED_TEAM, MINUTE_MS, type OperatorsWeek, POLICIES, startWeek } from './operators-week.ts';
 import { firstFired } from './rules-test.ts';
 
@@ -17,8 +18,8 @@ const UNTIL_MS = Date.UTC(2026, 0, 12, 10, 10);
 /** What of the world a trouble changes. */
 interface World {
   week: OperatorsWeek;
-  /** The next reading of the rules; undefined while the files are unchanged. */
-  reading?: RulesReading;
+  /** Gives the next reading of the rules. */
+  give(reading: RulesReading): void;
   /** Clients of each awake compute of {@link COUNTED_TEAM}. */
   clients: number;
   sent: SendOutcome;
@@ -47,7 +48,7 @@ export const TROUBLES: readonly Trouble[] = [
     what: 'an edited policy restarts a tenth of the computes each minute',
     alert: 'EbbRestartStorm',
     async begin(world) {
-      world.reading = await readingOf(world.week, POLICIES.replaceAll('size: 1-4', 'size: 2-4'));
+      world.give(await readingOf(world.week, POLICIES.replaceAll('size: 1-4', 'size: 2-4')));
     },
   },
   {
@@ -61,7 +62,7 @@ export const TROUBLES: readonly Trouble[] = [
     what: 'a policy file is broken',
     alert: 'EbbPoliciesNotLive',
     async begin(world) {
-      world.reading = { ok: false, problems: ['policy.yaml:3:1: unknown kind'] };
+      world.give({ ok: false, problems: ['policy.yaml:3:1: unknown kind'] });
     },
   },
   {
@@ -95,7 +96,8 @@ export async function runTrouble(
   { atMs = TROUBLE_MS, begin }: Trouble,
   options: { size: number; seed: number },
 ): Promise<Map<string, number>> {
-  const world: Partial<World> & Pick<World, 'clients' | 'sent'> = { clients: 20, sent: { ok: true } };
+  const { source, give } = givenReadings();
+  const world: Partial<World> & Pick<World, 'give' | 'clients' | 'sent'> = { give, clients: 20, sent: { ok: true } };
   const counters: ConnectionCounters = {
     of: () => ({
       async count(requests) {
@@ -108,16 +110,6 @@ export async function runTrouble(
       close: async () => {},
     }),
     close: async () => {},
-  };
-  const source: RulesSource = {
-    changed: async () => world.reading !== undefined,
-    async read() {
-      const { reading } = world;
-      if (reading === undefined) throw new Error('nothing has changed');
-      delete world.reading;
-      return reading;
-    },
-    writtenAgoMs: async () => new Map(),
   };
   const week = await startWeek({ ...options, fromMs: FROM_MS, counters, source, answer: () => world.sent });
   try {

@@ -6,9 +6,9 @@ import { EVERY_COMPUTE } from '../../src/domain/policy/selector.ts';
 import { seededRandom } from '../../src/domain/random.ts';
 import type { WorldEvent } from '../../src/emulator/world/entities.ts';
 import type { ConnectionCounters } from '../../src/ports/connections.ts';
-import type { RulesReading, RulesSource } from '../../src/ports/rules.ts';
 import type { RecordedRequest } from '../support/platform.ts';
 import { isLong } from '../support/seed.ts';
+import { givenReadings } from '../support/simulated/given-readings.ts';
 import { readingOf } from './operators-troubles.ts';
 import { MINUTE_MS, type OperatorsWeek, POLICIES, startWeek, TEAMS } from './operators-week.ts';
 
@@ -65,17 +65,7 @@ export async function runWeek(options: { size: number; seed: number; fromMs: num
   const random = seededRandom(seed);
   const told: Told[] = [];
   const deeds: Deed[] = [];
-  let reading: RulesReading | undefined;
-  const source: RulesSource = {
-    changed: async () => reading !== undefined,
-    async read() {
-      if (!reading) throw new Error('nothing has changed');
-      const taken = reading;
-      reading = undefined;
-      return taken;
-    },
-    writtenAgoMs: async () => new Map(),
-  };
+  const { source, give } = givenReadings();
   const week: OperatorsWeek = await startWeek({
     ...{ size, seed, fromMs, source, counters: trueCounters(() => week.daemon) },
     rhythm: {
@@ -98,7 +88,7 @@ export async function runWeek(options: { size: number; seed: number; fromMs: num
     deeds,
     told,
     edit: async (text) => {
-      reading = await readingOf(week, text);
+      give(await readingOf(week, text));
     },
   });
   const changes: Change[] = [];

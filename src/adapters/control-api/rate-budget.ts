@@ -74,8 +74,7 @@ const LATE_MS = DEFAULT_RATE_LIMITS.jitterMs / 2;
 
 /**
  * A rate budget that counts requests in a log. Requests of one account wait in one line, by urgency, then those whose last grant was too
- * late, then by arrival. Grants are asked for the line, not for each
- * waiter, and go to whoever is first when they arrive.
+ * late, then by arrival. Grants are asked for the line, not for each waiter, and go to whoever is first when they arrive.
  */
 export function createRateBudget(options: { budgets: BudgetStore; perMinute: number; clock: BudgetClock }): RateBudget {
   const { budgets, perMinute, clock } = options;

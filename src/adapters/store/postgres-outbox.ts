@@ -39,8 +39,8 @@ const COUNTS = `SELECT receiver, count(*) FILTER (WHERE state = 'waiting') AS wa
     (array_agg(at_ms ORDER BY number) FILTER (WHERE state = 'waiting'))[1] AS oldest
   FROM ebb_outbox WHERE state <> 'sent' GROUP BY receiver ORDER BY receiver`;
 const LOST = `SELECT value FROM ebb_meta WHERE key = 'outbox-lost'`;
-const DEFER = `UPDATE ebb_outbox SET state = $2, tries = $3, error = $4 WHERE id = $1 AND state <> 'sent' RETURNING id`;
-const REMOVE = `UPDATE ebb_outbox SET state = 'sent', body = '', error = NULL WHERE id = $1 AND state <> 'sent' RETURNING id`;
+const UPDATE = `UPDATE ebb_outbox SET state = $2, tries = $3, error = $4 WHERE id = $1 AND state <> 'sent' RETURNING id`;
+const FINISH = `UPDATE ebb_outbox SET state = 'sent', body = '', error = NULL WHERE id = $1 AND state <> 'sent' RETURNING id`;
 
 interface Row {
   id: string;
@@ -103,8 +103,8 @@ export function createPostgresOutbox({ engine, limits }: { engine: PostgresEngin
       return { receivers, lost: Number(lost.rows[0]?.value ?? 0) };
     },
     updateOutbox: async (id, { state, tries, error }) =>
-      (await pool.query(DEFER, [id, state, tries, error ?? null])).rows.length > 0,
-    finishOutbox: async (id) => (await pool.query(REMOVE, [id])).rows.length > 0,
+      (await pool.query(UPDATE, [id, state, tries, error ?? null])).rows.length > 0,
+    finishOutbox: async (id) => (await pool.query(FINISH, [id])).rows.length > 0,
   };
   return { outbox, forgetOldest };
 }

@@ -20,7 +20,7 @@ const Stored = z.looseObject({
 });
 
 /** KEYS: known. ARGV: prefix of the keys, id, state, tries, error. Returns 1 if the entry exists. */
-const DEFER = `
+const UPDATE = `
 local text = redis.call('HGET', ARGV[1] .. 'entries', ARGV[2])
 local number = redis.call('ZSCORE', KEYS[1], ARGV[2])
 if not text or not number then return 0 end
@@ -35,7 +35,7 @@ return 1
 `;
 
 /** KEYS: known. ARGV: prefix of the keys, id. Returns 1 if the entry existed. Its id stays known. */
-const REMOVE = `
+const FINISH = `
 local text = redis.call('HGET', ARGV[1] .. 'entries', ARGV[2])
 if not text then return 0 end
 local entry = cjson.decode(text)
@@ -95,7 +95,7 @@ export function createRedisOutbox(options: { engine: RedisEngine; run: RunScript
       return { receivers, lost: Number((await redis.get(`${prefix}lost`)) ?? 0) };
     },
     updateOutbox: async (id, { state, tries, error = '' }) =>
-      (await run(DEFER, [known], [prefix, id, state, tries, error])) === 1,
-    finishOutbox: async (id) => (await run(REMOVE, [known], [prefix, id])) === 1,
+      (await run(UPDATE, [known], [prefix, id, state, tries, error])) === 1,
+    finishOutbox: async (id) => (await run(FINISH, [known], [prefix, id])) === 1,
   };
 }

@@ -72,7 +72,7 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
   async function queueNews(): Promise<void> {
     const { receivers } = deps.rules.current.notify;
     for (const states of lasting) states.look();
-    if (receivers.length === 0 || isAtBoundary(fleet, clock.now(), undefined, MAX_YIELD_MS)) return;
+    if (receivers.length === 0 || isAtBoundary(fleet, clock.now(), { forMs: MAX_YIELD_MS })) return;
     if (!leaderLease.isHeld()) {
       await learnStored();
       return;

@@ -50,8 +50,8 @@ interface Reasons {
 }
 
 /**
- * Returns the fields of a pending write that say that its restart is unannounced or late, and who was told of it by name; none if nobody
- * wants to be told.
+ * Returns the fields of a pending write that say that its restart is unannounced or late, and which receivers' digests have counted it; none
+ * if nobody wants to be told.
  */
 export async function untoldOf(
   deps: ToldBeforeDeps,
@@ -81,19 +81,23 @@ export async function untoldOf(
     return unannounced(deps, deps.caller ? 'person' : cause, { why, sinceMs: Math.max(lastChangeMs, oldestMs) });
   // A person has asked for another change than the announced one.
   if (cause === 'person') return {};
-  const isOwnCause = cause === 'boundary' || approvedAtMs?.includes(announced.slotMs);
-  const named = namedOf(announced, isOwnCause === true, nowMs);
+  const isOwnCause = cause === 'boundary' || approvedAtMs?.includes(announced.slotMs) === true;
+  const counted = countedBy(announced, isOwnCause, nowMs);
   // Announced as a restart if awake: one more message for each compute would be noise.
-  if (!announced.ownIds.includes(compute.computeId)) return named;
-  return { ...named, ...lateOf(deps, { compute, record }, { announced, action, nowMs }) };
+  if (!announced.ownIds.includes(compute.computeId)) return counted;
+  return { ...counted, ...lateOf(deps, { compute, record }, { announced, action, nowMs }) };
 }
 
 /**
  * Returns which receivers need no second message. Long after the announced instant, another cause than the announced one may have made
  * another change, which nobody was told of.
  */
-function namedOf({ namedTo, atMs = 0 }: Announced, isOwnCause: boolean, nowMs: number): Pick<Intent, 'announcedTo'> {
-  return namedTo.length > 0 && (isOwnCause || nowMs <= atMs + LATE_MS) ? { announcedTo: namedTo } : {};
+function countedBy(
+  { countedFor, atMs = 0 }: Announced,
+  isOwnCause: boolean,
+  nowMs: number,
+): Pick<Intent, 'announcedTo'> {
+  return countedFor.length > 0 && (isOwnCause || nowMs <= atMs + LATE_MS) ? { announcedTo: countedFor } : {};
 }
 
 /** When the compute was last restarted, or the group of fields changed, milliseconds since the epoch. */
@@ -208,12 +212,10 @@ function troubleSince(
  * compute of its project: that takes less than the minute which the wait must have lasted.
  */
 function heldFrom({ fleet }: ToldBeforeDeps, { computeId }: Compute, announcedAtMs: number): string | undefined {
-  const { sinceMs, untilMs, message } = fleet.heldSpans.get(computeId) ?? {
-    sinceMs: Number.POSITIVE_INFINITY,
-    untilMs: 0,
-  };
-  const isHeld = sinceMs <= announcedAtMs + LATE_MS - MINUTE_MS && untilMs >= announcedAtMs + LATE_MS;
-  return isHeld ? `still at ${isoInstant(untilMs)}, ${message}` : undefined;
+  const span = fleet.heldSpans.get(computeId);
+  const lateAtMs = announcedAtMs + LATE_MS;
+  if (!span || span.sinceMs > lateAtMs - MINUTE_MS || span.untilMs < lateAtMs) return undefined;
+  return `still at ${isoInstant(span.untilMs)}, ${span.message}`;
 }
 
 /** A refused key is no outage of the control API, but nothing is written under it either. */

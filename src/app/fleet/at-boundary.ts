@@ -49,8 +49,7 @@ export function countAtBoundary({ boundaryReconciles }: WithBoundaryReconciles, 
 export function isAtBoundary(
   { boundaryReconciles }: WithBoundaryReconciles,
   nowMs: number,
-  account?: string,
-  forMs = MAX_BOUNDARY_MS,
+  { account, forMs = MAX_BOUNDARY_MS }: { account?: string; forMs?: number } = {},
 ): boolean {
   return [...boundaryReconciles].some(([instantMs, accounts]) => {
     const isNow = instantMs <= nowMs && nowMs - instantMs < forMs;
@@ -102,6 +101,6 @@ export function isHerdNear(
   nowMs: number,
   account: string,
 ): boolean {
-  if (isAtBoundary(deps.fleet, nowMs, account)) return true;
+  if (isAtBoundary(deps.fleet, nowMs, { account })) return true;
   return herdsBetween(deps, nowMs - HERD_NEAR_MS, nowMs + HERD_NEAR_MS).some((herd) => herd.account === account);
 }

@@ -102,8 +102,8 @@ export interface Announced {
   slotMs: number;
   /** The computes that were to restart in the slot, whoever owns them; several receivers may have been told of one. */
   restartIds: readonly string[];
-  /** The receivers that were told that this compute restarts. */
-  namedTo: readonly string[];
+  /** The receivers whose digests have counted this compute among those that restart. */
+  countedFor: readonly string[];
   /** The last instant of the changes; absent in documents of earlier versions. */
   atMs?: number;
 }
@@ -182,7 +182,7 @@ function announcementIn(digests: SentDigests, asked: Asked): Announced | undefin
     ownIds: restartIds,
     ...(toMs !== undefined && { atMs: toMs }),
     restartIds: near.filter((one) => one.slotMs === slotMs).flatMap((one) => one.restartIds),
-    namedTo: found
+    countedFor: found
       .filter((one) => one.slotMs === slotMs && one.restartIds.includes(computeId))
       .map(({ receiver }) => receiver),
   };

@@ -14,7 +14,7 @@ import { isAsRead } from '../fleet/project-list.ts';
 import { needsBranches } from '../fleet/read-computes.ts';
 import type { Overrides } from '../overrides.ts';
 import { type CurrentRules, compileRules } from '../rules.ts';
-import { CONTROL_API, listOf } from '../telemetry/outages.ts';
+import { CONTROL_API, isOfControlApi } from '../telemetry/outages.ts';
 
 /** The number of computes that rules would change at once. */
 export interface DisruptionImpact {
@@ -137,9 +137,8 @@ async function countDisconnected(
  */
 async function readMissing(deps: MeasureImpactDeps, signal: AbortSignal): Promise<ProjectList | undefined> {
   const { fleet, outages } = deps;
-  const names = [CONTROL_API, listOf('')];
   // Also in an outage for one account, whose list is part of the whole.
-  const isOut = [...outages.current().keys()].some((outage) => names.some((name) => outage.startsWith(name)));
+  const isOut = [...outages.current().keys()].some(isOfControlApi);
   const list = await readProjectList(deps, { signal, ...(isOut && { deadlineMs: OUTAGE_DEADLINE_MS }) });
   if (signal.aborted || (list.projects.length === 0 && list.failures.size > 0)) return undefined;
   // Policies select by name.

@@ -271,6 +271,11 @@ export function listOf(account: string): string {
   return `project list of ${account}`;
 }
 
+/** True for an outage of the control API, of that for one account, or of an account's list of projects. */
+export function isOfControlApi(dependency: string): boolean {
+  return dependency.startsWith(CONTROL_API) || dependency.startsWith(listOf(''));
+}
+
 /** True for an error that is no sign of what is the case now: it is told elsewhere, nothing was sent, or it is of an outage that is over. */
 function saysNothing(
   outages: Outages,

@@ -84,7 +84,7 @@ export function groupComputes({ policies, subjects, fromMs, toMs }: GroupingInpu
   for (const [member, subject] of subjects.entries()) {
     const selecting = selectingAtAnyAge(policies, subject.compute);
     const flips = flipsOfAll(policies, subject);
-    const ownInstants = instantsOf(policies, selecting, { ...subject, flips }).filter((ms) => ms > fromMs && ms < toMs);
+    const ownInstants = instantsOf(subject, { policies, selecting, flips }).filter((ms) => ms > fromMs && ms < toMs);
     const key = keyOf(subject, { policies, fromMs, selecting, flips, ownInstants });
     const sameClass = classByKey.get(key);
     if (sameClass) {
@@ -100,18 +100,17 @@ export function groupComputes({ policies, subjects, fromMs, toMs }: GroupingInpu
   return [...groups.values()];
 }
 
+/** What selects a subject, and when its decisions may change. */
+interface Selected {
+  policies: CompiledPolicies;
+  fromMs: number;
+  selecting: readonly number[];
+  flips: readonly number[];
+  ownInstants: readonly number[];
+}
+
 /** A key that is equal for subjects with the same decisions. Computes with holds are never equal. */
-function keyOf(
-  subject: ForecastSubject,
-  given: {
-    policies: CompiledPolicies;
-    fromMs: number;
-    selecting: readonly number[];
-    flips: readonly number[];
-    ownInstants: readonly number[];
-  },
-): string {
-  const { policies, fromMs, selecting, flips, ownInstants } = given;
+function keyOf(subject: ForecastSubject, { policies, fromMs, selecting, flips, ownInstants }: Selected): string {
   const { compute, baseline = compute, holds = [], trials = '', floors = '', respected = '' } = subject;
   const isHeld = holds.some(({ computeId }) => computeId === compute.computeId);
   const oldEnough = selecting.filter((index) => policies.selects(index, compute, fromMs));
@@ -134,9 +133,8 @@ function selectingAtAnyAge(policies: CompiledPolicies, compute: Compute): number
 }
 
 function instantsOf(
-  policies: CompiledPolicies,
-  selecting: readonly number[],
-  subject: ForecastSubject & { flips: readonly number[] },
+  subject: ForecastSubject,
+  { policies, selecting, flips }: Pick<Selected, 'policies' | 'selecting' | 'flips'>,
 ): number[] {
   const { compute, holds = [] } = subject;
   const holdInstants = holds
@@ -150,7 +148,7 @@ function instantsOf(
     ...freezesOf(subject).map(({ expiresAtMs }) => expiresAtMs),
     ...Object.values(subject.respected ?? {}),
     ...minAgeInstants,
-    ...subject.flips,
+    ...flips,
     ...stepInstants(policies, compute),
     ...waveStarts(policies, compute),
     ...floorInstants(policies, subject.floors),

@@ -194,17 +194,17 @@ function withoutContradiction(found: Unpriced, facts: RecommendFacts): Unpriced 
   const { policy: _draft, ...rest } = found;
   const present = settingsOf(compute);
   // Policies may have other windows than the proposed ones.
-  const coming = (found.finding !== 'window' && wanted?.(present)) || [];
-  if (have(coming, found.proposed)) return { ...rest, doneBy: decider };
+  const coming = found.finding === 'window' ? [] : wanted?.(present);
+  if (allHave(coming, found.proposed)) return { ...rest, doneBy: decider };
   if (decider === unreadDecider)
     return { ...rest, mayBeSetBy: decider, evidence: [...found.evidence, `${decider} may set this`] };
-  const isLeft = () => have(wanted?.(withProposed(present, found.proposed)), found.proposed);
-  if (have(coming, found.now) && isLeft()) return found;
+  const isLeft = () => allHave(wanted?.(withProposed(present, found.proposed)), found.proposed);
+  if (allHave(coming, found.now) && isLeft()) return found;
   return { ...rest, setBy: decider, evidence: [...found.evidence, `${decider} decides this: change it there`] };
 }
 
 /** True if these settings, which come one after the other, all have the fields' values. */
-function have(coming: readonly ComputeSettings[] = [], fields: Fields): boolean {
+function allHave(coming: readonly ComputeSettings[] = [], fields: Fields): boolean {
   return coming.length > 0 && coming.every((settings) => hasSettings(settings, withProposed(settings, fields)));
 }
 

@@ -41,7 +41,7 @@ export interface Intent {
   unannouncedWhy?: string;
   /** Set if it may have been announced, but the store has lost its data since. Milliseconds since the epoch. */
   announcementsLostAtMs?: number;
-  /** The receivers that were told before, by its name, that the change disconnects the compute's clients. */
+  /** The receivers whose digest has counted the compute among those that restart. */
   announcedTo?: readonly string[];
   /** Set if the change disconnects clients, and was announced for an instant that is long over. */
   late?: LateChange;
