@@ -168,6 +168,23 @@ it('links of the first screen keep the filter', () => {
   ]);
 });
 
+it('in observe mode the first screen says how many computes would be changed now', () => {
+  const nextOf = (waiting: StatusDocument['waiting']) => {
+    const status = { ...QUIET, mode: 'observe', waiting } as unknown as StatusDocument;
+    const page = Overview({
+      status,
+      fleet: { ...emptyFleet(NOW), known: 300 },
+      costs: null,
+      query: { q: '', page: 1 },
+    });
+    return textOf(page).replace(/\s+/g, ' ').split('What changes next')[1];
+  };
+  expect(nextOf([{ reason: 'observe', computes: 82 }])).toBe(
+    '82 computes would be changed now in enforce modeNo policy changes anything else within a day.',
+  );
+  expect(nextOf([])).toBe('No policy changes anything within a day.');
+});
+
 it('each staged set is shown with its hash, also those of teams', () => {
   const staged_teams = ['web', 'api'].map((owner) => ({ owner, hash: owner, message: `ebb approve ${owner}` }));
   const staged = { hash: 'all', message: 'ebb approve all' };

@@ -47,7 +47,7 @@ export function Overview({ status, fleet, costs, query }: OverviewProps) {
           <Saved status={status} owner={query.owner} />
         </Card>
         <Card title="What changes next" id="next">
-          <Next fleet={fleet} query={query} />
+          <Next status={status} fleet={fleet} query={query} />
         </Card>
       </div>
     </>
@@ -166,9 +166,10 @@ const HOURS_SHOWN = 5;
 const OWNERS_SHOWN = 3;
 
 /** The next change of each compute, by hour and owner. */
-function Next({ fleet, query }: Pick<OverviewProps, 'fleet' | 'query'>) {
+function Next({ status, fleet, query }: Omit<OverviewProps, 'costs'>) {
   const { upcoming, overdue, known, at } = fleet;
   if (known === 0 && upcoming.length === 0) return <p class="dim">No compute is known yet.</p>;
+  const observed = status.waiting.find(({ reason }) => reason === 'observe')?.computes ?? 0;
   return (
     <>
       {overdue.first !== null && (
@@ -176,10 +177,16 @@ function Next({ fleet, query }: Pick<OverviewProps, 'fleet' | 'query'>) {
           {numberWords(overdue.computes)} overdue since <Instant iso={overdue.first} now={at} />
         </p>
       )}
+      {observed > 0 && (
+        <p>
+          <a href={fleetLink({ ...query, reason: 'observe', page: 1 })}>{plural(observed, 'compute')}</a> would be
+          changed now in enforce mode
+        </p>
+      )}
       {upcoming.length > 0 ? (
         <Upcoming fleet={fleet} query={query} />
       ) : (
-        <p>No policy changes anything{overdue.first === null ? '' : ' else'} within a day.</p>
+        <p>No policy changes anything{overdue.first === null && observed === 0 ? '' : ' else'} within a day.</p>
       )}
     </>
   );
