@@ -24,25 +24,25 @@ export function completionCommand(entries: readonly CommandEntry[]): Command {
       new Argument('<SHELL>', 'which shell; computes: the ids that the scripts offer').choices([...SHELLS, COMPUTES]),
     )
     .addHelpText('after', EXAMPLES)
-    .action((what: Shell | typeof COMPUTES) => (what === COMPUTES ? printComputes() : printScript(what, entries)));
+    .action((shell: Shell | typeof COMPUTES) => (shell === COMPUTES ? printComputes() : printScript(shell, entries)));
 }
 
 /** Shells expand completions: an id with any other character could be a command. */
 const HARMLESS = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
 /**
- * Prints the ids of computes that need no key: from the daemon on this machine, else from the `baseline.json` of `ebb init`. It prints
+ * Prints the ids of computes without using a key: from the daemon on this machine, else from the `baseline.json` of `ebb init`. It prints
  * no error, since a person has only pressed Tab.
  */
 async function printComputes(): Promise<void> {
-  const [{ knownComputes }, { readSettings }] = await Promise.all([
+  const [{ computeIdsFromDaemon }, { readSettings }] = await Promise.all([
     import('../compose/daemon-file.ts'),
     import('../settings/settings.ts'),
   ]);
   const cwd = process.cwd();
   const read = readSettings({ cwd });
-  const known = read.ok ? await knownComputes(read.settings).catch(() => undefined) : undefined;
-  const ids = [...new Set(known ?? idsInBaseline(cwd))].filter((id) => HARMLESS.test(id));
+  const fromDaemon = read.ok ? await computeIdsFromDaemon(read.settings).catch(() => undefined) : undefined;
+  const ids = [...new Set(fromDaemon ?? idsInBaseline(cwd))].filter((id) => HARMLESS.test(id));
   writeOut(ids.map((id) => `${id}\n`).join(''));
 }
 

@@ -36,7 +36,7 @@ import { openStore, SILENT_LOG } from './store.ts';
 
 type Listeners = Pick<ApplyPlanOptions, 'signal' | 'onBegin' | 'onEnd'>;
 
-/** A writer beside the daemons that uses their store, leases and rate budget. */
+/** Lets a command plan and write beside the daemons, with their store, leases and rate budget. */
 export interface Applying {
   /** Reads the fleet and plans for now, as enforce mode would. */
   plan(onProgress?: OnProgress): Promise<Result<PlanResult>>;
@@ -60,7 +60,7 @@ export async function openApplying(options: { settings: Settings; policies: Poli
   });
   const patience = patienceOf(settings);
   const api = openControlApi({ settings, purpose: 'write', hide: () => {}, metrics: NO_METRICS, budget, patience });
-  const memory = recordHistory({
+  const history = recordHistory({
     store,
     log: SILENT_LOG,
     clock: systemClock(),
@@ -78,12 +78,12 @@ export async function openApplying(options: { settings: Settings; policies: Poli
         ),
       applyPlan: (planning, listeners) =>
         applyPlan({
-          deps: depsOf({ settings, api, store, reportEvent: memory.remember }, planning),
+          deps: depsOf({ settings, api, store, reportEvent: history.remember }, planning),
           ...planning,
           ...listeners,
         }),
       async close() {
-        await memory.close();
+        await history.close();
         await api.close();
         await opened.value.close();
       },
@@ -112,9 +112,9 @@ function depsOf(
     slots: createSlots({ store, clock, fleet }),
     durations: createOperationDurations(),
     overrides: createOverrides({ telemetry }),
-    // Applying counts no connections: those of the plan are used.
+    // A command counts no connections: it uses the counts of the plan.
     samples: { historyOf: (computeId) => situation.connections?.get(computeId) ?? new Map() },
-    // It asks no guards. Each write is planned by what daemons were told last, see applyPlan; these are the verdicts of the first plan.
+    // A command asks no guards: these are the stored verdicts of the first plan. Before each write, `applyPlan` reads the stored ones again.
     guards: { of: (guard, computeId, nowMs) => verdictAt(situation.guardStates?.get(computeId), guard, nowMs) },
     mayWrite: () => checkClock(store, clock),
     mode: 'enforce',

@@ -21,13 +21,14 @@ import { readSecret } from './sources-and-receivers.ts';
 const ASKED_FILE = 'asked-postgres.json';
 /** A run asks at most this many computes, all at once, since each takes minutes. */
 export const MAX_ASKED = 20;
+/** The samples of a compute, spread over `spanMs`; fewer if they would be less than `MIN_EVERY_MS` apart. */
 const SAMPLES = 90;
 const MIN_EVERY_MS = 100;
 
 interface AskComputesOptions {
   settings: Settings;
   computes: readonly Compute[];
-  /** The connection string, or the source with it. */
+  /** The connection string, or the source that has it. */
   from: { dsn: string } | { source: ConnectionSource };
   spanMs: number;
   signal: AbortSignal;
@@ -41,7 +42,7 @@ export interface AskedComputes {
   notes: readonly string[];
 }
 
-/** Asks the Postgres of these computes who keeps them awake, unless there is an answer of the last day. */
+/** Asks the Postgres of these computes who keeps them awake, unless there is an answer of the last 24 hours. */
 export async function askComputes(options: AskComputesOptions): Promise<Result<AskedComputes>> {
   const { settings, computes, spanMs, signal, onProgress } = options;
   const opened = await openForReading({ settings, live: true });
@@ -53,16 +54,16 @@ export async function askComputes(options: AskComputesOptions): Promise<Result<A
   const asked = new Map<string, AskedPostgres>();
   const problems = new Map<string, string>();
   const fresh = new Map<string, AskedPostgres>();
-  const taken = new Map<string, number>();
-  const keep = (all: ReadonlyMap<string, AskedPostgres>) =>
-    file.write(all).then(
+  const samplesTaken = new Map<string, number>();
+  const tryToWrite = (answers: ReadonlyMap<string, AskedPostgres>) =>
+    file.write(answers).then(
       () => true,
       () => false,
     );
   const askOne = async (compute: Compute) => {
     const { computeId } = compute;
     const before = stored.get(computeId);
-    if (before && isOfToday(before, clock.now())) return asked.set(computeId, before);
+    if (before && isCurrent(before, clock.now())) return asked.set(computeId, before);
     const config = await configOf(options, compute);
     if (!config.ok) return problems.set(computeId, config.problem);
     const result = await askPostgres({
@@ -74,8 +75,8 @@ export async function askComputes(options: AskComputesOptions): Promise<Result<A
       sampler: createClientSampler(config.value),
       readCompute: () => readCompute(api, compute, explain),
       onSample(samples) {
-        taken.set(computeId, samples);
-        onProgress({ samples: Math.min(...taken.values()), of: SAMPLES, computes: taken.size });
+        samplesTaken.set(computeId, samples);
+        onProgress({ samples: Math.min(...samplesTaken.values()), of: SAMPLES, computes: samplesTaken.size });
       },
     });
     if (!result.ok) return problems.set(computeId, result.problem);
@@ -84,7 +85,7 @@ export async function askComputes(options: AskComputesOptions): Promise<Result<A
   };
   try {
     await pLimit(MAX_ASKED).map(computes, askOne);
-    const isKept = fresh.size === 0 || (await keep(withFresh(await file.read(), fresh, clock.now())));
+    const isKept = fresh.size === 0 || (await tryToWrite(withFresh(await file.read(), fresh, clock.now())));
     const notes = isKept ? [] : [`${settings.stateDir} can't be written: the answers are not kept for the day`];
     return { ok: true, value: { asked, problems, notes } };
   } finally {
@@ -92,13 +93,13 @@ export async function askComputes(options: AskComputesOptions): Promise<Result<A
   }
 }
 
-/** True for a complete answer of the last day, which is shown instead of asking again. */
-function isOfToday({ atMs, until }: AskedPostgres, nowMs: number): boolean {
+/** True for a complete answer of the last 24 hours, which is shown instead of asking again. */
+function isCurrent({ atMs, until }: AskedPostgres, nowMs: number): boolean {
   const ageMs = nowMs - atMs;
   return until !== 'interrupted' && until !== 'failed' && ageMs >= 0 && ageMs < DAY_MS;
 }
 
-/** The answers to store: new ones, and those of the last day, including what others have written meanwhile. */
+/** The answers to store: new ones, and stored ones of the last 24 hours, which other commands may have written meanwhile. */
 function withFresh(
   stored: ReadonlyMap<string, AskedPostgres>,
   fresh: ReadonlyMap<string, AskedPostgres>,
@@ -107,15 +108,15 @@ function withFresh(
   return new Map([...[...stored].filter(([, { atMs }]) => Math.abs(nowMs - atMs) < DAY_MS), ...fresh]);
 }
 
-/** When computes were last asked, milliseconds since the epoch. `isAnswered`: they need not be asked again today. */
+/** By compute id, when its Postgres was last asked, milliseconds since the epoch. `isAnswered`: the answer is shown instead of asking again. */
 export async function askedBefore(
   settings: Settings,
 ): Promise<ReadonlyMap<string, { atMs: number; isAnswered: boolean }>> {
   const stored = await createAskedFile(join(settings.stateDir, ASKED_FILE)).read();
-  return new Map([...stored].map(([id, one]) => [id, { atMs: one.atMs, isAnswered: isOfToday(one, Date.now()) }]));
+  return new Map([...stored].map(([id, one]) => [id, { atMs: one.atMs, isAnswered: isCurrent(one, Date.now()) }]));
 }
 
-/** The computes that a connection string may lead to: the one on its host, or any for a local server. Problems never contain the string. */
+/** The computes that a connection string may lead to: the one on its host, or all if it leads to this machine. Problems never contain the string. */
 export async function computesOf(dsn: string, computes: readonly Compute[]): Promise<Result<Compute[]>> {
   const config = await readDsn(dsn, undefined);
   if (!config.ok) return { ok: false, problem: config.error.message };

@@ -17,15 +17,15 @@ interface CommandBudget {
 interface CommandBudgetOptions {
   settings: Settings;
   clock: Clock;
-  /** The engine of the daemons, if the caller has it open; else it is opened, unless it is embedded. */
+  /** The engine that the daemons share, if the caller has it open; else this module opens it. */
   engine?: Engine | undefined;
   /** Also uses the share of `api_reserve`. */
   usesReserve?: boolean;
 }
 
 /**
- * The budget of a command. It is that of the daemons, whose log then admits each request. An embedded store is open in one process only: then,
- * and if the store can't be opened, the command has a part of the limit for itself.
+ * Opens the rate budget of a command: the one that the daemons share. If the store is embedded, so that only one process can have it open, or
+ * can't be opened, the command gets a budget of its own: a part of the limit, or all of it on an emulator without a daemon.
  */
 export async function openCommandBudget(options: CommandBudgetOptions): Promise<CommandBudget> {
   const { settings, clock, engine, usesReserve = false } = options;
@@ -39,16 +39,16 @@ export async function openCommandBudget(options: CommandBudgetOptions): Promise<
     try {
       return { budget: await createGroupBudget({ engine: shared, limits, clock }), close };
     } catch {
-      // The command goes on as it would without the store.
+      // The command goes on with a budget of its own.
       await close();
     }
   }
-  const isAlone = isEmbedded && !hasDaemon(settings) && isLoopbackHost(new URL(apiUrl).hostname);
+  const isAlone = isEmbedded && !isOpenElsewhere(settings) && isLoopbackHost(new URL(apiUrl).hostname);
   return { budget: createReadingBudget({ alone: isAlone, limits, clock }), close: async () => {} };
 }
 
 /** True if another process has the embedded store open. */
-function hasDaemon({ queue }: Settings): boolean {
+function isOpenElsewhere({ queue }: Settings): boolean {
   const holder = lockHolder(folderOf(queue));
   return holder !== undefined && holder !== process.pid;
 }
@@ -59,10 +59,10 @@ async function openShared({ queue, group }: Settings): Promise<Engine | undefine
   return opening.ok ? opening.engine : undefined;
 }
 
-/** After this time without a grant a read of a whole fleet waits like any read. Longer than a minute, which may be full of its own requests. */
+/** A request that is not granted within this time gets its usual priority. Longer than a minute, whose limit the fleet's own reads may have used. */
 const PATIENT_MS = 75_000;
 
-/** A budget for reads of a whole fleet: requests wait like background reads, which leave part of each minute to raises. */
+/** Wraps a budget for reads of a whole fleet: they have background priority at first, which leaves part of each minute to more urgent requests. */
 export function patient(budget: RateBudget, clock: Pick<Clock, 'wait'>): RateBudget {
   return {
     ...budget,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname, userInfo } from 'node:os';
 import { type Caller, MAX_CHARACTERS } from '../ports/operator.ts';
 
-/** The user of this process by the system's name, unverified. */
+/** Names the user of this process by the operating system's user name, which nobody verifies. */
 export function commandLineCaller(): Caller {
   return { who: `${userName()}@${hostname()}`.slice(0, MAX_CHARACTERS.owner), requestId: randomUUID() };
 }

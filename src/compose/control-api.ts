@@ -18,7 +18,7 @@ import { type ApiKeySource, type KeyPurpose, readApiKey } from '../settings/api-
 import type { ProxySetting } from '../settings/proxy.ts';
 import type { Settings } from '../settings/settings.ts';
 
-/** Opens the daemon's client of the control API, which can send only what a daemon may. */
+/** Opens the client of the control API for daemons and commands. It can send only the requests that a daemon may send. */
 export function openControlApi(options: {
   settings: Settings;
   purpose: KeyPurpose;
@@ -105,7 +105,7 @@ export function viaProxy(proxy: ProxySetting | undefined): ViaProxy | undefined 
   return proxy && { url: proxy.url.reveal(), except: proxy.except };
 }
 
-/** A wrong address or a stopped proxy shows itself at once; what restarts is back within this time, milliseconds. */
+/** How long commands try to connect, in milliseconds: enough for a server or proxy that restarts, and short for a wrong address. */
 const UNREACHED_MS = 10_000;
 
 /** The patience of commands: they say that they wait for the API, and don't wait long where no connection can be made. */

@@ -14,7 +14,7 @@ import { commandLineCaller } from './command-line-caller.ts';
 const DaemonFile = z.looseObject({ url: z.url(), token: z.string().min(1), pid: z.number().int() });
 type DaemonFile = z.infer<typeof DaemonFile>;
 
-/** A starting daemon has the store open for some seconds before it answers; real milliseconds. */
+/** How long to wait for a starting daemon, which has the store open for some seconds before it answers; real milliseconds. */
 const STARTING_MS = 15_000;
 const POLL_EVERY_MS = 200;
 
@@ -32,11 +32,11 @@ export async function announce(
 ): Promise<() => Promise<void>> {
   if (queue.kind !== 'embedded') return async () => {};
   await writeDaemonFile(folderOf(queue), daemon);
-  return () => forgetOlder(queue);
+  return () => removeDaemonFile(queue);
 }
 
-/** Removes the file of a daemon that was killed. The caller must hold the lock on the folder. */
-export async function forgetOlder(queue: QueueLocation): Promise<void> {
+/** Removes the file, at the start that of a killed daemon. The caller must hold the lock on the folder. */
+export async function removeDaemonFile(queue: QueueLocation): Promise<void> {
   if (queue.kind === 'embedded') await rm(pathIn(folderOf(queue)), { force: true });
 }
 
@@ -52,8 +52,8 @@ async function writeDaemonFile(folder: string, { url, token }: { url: string; to
 }
 
 /**
- * Undefined if there is no file, as while a daemon starts or stops, and if its daemon no longer has the folder: a token must not be sent to
- * another process that listens at the address of a killed daemon.
+ * Undefined if there is no file, as while a daemon starts or stops, and if its daemon no longer holds the lock on the folder: a token must not be
+ * sent to another process that listens at the address of a killed daemon.
  */
 async function readDaemonFile(folder: string): Promise<DaemonFile | undefined> {
   try {
@@ -91,13 +91,13 @@ function reachable(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }
 
-/** Shell completion must be fast. */
+/** The time limit of an answer, since shell completion must be fast; real milliseconds. */
 const ANSWER_MS = 1_000;
 /** One page of a daemon's answer. */
 const MAX_IDS = 1_000;
 
 /** The ids of computes that the daemon on this machine knows, for shell completion. Sends a token only to an announced daemon. */
-export async function knownComputes({ queue, listen }: Settings): Promise<string[] | undefined> {
+export async function computeIdsFromDaemon({ queue, listen }: Settings): Promise<string[] | undefined> {
   const announced = queue.kind === 'embedded' ? await readDaemonFile(folderOf(queue)) : undefined;
   const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;
   const { url, token } = announced ?? { url: `http://${host}:${listen.port}`, token: undefined };

@@ -294,7 +294,7 @@ interface Group {
   blocked(): WriteBlock | undefined;
   /** The generation of the current policy set; undefined while this daemon may not write by it. */
   generation(): number | undefined;
-  /** Called before each write. If it rejects, nothing may be written either. */
+  /** Asked before each write. If the promise is rejected, nothing may be written either. */
   mayWrite(): Promise<WritePermission>;
 }
 

@@ -1,4 +1,4 @@
-/** Replays a guard by the past of its source, from this machine. */
+/** Replays a guard by the past samples of its source, which this machine asks. */
 
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { type DataSince, dataSince } from '../app/guards/data-since.ts';
@@ -14,7 +14,7 @@ import { openSeriesSources, recordedByPrometheus } from './sources-and-receivers
 
 export interface GuardReplay extends DataSince {
   lowerings: readonly ReplayedLowering[];
-  /** Connections when a harm was found, by lowering; without those of which the source has no count. */
+  /** Connections when a harm was found, by lowering; absent where the source has no count. */
   connections: ReadonlyMap<ReplayedLowering, number>;
 }
 
@@ -41,14 +41,17 @@ export async function replayFromSource(
     const replay = await replayGuard({ ...options, series: createRecordedSeries(sources), clock: systemClock() });
     if (!replay.ok) return unanswered(replay.error);
     const { lowerings } = replay;
-    return { ok: true, value: { ...since.value, lowerings, connections: await dropped(settings, source, lowerings) } };
+    return {
+      ok: true,
+      value: { ...since.value, lowerings, connections: await connectionsAtHarm(settings, source, lowerings) },
+    };
   } finally {
     await sources.close();
   }
 }
 
 /** Reads how many connections a restart would have dropped when each harm was found. */
-async function dropped(
+async function connectionsAtHarm(
   settings: Settings,
   source: ConnectionSource,
   lowerings: readonly ReplayedLowering[],

@@ -27,7 +27,7 @@ export async function openOperator({
   waitMs,
 }: {
   settings: Settings;
-  /** Asks the daemon there, with the token of the settings. */
+  /** The URL of a daemon, which is asked with the token of the settings. */
   url?: string | undefined;
   /** Longest wait for a daemon that is starting, in real milliseconds. */
   waitMs?: number;

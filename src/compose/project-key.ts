@@ -10,7 +10,7 @@ import { placeOfKey } from './explain-api-error.ts';
 
 export interface WantedKey {
   settings: Settings;
-  /** The account whose key makes it; required if there are several. */
+  /** The account whose key makes the new one; required if there are several. */
   account: string | undefined;
   organizationId: string;
   projectId: string;
@@ -33,7 +33,7 @@ export async function createProjectKey(wanted: WantedKey): Promise<Result<MadeKe
   if (!chosen.ok) return chosen;
   const account = chosen.value;
   if (account.apiKey?.from === 'folder') {
-    const problem = `account ${account.name} has project-scoped keys, which make no others: use a personal key`;
+    const problem = `account ${account.name} has project-scoped keys, which cannot make keys: use a personal key`;
     return { ok: false, problem };
   }
   const personalKey = readApiKey(account.apiKey, 'write');
@@ -63,7 +63,7 @@ export async function createProjectKey(wanted: WantedKey): Promise<Result<MadeKe
 function explain({ settings, organizationId, projectId }: WantedKey, account: Account, error: ControlApiError): string {
   const { code, message } = error;
   if (error.outcomeUnknown) {
-    return `no clear answer from ${settings.apiUrl} (${message}): look whether a key was made, and revoke it`;
+    return `no clear answer from ${settings.apiUrl} (${message}): check whether a key was made, and revoke it`;
   }
   switch (code) {
     case 'unauthorised':

@@ -59,20 +59,20 @@ export interface ReadingOptions {
   settings: Settings;
   /** A snapshot to read instead of the control API, without a key. */
   fleetFile?: string | undefined;
-  /** The present, for computes of the snapshot without an age; now by default. */
+  /** The present for a snapshot, whose computes without `created_at` are a year old then; now by default. */
   nowMs?: number;
-  /** The engine of the daemons' group, if it is open; see {@link openCommandBudget}. */
+  /** The engine of the daemons' group, if the caller has it open; see {@link openCommandBudget}. */
   engine?: Engine | undefined;
   /** Reads from the control API instead of the readings that daemons have stored. */
   live?: boolean | undefined;
-  /** False if only usage and operations are wanted: then the readings of daemons are not opened. */
+  /** False if only usage and operations are wanted, which the readings of daemons don't contain. */
   needsFleet?: boolean;
   /**
-   * The only project that is wanted, by its id, name or compute. If daemons know it, only it is read from the control API: with `live`, or if
-   * its stored reading is older than {@link FRESH_MS}; the stored one is then used where that fails.
+   * The only project that is wanted, by its id, name or compute. If daemons know it, no other is read from the control API, and it is read only
+   * with `live` or if its stored reading is older than {@link FRESH_MS}. Without `live`, the old reading is used if that read fails.
    */
   subject?: string | undefined;
-  /** Stored readings, if the caller has the store open; else the store is opened, or its daemon asked. */
+  /** The source of stored readings, if the caller has it open; else the store is opened, or its daemon asked. */
   shared?: SharedSource;
   /** Also uses stored operations that go back to this instant, milliseconds since the epoch. */
   operationsSinceMs?: number | undefined;
@@ -87,12 +87,12 @@ export interface SharedSource extends Pick<StoredSource, 'readings' | 'records' 
 }
 
 export interface Reading extends FleetSource {
-  /** The answers that commands have cached, if the control API is open. */
+  /** The answers of the control API that commands have cached; absent with `subject` and where stored readings or a file are read. */
   cache?: Pick<AnswerCache, 'usage' | 'noteListed'>;
   close(): Promise<void>;
 }
 
-/** The most bytes that are read, more than any fleet file has: another file must not fill the memory. */
+/** The size limit of fleet files, so that a wrong file doesn't fill the memory. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -110,7 +110,7 @@ export async function openForReading(options: ReadingOptions): Promise<Result<Re
 /** A stored reading of the only wanted project is used for this long, in milliseconds. */
 const FRESH_MS = 10_000;
 
-/** Opens the readings of daemons; undefined unless they are confirmed by a recent list. */
+/** Opens the readings of daemons; undefined unless a recent list of projects confirms them. */
 async function openReadings(options: ReadingOptions): Promise<Reading | undefined> {
   const { settings, shared, live, subject } = options;
   // If the store can't be read, there are no readings; the command reports that error where it needs the store.
@@ -118,23 +118,23 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
   const found = await (shared ? read(shared) : withShared(settings, read)).catch(() => undefined);
   if (!found) return undefined;
   const { recent, past, subjects, atMs } = found;
-  // It may be in one of the projects that daemons have not read.
+  // The subject may be, or be in, a project that daemons have not read.
   if (subject !== undefined && subjects.length === 0 && (live || recent.unread.length > 0)) return undefined;
   const openLive = async () => {
     const opened = await openApi(subject === undefined ? options : { ...options, usesReserve: true });
     if (opened.ok) {
-      // Beside a daemon what is asked, such as names of branches, is kept, too.
+      // So that answers to these requests, such as names of branches, are cached, too.
       opened.value.cache?.noteListed(recent.readings.map(({ project }) => project));
       return { ok: true as const, value: opened.value.api };
     }
     return { ok: false as const, error: { code: 'unauthorised' as const, route: '', message: opened.problem } };
   };
-  // Daemons store names of branches with the operations: neither is asked for where they read all that is wanted.
-  const asksBranches = past?.isAll !== true;
-  const known = { projects: recent.readings, unread: recent.unread, asksBranches };
-  const api = createReadingsApi(known, openLive, (askLive) =>
+  // Daemons store names of branches with the operations. If they read all wanted operations, neither is requested from the API.
+  const asksBranches = past?.coversSpan !== true;
+  const stored = { projects: recent.readings, unread: recent.unread, asksBranches };
+  const api = createReadingsApi(stored, openLive, (askLive) =>
     past
-      ? withKeptOperations(past.operations, past.isAll ? async () => NOT_STORED : askLive)
+      ? withKeptOperations(past.operations, past.coversSpan ? async () => NOT_STORED : askLive)
       : { operationsFrom: askLive },
   );
   const explain = (error: ControlApiError) => (error.route === '' ? error.message : explainApiError(settings, error));
@@ -156,7 +156,7 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
     ...(!live && {
       isStored: true,
       // A project that was read now is not from the store, so no note is needed.
-      note: () => (isOld && unreadSubject === undefined ? undefined : noteOn(recent, past, unreadSubject)),
+      note: () => (isOld && unreadSubject === undefined ? undefined : noteAbout(recent, past, unreadSubject)),
     }),
   };
 }
@@ -189,7 +189,7 @@ async function readShared(
       : {
           operations: await readKeptOperations(source.usage, { sinceMs: operationsSinceMs, nowMs: atMs }),
           nowMs: atMs,
-          isAll: operationsSinceMs >= atMs - (OPERATION_DAYS * DAY_MS + HOUR_MS),
+          coversSpan: operationsSinceMs >= atMs - (OPERATION_DAYS * DAY_MS + HOUR_MS),
         };
   const readings = found.readings
     .map((reading) => withAppliedSince(reading, records))
@@ -235,16 +235,16 @@ const NOT_STORED = {
   },
 } as const;
 
-/** Stored operations that go back far enough. */
+/** The operations that daemons have stored. */
 interface StoredPast {
   /** By project; see {@link decodeOperations}. */
   operations: ReadonlyMap<string, Uint8Array>;
   nowMs: number;
-  /** True if daemons store operations of all this time. */
-  isAll: boolean;
+  /** True if daemons keep operations for as long as is wanted; those of some projects may not be stored yet. */
+  coversSpan: boolean;
 }
 
-/** Adds the branches that were read for findings to a reading without branches. */
+/** Adds the branches that daemons have stored with the operations to a reading without branches. */
 function withBranchesOf(reading: SharedReading, operations: ReadonlyMap<string, Uint8Array>): SharedReading {
   const bytes = operations.get(reading.project.projectId);
   if (!bytes || reading.computes.every(({ branchName }) => branchName !== undefined)) return reading;
@@ -253,7 +253,7 @@ function withBranchesOf(reading: SharedReading, operations: ReadonlyMap<string, 
   return branches ? { ...reading, computes: withBranches(reading.computes, branches) } : reading;
 }
 
-function noteOn(
+function noteAbout(
   { listedMs, oldestMs, readings }: RecentFleet,
   past: StoredPast | undefined,
   unreadSubject: string | undefined,
@@ -264,7 +264,7 @@ function noteOn(
   return [fleet, ...(past ? operationsNote(readings, past) : []), ...problem, '--live reads the API'].join('; ');
 }
 
-function operationsNote(readings: readonly SharedReading[], { operations, nowMs, isAll }: StoredPast): string[] {
+function operationsNote(readings: readonly SharedReading[], { operations, nowMs, coversSpan }: StoredPast): string[] {
   const inUse = readings.filter(({ computes }) => computes.length > 0);
   const instants = inUse.flatMap(({ project }) => {
     const bytes = operations.get(project.projectId);
@@ -279,7 +279,7 @@ function operationsNote(readings: readonly SharedReading[], { operations, nowMs,
       : []),
     ...(unread > 0
       ? [
-          isAll
+          coversSpan
             ? `operations and branch names of ${unread} of ${inUse.length} projects are not stored yet`
             : `operations of ${unread} of ${inUse.length} projects are read from the API`,
         ]
@@ -346,7 +346,7 @@ async function openApi(options: ReadingOptions): Promise<Result<Reading>> {
   if (subject !== undefined) return { ok: true, value: { ...reading, api, close: () => api.close() } };
   const { stateDir: folder, apiUrl, accounts } = settings;
   const place = JSON.stringify([apiUrl, accounts.map(({ name, organization }) => [name, organization])]);
-  const waiting = afterHerds(api, { busyTimes: await busyTimes(options), clock, onWait: sayThatItWaits });
+  const waiting = afterHerds(api, { busyTimes: await busyTimes(options), clock, onWait: announceWait });
   const cache = createAnswerCache({
     ...{ api: waiting, folder, place, now: () => clock.now(), usesCache: !live },
     fewestProjects: FEWEST_PROJECTS_KEPT,
@@ -358,7 +358,7 @@ async function openApi(options: ReadingOptions): Promise<Result<Reading>> {
   return { ok: true, value: { ...reading, api: cache.api, cache, note, close: () => cache.api.close() } };
 }
 
-/** The times of the herds that daemons expect; none if their store can't be read. */
+/** The times around the boundaries of many computes (herds) that daemons expect; none if their store can't be read. */
 async function busyTimes({ settings, shared }: ReadingOptions): Promise<BusyTime[]> {
   const read = (source: SharedSource) => source.herds();
   const herds = await (shared ? read(shared) : withShared(settings, read)).catch(() => undefined);
@@ -369,8 +369,8 @@ async function busyTimes({ settings, shared }: ReadingOptions): Promise<BusyTime
   }));
 }
 
-/** Said when the wait begins, since it takes minutes. */
-function sayThatItWaits({ untilMs, reason }: BusyTime): void {
+/** Tells people about a wait when it begins, since it takes minutes. */
+function announceWait({ untilMs, reason }: BusyTime): void {
   WAITS.publish(`waiting for ${spanText(untilMs - Date.now())}: ${reason} (Ctrl-C stops)`);
 }
 

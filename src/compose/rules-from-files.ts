@@ -11,7 +11,7 @@ import type { CostRules, Rules, RulesReading, RulesSource } from '../ports/rules
 import type { Settings, SettingsResult } from '../settings/settings.ts';
 import { pathShortener } from './shown-paths.ts';
 
-/** Settings, and keys of an account, that take effect without a restart. */
+/** Settings, and fields of accounts, that take effect without a restart. */
 const RELOADED: ReadonlySet<string> = new Set([
   'policies',
   'disruption',
@@ -119,7 +119,7 @@ function inOneLine({ excerpt: _excerpt, ...problem }: PolicyProblem): string {
   return formatProblem(problem).replaceAll('\n', ' ');
 }
 
-/** The changed settings that take effect after a restart, by their names in `ebb.yaml`. Secrets don't count, since variables can't change. */
+/** The changed settings that take effect after a restart, by their names in `ebb.yaml`. Secrets are not compared: variables can't change. */
 function changedForRestart(settingsBefore: Settings, settingsNow: Settings): string[] {
   const [before, now] = [comparable(settingsBefore), comparable(settingsNow)];
   const keys = [...new Set([...Object.keys(before), ...Object.keys(now)])];

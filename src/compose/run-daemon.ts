@@ -50,7 +50,7 @@ import type { RulesSource } from '../ports/rules.ts';
 import type { Metrics } from '../ports/telemetry.ts';
 import { type Settings, secretsOf } from '../settings/settings.ts';
 import { purposeOf, readKeysAtStart } from './control-api.ts';
-import { announce, forgetOlder } from './daemon-file.ts';
+import { announce, removeDaemonFile } from './daemon-file.ts';
 import { type Closer, type DaemonParts, openParts, type PartsOptions, type ProcessTelemetry } from './daemon-parts.ts';
 import { explainApiError } from './explain-api-error.ts';
 import { dumpForCommands } from './store-dump.ts';
@@ -137,7 +137,7 @@ export async function runDaemon(options: RunOptions): Promise<Result<RunningDaem
   }
 }
 
-/** Opens and closes an engine, so that it makes what it needs on first use. */
+/** Opens and closes an engine, so that it creates its files or tables. */
 export async function prepareEngine({ url, group }: { url: string; group: string }): Promise<Result<undefined>> {
   const { log } = createTelemetry({ level: 'error', version: '', secrets: [url] });
   const opening = await openEngine({ url, group, log });
@@ -175,13 +175,13 @@ async function openAll(
   const parts = opening.value;
   telemetry.seriesFrom(() => computeSeries(parts));
   let daemon: Daemon | undefined;
-  await forgetOlder(settings.queue);
+  await removeDaemonFile(settings.queue);
   await loadHttpClient();
   if (settings.mode === 'enforce') await forgetCachedFleet(settings.stateDir);
   const readiness = async () => (daemon ? checkReadiness(parts) : STARTING);
   const operator = daemonOperator({ ...parts, readiness, metricsText: telemetry.text });
-  const local = randomBytes(32).toString('base64url');
-  const tokens = openTokens(settings, telemetry, local);
+  const localToken = randomBytes(32).toString('base64url');
+  const tokens = openTokens(settings, telemetry, localToken);
   if (!tokens.ok) return tokens;
   const { listen, insecure, httpHosts: hosts } = settings;
   const http = await startHttpServer({
@@ -200,7 +200,7 @@ async function openAll(
   daemon = started.value;
   opened.push(() => started.value.stop());
   telemetry.log.info({ event: 'ebb.listening', url: http.url }, `status page at ${http.url}`);
-  opened.push(await announce(settings.queue, { url: http.url, token: local }));
+  opened.push(await announce(settings.queue, { url: http.url, token: localToken }));
   opened.push(async () => telemetry.log.info({ event: 'ebb.stop' }, STOPPING));
   return { ok: true, value: { url: http.url, reload: started.value.reload } };
 }
@@ -263,7 +263,7 @@ export async function startParts(
   return { ok: true, value: started.daemon };
 }
 
-/** What this daemon and others keep of the fleet in the store. */
+/** Access to the facts about the fleet that daemons share through the store. */
 type StoredFleet = Pick<DaemonDeps, 'listFacts' | 'sharedReadings'> & { writer: ReadingsWriter };
 
 function openReadings(parts: DaemonParts, apiUrl: string): StoredFleet {

@@ -18,12 +18,12 @@ export function pathShortener({
   cwd: string;
 }): (text: string) => string {
   const settingsFolder = dirname(configFile);
-  const hasFolder = !isRoot(settingsFolder);
+  const isBelowRoot = !isRoot(settingsFolder);
   const folders = [...new Set(paths.map((path) => literalPart(resolve(cwd, path))))]
-    .filter((folder) => !(hasFolder && isWithin(settingsFolder, folder)))
+    .filter((folder) => !(isBelowRoot && isWithin(settingsFolder, folder)))
     .toSorted((a, b) => a.length - b.length);
   const prefixes = [
-    ...(hasFolder ? prefixesOf(settingsFolder, cwd) : []),
+    ...(isBelowRoot ? prefixesOf(settingsFolder, cwd) : []),
     ...folders.flatMap((folder) =>
       prefixesOf(dirname(folder), cwd).map((prefix) => `${prefix}(?=${escaped(basename(folder))})`),
     ),
@@ -39,7 +39,7 @@ function literalPart(path: string): string {
   return glob === -1 ? path : segments.slice(0, glob).join('/');
 }
 
-/** Patterns of a folder as messages name it: absolute, and from the working folder on if it is below it. */
+/** Patterns for a folder as messages name it: by its absolute path and, if it is below the working folder, by its path from there. */
 function prefixesOf(folder: string, cwd: string): string[] {
   const below = relative(cwd, folder);
   const isBelow = below !== '' && !below.startsWith('..');

@@ -1,4 +1,4 @@
-/** Opens the sources of commands: the fleet, or a snapshot of it, and stored facts. */
+/** Opens what commands read: the fleet, or a snapshot of it, and stored facts. */
 
 import {
   type FleetUsage,
@@ -34,7 +34,7 @@ import type { Engine } from '../ports/engine.ts';
 import { accountFor } from '../settings/accounts.ts';
 import type { Settings } from '../settings/settings.ts';
 import { openForReading, type ReadingOptions, type SharedSource, sharedByDaemon, sharedInStore } from './reading.ts';
-import { tellingOfSlowUsage } from './slow-usage.ts';
+import { announcingSlowUsage } from './slow-usage.ts';
 import { openStoreToRead } from './store.ts';
 
 const NOT_SHARED: SharedSource = {
@@ -45,8 +45,8 @@ const NOT_SHARED: SharedSource = {
 };
 
 /**
- * Works with stored facts: from the store, or from the daemon that has an embedded store open, which gives only those of the project of
- * `compute` if it knows it. Otherwise there are none, and a note says so. A snapshot has no stored facts.
+ * Calls `work` with the stored facts, from the store, or from the daemon that has an embedded store open. That daemon sends only the records of
+ * the project of `compute`, if it knows it. If an embedded store can't be read, there are no facts, and a note says so. A snapshot has none.
  */
 async function withStored<T>(
   {
@@ -130,15 +130,15 @@ export async function readForForecast(
 }
 
 /**
- * Reads the stored facts of these names, and nothing else, from a store that is opened once. Without them, a note says why, unless nothing
- * is stored yet.
+ * Reads the stored facts of these names, and nothing else, from a store that is opened once. If they can't be read, a note says why; if nothing
+ * is stored yet, there is no note.
  */
 export function readFacts<Name extends keyof typeof FLEET_FACTS>(
   settings: Settings,
   names: readonly Name[],
   nowMs: number,
 ): Promise<{ facts?: Pick<StoredFacts, Name>; notes: string[] }> {
-  const all = async (read: (name: Name) => Promise<unknown>) => {
+  const readAll = async (read: (name: Name) => Promise<unknown>) => {
     const found = await Promise.all(names.map(async (name) => [name, await read(name)] as const));
     return Object.fromEntries(found) as Pick<StoredFacts, Name>;
   };
@@ -146,9 +146,9 @@ export function readFacts<Name extends keyof typeof FLEET_FACTS>(
     settings,
     names.join(' and '),
     {
-      readFromStore: (store, atMs) => all((name) => FLEET_FACTS[name].readFromStore(store, atMs)),
+      readFromStore: (store, atMs) => readAll((name) => FLEET_FACTS[name].readFromStore(store, atMs)),
       async readFromDaemon(operator) {
-        const facts = await all((name) => FLEET_FACTS[name].readFromDaemon(operator));
+        const facts = await readAll((name) => FLEET_FACTS[name].readFromDaemon(operator));
         return Object.values(facts).includes(undefined) ? undefined : facts;
       },
     },
@@ -262,6 +262,6 @@ async function openUsage(options: UsageOptions): Promise<Result<{ sources: Usage
       () => reading.value.close(),
       async () => opened?.close(),
     );
-  const api = tellingOfSlowUsage(reading.value.api);
+  const api = announcingSlowUsage(reading.value.api);
   return { ok: true, value: { sources: { ...reading.value, api, accounts, stored: shared.usage }, close } };
 }

@@ -2,11 +2,11 @@ import { WAITS } from '../common/waits.ts';
 import { timerMs } from '../ports/clock.ts';
 import type { ControlApi } from '../ports/control-api.ts';
 
-/** Shorter readings are not worth a line, in real milliseconds. */
+/** Reads that take less time need no message; real milliseconds. */
 const SLOW_MS = 3_000;
 
-/** Says once that usage takes long: it has a strict rate limit of its own, which daemons use too, so it may take minutes. */
-export function tellingOfSlowUsage<Api extends Pick<ControlApi, 'usage'>>(api: Api, slowMs = SLOW_MS): Api {
+/** Wraps an API to tell people once that usage takes long: it has a strict rate limit of its own, which daemons use too, so it may take minutes. */
+export function announcingSlowUsage<Api extends Pick<ControlApi, 'usage'>>(api: Api, slowMs = SLOW_MS): Api {
   let sayAtMs: number | undefined;
   let isSaid = false;
   const say = () => {
@@ -15,11 +15,11 @@ export function tellingOfSlowUsage<Api extends Pick<ControlApi, 'usage'>>(api: A
   };
   return {
     ...api,
-    async usage(...asked) {
+    async usage(...query) {
       sayAtMs ??= performance.now() + slowMs;
       const timer = setTimeout(say, timerMs(sayAtMs - performance.now()));
       try {
-        return await api.usage(...asked);
+        return await api.usage(...query);
       } finally {
         clearTimeout(timer);
       }

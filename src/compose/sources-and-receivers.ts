@@ -26,7 +26,7 @@ interface SecretOptions {
 }
 
 interface CountersOptions extends SecretOptions {
-  /** The time by the clock of the control API's instants. */
+  /** Milliseconds since the epoch, by the clock of the control API's instants: a simulated one in the demo. */
   now: () => number;
 }
 
@@ -81,7 +81,7 @@ function seriesOf(source: ConnectionSource, options: SecretOptions): SeriesSourc
   if (refused === undefined && source.from === 'prometheus')
     return createPrometheusSeries(prometheusAt(source, options));
   const answer = async () =>
-    ({ ok: false, error: { code: 'refused', message: refused ?? 'a guard asks a Prometheus' } }) as const;
+    ({ ok: false, error: { code: 'refused', message: refused ?? 'a guard needs a Prometheus source' } }) as const;
   return { latest: answer, range: answer, close: async () => undefined };
 }
 

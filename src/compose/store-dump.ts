@@ -18,7 +18,7 @@ export type Counts = Record<'hold' | 'freeze' | 'record' | 'usage' | 'history' |
 
 export interface OpenDump {
   lines: AsyncIterable<string>;
-  /** The number of entries read so far. */
+  /** The number of entries read so far, by kind. */
   counts: Counts;
   /** Says that no daemon has used the store; see `noteIfUnused`. */
   unusedNote?: string | undefined;
@@ -56,21 +56,21 @@ async function openDumpOfDaemon(queue: QueueLocation): Promise<Result<OpenDump>>
   const counts = noCounts();
   let leftOut: string[] | undefined;
   const { url } = daemon;
-  const given = dumpOfDaemon(daemon);
+  const received = dumpOfDaemon(daemon);
   async function* lines(): AsyncGenerator<string> {
-    for await (const text of given) {
+    for await (const text of received) {
       const line = JSON.parse(text) as Dumped | { kind?: undefined; left_out?: string[] };
       if (line.kind !== undefined) counts[kindOf(line)] += 1;
       if (line.kind === undefined && line.left_out) leftOut = line.left_out;
       else yield `${text}\n`;
     }
-    // The daemon's last line: without it, the connection has ended early.
+    // The daemon's last line names what was left out: without it, the connection has ended early.
     if (!leftOut) throw new Error(`the dump of the daemon at ${url} was cut off: dump again`);
   }
   return { ok: true, value: { lines: lines(), counts, leftOut: async () => leftOut ?? [], close: async () => {} } };
 }
 
-/** Yields what a daemon with an embedded store gives to `ebb store dump`: a dump, and a line with the records that can't be read. */
+/** Yields the lines that a daemon with an embedded store sends to `ebb store dump`: a dump, and a line with the records that can't be read. */
 export async function* dumpForCommands(store: Store): AsyncGenerator<string> {
   yield* dumpLines(dumpStore(store, await store.timeMs()));
   yield `${JSON.stringify({ left_out: await leftOut(store) })}\n`;
@@ -105,7 +105,7 @@ export async function loadDump({ settings, path, write, keep }: LoadOptions): Pr
     if (!opening.ok) return opening;
     const { engine, close } = opening.value;
     try {
-      // Without the holds and freezes that this machine remembers: they don't belong to the store.
+      // Not the opened store, which adds the holds and freezes that this machine remembers.
       const store = await createStore({ engine, log: SILENT_LOG });
       return await withoutDaemons(store, settings, (holder) => load({ store, holder }, { path, write, keep }));
     } finally {
@@ -147,7 +147,7 @@ async function load(
   return { ok: true, value: { counts, skipped: [...skipKeys], restores } };
 }
 
-/** Holds the leader lease meanwhile, so that no daemon leads. If the load outlasts that lease, the leases of the projects protect it. */
+/** Works under the leader lease, so that no daemon leads. If the work outlasts that lease, records are protected by the leases of their projects. */
 async function withoutDaemons<T>(
   store: Store,
   { queue }: Settings,

@@ -21,7 +21,7 @@ export async function openStoreOperator(
   { log, settings }: { log: Log; settings: Settings },
 ): Promise<{ operator: Operator; via: 'store'; unusedNote?: string | undefined; close(): Promise<void> }> {
   const store = await createStore({ engine, log });
-  const embedded = settings.queue.kind === 'embedded';
+  const isEmbedded = settings.queue.kind === 'embedded';
   let queue: JobQueue | undefined;
   // Loaded on use, since BullMQ takes longer to load than most commands run, and few of them add a job.
   async function openQueue(): Promise<JobQueue> {
@@ -39,7 +39,7 @@ export async function openStoreOperator(
     now: () => store.timeMs(),
     requestReconciles: async (projectIds) => {
       // No daemon runs on an embedded store that a command has open, and the next one reconciles everything when it starts.
-      if (!embedded) await requestReconciles({ queue: await openQueue() }, projectIds);
+      if (!isEmbedded) await requestReconciles({ queue: await openQueue() }, projectIds);
     },
     policies: () => localPolicies(settings, store),
   });

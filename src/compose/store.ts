@@ -33,7 +33,7 @@ interface Unopened {
 /** An embedded store that does not exist or can't be opened. */
 interface StoreNotRead {
   ok: true;
-  /** The note about it for readers of a plan. */
+  /** Tells readers of a plan that the stored facts are missing. */
   note: string;
   /** The reason; absent if nothing is stored yet. */
   unread?: Unopened;
@@ -42,8 +42,8 @@ interface StoreNotRead {
 }
 
 /**
- * Opens the store of the settings for reading, and makes none. Commands do without an embedded store that can't be opened, and print the note.
- * A server that doesn't answer is a problem.
+ * Opens the store of the settings for reading, and creates none. Commands go on without an embedded store that can't be opened, and print the
+ * note. A server that doesn't answer is a problem.
  */
 export async function openStoreToRead(
   settings: Settings,
@@ -79,21 +79,21 @@ export async function noteIfUnused(
   store: UsedStore,
   { queue, group, apiUrl, accounts }: Pick<Settings, 'queue' | 'group' | 'apiUrl' | 'accounts'>,
 ): Promise<string | undefined> {
-  // A store that fails says so in the answer to the command.
+  // If the store fails, the command reports that when it reads it.
   if (await isUsed(store).catch(() => true)) return undefined;
   const names = accounts.map(({ name }) => name).join(', ');
-  const [of, same] =
+  const [users, variables] =
     group === defaultGroup(apiUrl, accounts)
       ? [`${apiUrl} (accounts: ${names})`, 'EBB_API_URL, accounts and EBB_GROUP']
       : [`the group ${group}`, 'EBB_GROUP'];
-  return `no daemon has used ${queue.shown} for ${of} yet: if one runs, this command needs the same ${same}`;
+  return `no daemon has used ${queue.shown} for ${users} yet: if one runs, this command needs the same ${variables}`;
 }
 
 type UsedStore = Pick<Store, 'generation' | 'projectIds' | 'timeMs' | 'documents' | 'deleteDocuments' | 'approvals'>;
 
 async function isUsed(store: UsedStore): Promise<boolean> {
   if ((await store.generation()) || (await store.projectIds()).length > 0) return true;
-  // One that observes registers no generation, and may not have read a compute yet.
+  // A daemon in observe mode registers no generation, and may not have read a compute yet.
   return (await readReports(store, await store.timeMs())).length > 0;
 }
 
@@ -109,13 +109,13 @@ export async function openStore(settings: Settings): Promise<{ ok: true; value: 
   }
   const { engine } = opening;
   try {
-    const remembered = await openKept(settings, SILENT_LOG).read();
+    const remembered = await overrideFileOf(settings, SILENT_LOG).read();
     if (!remembered.ok) {
       await engine.close();
       return { ...remembered, inUse: false };
     }
     const { createStore } = await import('../adapters/store/create-store.ts');
-    const store = withKept(
+    const store = withRemembered(
       await createStore({ engine, log: SILENT_LOG }),
       remembered.value ?? { holds: [], freezes: [] },
     );
@@ -126,15 +126,19 @@ export async function openStore(settings: Settings): Promise<{ ok: true; value: 
   }
 }
 
-/** Adds the holds and freezes that a daemon on this machine remembers and the store has lost: they were never ended. */
-function withKept(store: Store, known: StoredOverrides): Store {
-  const added = <E extends Hold | Freeze>(stored: Stored<E>, kept: readonly E[], nowMs: number): Stored<E> => ({
+/** Adds the holds and freezes that a daemon on this machine remembers and the store has lost, since nobody has ended them. */
+function withRemembered(store: Store, remembered: StoredOverrides): Store {
+  const withLost = <E extends Hold | Freeze>(stored: Stored<E>, kept: readonly E[], nowMs: number): Stored<E> => ({
     ...stored,
     entries: [...stored.entries, ...lostOverrides(stored, kept, nowMs)],
   });
   const overrides: Store['overrides'] = async (nowMs) => {
     const { holds, freezes, revision } = await store.overrides(nowMs);
-    return { holds: added(holds, known.holds, nowMs), freezes: added(freezes, known.freezes, nowMs), revision };
+    return {
+      holds: withLost(holds, remembered.holds, nowMs),
+      freezes: withLost(freezes, remembered.freezes, nowMs),
+      revision,
+    };
   };
   return {
     ...store,
@@ -147,7 +151,7 @@ function withKept(store: Store, known: StoredOverrides): Store {
 const STATE_FOLDER = 'state folder';
 
 /** The file in which a daemon on this machine remembers holds and freezes; not used with an embedded store. */
-function openKept({ stateDir, group }: Settings, log: Log): OverrideFile {
+function overrideFileOf({ stateDir, group }: Settings, log: Log): OverrideFile {
   return createOverrideFile({ path: join(stateDir, `${group}.json`), log });
 }
 
@@ -164,13 +168,13 @@ export async function rememberOverrides(options: {
   if (settings.queue.kind === 'embedded') {
     return { ok: true, value: { overrides: createOverrides({ telemetry }), hasRun: false } };
   }
-  const file = openKept(settings, telemetry.log);
+  const file = overrideFileOf(settings, telemetry.log);
   const read = await file.read();
   if (!read.ok) return read;
 
-  async function keep(known: StoredOverrides): Promise<void> {
+  async function save(current: StoredOverrides): Promise<void> {
     try {
-      await file.keep(known);
+      await file.keep(current);
       outages.up(STATE_FOLDER);
     } catch (error) {
       const { code = 'error' } = error as NodeJS.ErrnoException;
@@ -180,6 +184,6 @@ export async function rememberOverrides(options: {
     }
   }
 
-  const overrides = createOverrides({ telemetry, remembered: read.value, save: keep });
+  const overrides = createOverrides({ telemetry, remembered: read.value, save });
   return { ok: true, value: { overrides, hasRun: read.value !== undefined } };
 }

@@ -4,7 +4,7 @@ import { createVerifyApi } from '../adapters/control-api/verify-api.ts';
 import { createSettingsFile } from '../adapters/store/local-files.ts';
 import { BOUNDS, putBack, type VerifyReport, verifyAccount } from '../app/verify/verify.ts';
 import type { Result } from '../common/result.ts';
-import type { Database } from '../ports/verify.ts';
+
 import { chooseAccount } from '../settings/accounts.ts';
 import type { Settings } from '../settings/settings.ts';
 import { openCommandBudget } from './command-budget.ts';
@@ -19,7 +19,7 @@ interface VerifyOptions {
 
 const ID = /^[a-z0-9-]{1,128}$/;
 
-/** Measures the facts of an account on a project. `databaseUrl` is a secret. */
+/** Measures facts about an account by experiments on a compute of the project. `databaseUrl` is a secret. */
 export async function runVerify(
   options: VerifyOptions & {
     databaseUrl: string | undefined;
@@ -34,14 +34,14 @@ export async function runVerify(
   try {
     const database = databaseUrl === undefined ? undefined : await openDatabase(databaseUrl);
     if (database?.ok === false) return database;
-    const client: { database?: Database } = database ? { database: database.value } : {};
-    return await verifyAccount({ api, ...client, keeper, clock, signal, account: account.name, projectId, onProgress });
+    const access = { api, ...(database && { database: database.value }), keeper };
+    return await verifyAccount({ ...access, clock, signal, account: account.name, projectId, onProgress });
   } finally {
     await api.close();
   }
 }
 
-/** Restores the settings that an earlier run has left changed. The value is false if there are none. */
+/** Restores the compute's settings that an earlier run has left changed. The value is false if there are none. */
 export async function restoreVerified(options: VerifyOptions): Promise<Result<boolean>> {
   const opened = await open(options);
   if (!opened.ok) return opened;
@@ -49,7 +49,8 @@ export async function restoreVerified(options: VerifyOptions): Promise<Result<bo
   try {
     const kept = await keeper.read();
     if (!kept) return { ok: true, value: false };
-    if (!(await putBack({ api, clock, kept }))) return { ok: false, problem: 'it could not be put back: try again' };
+    if (!(await putBack({ api, clock, kept })))
+      return { ok: false, problem: 'the settings could not be put back: try again' };
     await keeper.remove();
     return { ok: true, value: true };
   } finally {

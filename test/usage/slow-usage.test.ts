@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { WAITS } from '../../src/common/waits.ts';
-import { tellingOfSlowUsage } from '../../src/compose/slow-usage.ts';
+import { announcingSlowUsage } from '../../src/compose/slow-usage.ts';
 import type { ControlApi } from '../../src/ports/control-api.ts';
 
 type Api = Pick<ControlApi, 'usage'>;
@@ -25,7 +25,7 @@ function told() {
 
 it('a reading of usage that takes long says so while it waits, once for all requests', async () => {
   const { lines, first } = told();
-  const api = tellingOfSlowUsage<Api>({ usage: () => first.then(() => PAGES) }, 1);
+  const api = announcingSlowUsage<Api>({ usage: () => first.then(() => PAGES) }, 1);
   expect(await api.usage(QUERY)).toEqual(PAGES);
   expect(await api.usage(QUERY)).toEqual(PAGES);
   expect(lines).toEqual([expect.stringContaining('reading usage from the control API')]);
@@ -33,7 +33,7 @@ it('a reading of usage that takes long says so while it waits, once for all requ
 
 it('and one that is answered at once says nothing', async () => {
   const { lines } = told();
-  const api = tellingOfSlowUsage<Api>({ usage: async () => PAGES });
+  const api = announcingSlowUsage<Api>({ usage: async () => PAGES });
   expect(await api.usage(QUERY)).toEqual(PAGES);
   expect(lines).toEqual([]);
 });

@@ -4,7 +4,7 @@ import type { Argument, Command, Option } from 'commander';
 /** A value: one of these words, a path, a compute's id, or free text. */
 export type Value = { kind: 'words'; words: readonly string[] } | { kind: 'path' | 'compute' | 'other' };
 
-/** Prints the ids of computes for a completion script; nothing where no daemon answers. */
+/** The shell command that prints the ids of computes; it prints nothing if there is neither a daemon nor a `baseline.json`. */
 export const LIST_COMPUTES = 'ebb completion computes 2>/dev/null';
 
 export interface Flag {
@@ -28,7 +28,7 @@ export interface CommandTree {
 
 /** Placeholders of flags and arguments that stand for paths. */
 const PATHS = /^(file|paths?|dir|old|new)$/i;
-/** Those that stand for computes. */
+/** Placeholders that stand for computes. */
 const COMPUTES = /^COMPUTE\b/;
 
 export function commandTree(command: Command): CommandTree {
