@@ -461,7 +461,7 @@ describe('the digest of a week', () => {
     passTo(world, monday + 10 * HOUR_MS);
     await rounds.tick();
     const texts = await told();
-    expect(texts.join()).toContain('without what it has of 1 project not read yet');
+    expect(texts.join()).toContain('without its part of 1 project not read yet');
     expect(texts.join()).not.toContain(', not read yet:');
     await rounds.rounds.close();
   });

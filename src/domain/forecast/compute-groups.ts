@@ -41,14 +41,14 @@ export interface ForecastSubject {
   respected?: Respected | undefined;
 }
 
-/** A subject from a compute and its stored record. Without a record, `baseline` is the one given. */
+/** A subject from a compute and its stored record. `baseline` is used only without a record. */
 export function subjectOf(
   compute: Compute,
   record: ComputeRecord | undefined,
-  { baseline, ...people }: Pick<ForecastSubject, 'baseline' | 'holds' | 'freezes' | 'respected'>,
+  { baseline, ...overrides }: Pick<ForecastSubject, 'baseline' | 'holds' | 'freezes' | 'respected'>,
 ): ForecastSubject {
   const facts = { ...decidingFacts(record), baseline: record?.baseline ?? baseline };
-  return { compute, ...facts, lastDisruption: record?.lastDisruption, changes: record, ...people };
+  return { compute, ...facts, lastDisruption: record?.lastDisruption, changes: record, ...overrides };
 }
 
 /** Computes that have the same forecast. */
@@ -100,8 +100,8 @@ export function groupComputes({ policies, subjects, fromMs, toMs }: GroupingInpu
   return [...groups.values()];
 }
 
-/** What selects a subject, and when its decisions may change. */
-interface Selected {
+/** The policies that select a subject, and the instants at which its decisions may change. */
+interface SubjectSelection {
   policies: CompiledPolicies;
   fromMs: number;
   selecting: readonly number[];
@@ -110,7 +110,7 @@ interface Selected {
 }
 
 /** A key that is equal for subjects with the same decisions. Computes with holds are never equal. */
-function keyOf(subject: ForecastSubject, { policies, fromMs, selecting, flips, ownInstants }: Selected): string {
+function keyOf(subject: ForecastSubject, { policies, fromMs, selecting, flips, ownInstants }: SubjectSelection): string {
   const { compute, baseline = compute, holds = [], trials = '', floors = '', respected = '' } = subject;
   const isHeld = holds.some(({ computeId }) => computeId === compute.computeId);
   const oldEnough = selecting.filter((index) => policies.selects(index, compute, fromMs));
@@ -134,7 +134,7 @@ function selectingAtAnyAge(policies: CompiledPolicies, compute: Compute): number
 
 function instantsOf(
   subject: ForecastSubject,
-  { policies, selecting, flips }: Pick<Selected, 'policies' | 'selecting' | 'flips'>,
+  { policies, selecting, flips }: Pick<SubjectSelection, 'policies' | 'selecting' | 'flips'>,
 ): number[] {
   const { compute, holds = [] } = subject;
   const holdInstants = holds

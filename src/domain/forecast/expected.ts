@@ -97,8 +97,8 @@ export function useInHour(
   if (used <= 0) return { low: restCu, high: restCu };
   const maySleepBefore = maySleep(measured);
   const [least, most] = [Math.min(1, used / measured.maxCu), Math.min(1, used / measured.minCu)];
-  const between = awakeShare === undefined ? [least, most] : [Math.min(most, Math.max(least, awakeShare))];
-  const shares = maySleepBefore ? between : [1];
+  const possible = awakeShare === undefined ? [least, most] : [Math.min(most, Math.max(least, awakeShare))];
+  const shares = maySleepBefore ? possible : [1];
   const highAt = (share: number) => share * sizeWithin(used / share) + (1 - share) * restCu;
   const lowAt = (share: number) => {
     const isFlat = isAtMinimum(used, measured.minCu, share) || measured.minCu === measured.maxCu;

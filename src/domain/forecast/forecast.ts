@@ -97,14 +97,14 @@ export function forecastFleet(
 /** Walks all computes of a group together from instant to instant, so that cached directives are shared. */
 function walkTogether({ policies, instants, classes }: PolicyGroup, span: Span) {
   const walks = classes.map(({ subject }) => startWalk(policies, subject));
-  const stepping = new Map(instants.map((instantMs) => [instantMs, new Set(walks)]));
+  const walksByInstant = new Map(instants.map((instantMs) => [instantMs, new Set(walks)]));
   for (const [index, walk] of walks.entries()) {
     for (const instantMs of classes[index]?.ownInstants ?? []) {
-      stepping.set(instantMs, (stepping.get(instantMs) ?? new Set()).add(walk));
+      walksByInstant.set(instantMs, (walksByInstant.get(instantMs) ?? new Set()).add(walk));
     }
   }
-  for (const [instantMs, those] of [...stepping].sort(([a], [b]) => a - b)) {
-    for (const walk of those) walk.step(instantMs);
+  for (const [instantMs, steppingWalks] of [...walksByInstant].sort(([a], [b]) => a - b)) {
+    for (const walk of steppingWalks) walk.step(instantMs);
   }
   return walks.map((walk, index) => ({
     segments: walk.segmentsIn(span),

@@ -36,9 +36,9 @@ export function limitsRestarts({ set }: CompiledPolicies, disruption?: PartialDi
 }
 
 /**
- * Returns the forecasts with delayed changes of sizes, assuming that all computes are awake. Like a daemon, each policy makes no more
- * changes within the window of its `at_most`, in write order, and none during a freeze. Changes that wait for sleep are not delayed,
- * since they restart nothing.
+ * Returns the forecasts with delayed changes of sizes, assuming that all computes are awake. As in a daemon, a policy changes no more
+ * computes within a window than its `at_most` allows, in write order, and none during a freeze. Changes that wait for sleep are not
+ * delayed, since they restart nothing.
  */
 export function holdBack<F extends Forecast>(
   forecasts: readonly F[],
@@ -47,11 +47,13 @@ export function holdBack<F extends Forecast>(
   const outcomes: Outcome[][] = forecasts.map(() => []);
   for (const outcome of applyLimits(forecasts, fleet)) outcomes[outcome.index]?.push(outcome);
   return forecasts.map((forecast, index) => {
-    const own = outcomes[index] ?? [];
-    const late = own.flatMap((outcome) => lateChange(outcome, fleet) ?? []);
+    const outcomesOfCompute = outcomes[index] ?? [];
+    const late = outcomesOfCompute.flatMap((outcome) => lateChange(outcome, fleet) ?? []);
     const compute = fleet.subjects[index]?.compute;
     if (late.length === 0 || !compute) return forecast;
-    const made = own.flatMap(({ resize: { size }, madeAtMs: atMs }) => (atMs === undefined ? [] : [{ atMs, size }]));
+    const made = outcomesOfCompute.flatMap(({ resize: { size }, madeAtMs: atMs }) =>
+      atMs === undefined ? [] : [{ atMs, size }],
+    );
     const segments = withSizes(forecast.segments, [{ atMs: Number.NEGATIVE_INFINITY, size: compute }, ...made]);
     return { ...forecast, segments, cuHours: compute.disabled ? forecast.cuHours : cuHoursOf(segments), late };
   });
@@ -116,10 +118,10 @@ function applyLimits(forecasts: readonly Forecast[], fleet: LimitedFleet): Outco
   return [...outcomes, ...[...waiting.values()].map((change) => ({ ...change, madeAtMs: undefined }))];
 }
 
-function inWriteOrder(waiting: readonly WantedResize[], has: readonly Size[]): WantedResize[] {
+function inWriteOrder(waiting: readonly WantedResize[], sizes: readonly Size[]): WantedResize[] {
   const ranked = waiting.map((change) => {
     const { size: fields, policy } = change.resize;
-    const before = has[change.index] ?? fields;
+    const before = sizes[change.index] ?? fields;
     const action = { raises: isRaise(before, fields), priority: policy?.priority ?? Number.MAX_SAFE_INTEGER, fields };
     return { change, rank: rankOf(action, { state: 'active', maxCu: before.maxCu }) };
   });
@@ -159,12 +161,12 @@ function createRestartLimits({ policies, subjects, disruption }: LimitedFleet) {
     }
   }
   return {
-    /** Counts a restart against the limit, if it needs that; false if the change must wait. */
-    tryRestart({ index, resize: { policy, size } }: WantedResize, has: Size, nowMs: number): boolean {
+    /** Counts a change that restarts against its limit; false if it must wait. */
+    tryRestart({ index, resize: { policy, size } }: WantedResize, before: Size, nowMs: number): boolean {
       const limit = policy && limitOf(policy, disruption);
-      if (!limit || sameSize(has, size) || subjects[index]?.compute.disabled) return true;
+      if (!limit || sameSize(before, size) || subjects[index]?.compute.disabled) return true;
       const { raise, lower } = resolveDisruption(policy.disruption, disruption);
-      if ((isRaise(has, size) ? raise : lower).when === 'idle') return true;
+      if ((isRaise(before, size) ? raise : lower).when === 'idle') return true;
       const restarted = restartedNow(policy.name, nowMs);
       if (!restarted.has(index) && restarted.size >= atMostAllowed(countSelected(policy.name, nowMs), limit))
         return false;

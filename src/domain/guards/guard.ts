@@ -11,7 +11,7 @@ export interface BadWhen {
   relative: boolean;
 }
 
-/** Assigns series to computes by labels: the value of a label, with placeholders; or the project of each value. */
+/** Assigns series to computes. For each label: its value, which may contain placeholders, or a map from its values to projects. */
 export type Match = Readonly<Record<string, string | Readonly<Record<string, string>>>>;
 
 export interface GuardTerms {

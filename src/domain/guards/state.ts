@@ -1,10 +1,10 @@
-/** What daemons know about a guard of a compute from one query to the next. Instants are milliseconds since the epoch. */
+/** The state of guards of computes between two queries. Instants are milliseconds since the epoch. */
 
 import { isoInstant, MINUTE_MS } from '../time/units.ts';
 import type { GuardTerms } from './guard.ts';
 import type { Verdict } from './verdict.ts';
 
-/** How long a verdict counts, in milliseconds: three rounds. After that it is unknown. */
+/** How long a verdict counts, in milliseconds: three rounds of queries. After that it is unknown. */
 const VERDICT_VALID_MS = 90_000;
 
 /** A verdict, and the instant at which the guard was asked; absent if it was not. */
@@ -18,7 +18,7 @@ export interface WatchState {
   blindMs: number;
   /** When the current run of bad samples began. */
   badSinceMs?: number;
-  /** Set if it is bad for a cause that it shares with others: other computes are bad, too. */
+  /** Set if it is bad for a cause other than the lowering, since other computes are bad, too. */
   isCommon?: true;
 }
 
@@ -27,7 +27,7 @@ export interface GuardState {
   /** The {@link guardKey} of the guard that was asked; absent if only a watch is known. */
   key?: string;
   verdict?: Verdict;
-  /** When it was asked. */
+  /** When the guard was asked. */
   atMs?: number;
   watch?: WatchState;
 }

@@ -23,7 +23,7 @@ export interface Series {
 export interface PastReadings {
   /** The last two days. */
   days: readonly Series[];
-  /** The same hours of each of the {@link EARLIER_DAYS} before. */
+  /** The present hour of the day, such as 14:00 to 15:00, on each of the {@link EARLIER_DAYS} before. */
   sameHours: readonly (readonly Series[])[];
 }
 
@@ -77,7 +77,7 @@ export function judgeBy(
     const value = Math.max(...values.map((sample) => sample.value));
     const limit = guard.badWhen.relative ? limitOf(keys, beforeMs) : guard.badWhen.limit;
     if (limit === undefined)
-      return { ...unknown(`${formatted(value)}, with too few values before to compare it with`), value };
+      return { ...unknown(`${formatValue(value)}, with too few values before to compare it with`), value };
     return verdictOf(guard.badWhen, value, limit);
   };
 }
@@ -91,14 +91,14 @@ interface OwnPast {
   /** Oldest first. */
   samples: readonly Sample[];
   instants: readonly number[];
-  /** The limits of each earlier day with enough samples: the value up to which they are usual, and the multiple of their median. */
+  /** Two limits of each earlier day with enough samples: the last value that was usual, and the multiple of the median. */
   dailyLimits: readonly number[];
 }
 
 /**
- * The limits of a relative guard, of which the widest counts: a multiple of the median of the last hour awake before an instant; the same
- * multiple of the median of these hours on each earlier day; what was usual then. So a batch that comes every day is compared with itself.
- * Earlier days with too few samples are ignored. What follows from the past of a compute is computed once.
+ * Returns the function for the limit of a relative guard, the widest of: a multiple of the median of the last hour awake before an instant;
+ * the same multiple of the median of {@link PastReadings.sameHours}, for each day; and the value that was usual in these, for each day. So a
+ * batch that comes every day is compared with itself. Days with too few samples are ignored. Limits of earlier days are computed once.
  */
 export function limitsFrom(guard: GuardTerms, { days, sameHours }: PastReadings): LimitOf {
   const { side, limit: factor } = guard.badWhen;
@@ -138,7 +138,7 @@ export function quantile(values: readonly number[], share: number): number {
 
 function verdictOf({ side }: BadWhen, value: number, limit: number): Verdict {
   const isBad = side === 'above' ? value > limit : value < limit;
-  const message = `${formatted(value)}, bad ${side} ${formatted(limit)}`;
+  const message = `${formatValue(value)}, bad ${side} ${formatValue(limit)}`;
   return { state: isBad ? 'bad' : 'healthy', value, limit, message };
 }
 
@@ -147,7 +147,7 @@ function unknown(message: string): Verdict {
 }
 
 /** Formats a value with four digits, enough to compare. */
-function formatted(value: number): string {
+function formatValue(value: number): string {
   if (Number.isFinite(value)) return String(Number(value.toPrecision(4)));
   return value > 0 ? '+Inf' : '-Inf';
 }
@@ -155,7 +155,7 @@ function formatted(value: number): string {
 /** A value for JSON, which has no infinite numbers: they become texts. */
 export function numberJson(value: number | undefined): number | string | null {
   if (value === undefined) return null;
-  return Number.isFinite(value) ? value : formatted(value);
+  return Number.isFinite(value) ? value : formatValue(value);
 }
 
 function matchText({ match }: GuardTerms, compute: Compute): string {

@@ -13,7 +13,7 @@ export const LONGEST_WATCH_MS = DAY_MS;
 /** The longest gap between samples of the same stretch: three rounds. */
 const MAX_GAP_MS = 90_000;
 
-/** At most this many computes of a guard, or {@link COMMON_SHARE} of them, are found hurt within this time: more suggest a shared cause. */
+/** At most this many computes of a guard, or {@link COMMON_SHARE} of them, are found hurt within ten minutes: more suggest a shared cause. */
 const MOST_HARMS = 2;
 const MOST_HARMS_WITHIN_MS = 10 * MINUTE_MS;
 /** The share of a guard's computes that must be bad to suggest a shared cause. */
@@ -128,7 +128,7 @@ export function watchRound(terms: WatchTerms, before: WatchMemory, round: WatchR
   const others = suspects.length > 0 ? badNow(round, watched, { harms, recentHarms }) : NOBODY;
   const byCause = groupBy(suspects, (suspect) => causeOf(terms, suspect, others, round));
   const common = byCause.get('common') ?? [];
-  // Those beyond the limit are found by a later round, if they are still bad.
+  // Suspects beyond the limit are found by a later round, if they are still bad.
   const hurt = (byCause.get('lowering') ?? [])
     .toSorted((a, b) => a.badSinceMs - b.badSinceMs)
     .slice(0, Math.max(0, mostHarms(round) - recentHarms.length));
@@ -197,15 +197,15 @@ function badAfter(
   now: { state: JudgedCompute['state']; atMs: number; loweredAtMs: number | undefined; isSettling: boolean },
 ): BadStretch | undefined {
   const { state, atMs, loweredAtMs, isSettling } = now;
-  const hasBegunSettling = isSettling && loweredAtMs !== undefined && (before?.sinceMs ?? 0) > loweredAtMs;
-  const known = hasBegunSettling ? undefined : before;
-  const isBroken = known !== undefined && atMs - known.lastMs > MAX_GAP_MS;
+  const hasBegunWhileSettling = isSettling && loweredAtMs !== undefined && (before?.sinceMs ?? 0) > loweredAtMs;
+  const previous = hasBegunWhileSettling ? undefined : before;
+  const isBroken = previous !== undefined && atMs - previous.lastMs > MAX_GAP_MS;
   if (state === 'healthy') return undefined;
-  if (state === undefined) return isBroken ? undefined : known;
-  if (state === 'unknown') return known;
-  if (known && !isBroken) return { ...known, lastMs: atMs };
+  if (state === undefined) return isBroken ? undefined : previous;
+  if (state === 'unknown') return previous;
+  if (previous && !isBroken) return { ...previous, lastMs: atMs };
   if (isSettling) return undefined;
-  return { ...known, ...(known && { firstMs: known.firstMs ?? known.sinceMs }), sinceMs: atMs, lastMs: atMs };
+  return { ...previous, ...(previous && { firstMs: previous.firstMs ?? previous.sinceMs }), sinceMs: atMs, lastMs: atMs };
 }
 
 function suspectOf(
@@ -229,11 +229,11 @@ function mostHarms({ computes }: WatchRound): number {
 
 /** The instants at which the computes that are bad now became bad. */
 interface BadNow {
-  /** Those of computes that were not lowered, or are no longer watched. */
+  /** Of computes that were not lowered, or are no longer watched. */
   unlowered: readonly number[];
   /** The number of such computes with a value, bad or not. */
   unloweredCount: number;
-  /** Those of lowered computes, and of the harms of the last minutes. */
+  /** Of watched computes, and of the harms of the last ten minutes. */
   lowered: readonly number[];
 }
 
@@ -305,7 +305,7 @@ function outcomeOf(
   { bad, lastMs }: WatchedCompute,
 ): 'healthy' | 'no_samples' | undefined {
   if (watch.sampledMs >= watchMs && !bad) return 'healthy';
-  // What is bad now may still turn out to be a harm.
+  // A compute that is bad now may still turn out to be hurt.
   const isBadNow = bad !== undefined && bad.lastMs === lastMs;
   return watch.blindMs >= watchMs && !(isBadNow && watch.sampledMs >= watchMs) ? 'no_samples' : undefined;
 }

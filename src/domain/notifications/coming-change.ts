@@ -40,7 +40,7 @@ const RETRYING: ReadonlySet<ReasonCode> = new Set([
   'degraded',
 ]);
 
-/** What is known of a compute's future, if its state stays as it is. */
+/** The evaluation of a compute at later instants, if its state stays as it is. */
 export interface Future {
   /** {@link planAt} */
   plan(instantMs: number): Plan;
@@ -93,8 +93,8 @@ function boundariesWhile(
 }
 
 /**
- * When gates let changes pass, from an instant on until one disconnects: the next gate may hold them then. Gates that only spread or retry
- * announced changes are passed, too, but their ends are not among these.
+ * The instants from `startMs` on at which gates stop holding changes, up to the first change that disconnects: another gate may hold the
+ * changes from then on. The ends of {@link RETRYING} gates are left out.
  */
 function endsOfWaits(startMs: number, { untilMs, plan }: Pick<Future, 'plan'> & { untilMs: number }): number[] {
   const ends: number[] = [];
@@ -200,9 +200,9 @@ function countChanges(changes: readonly ComingChange[]) {
 
 function textOfMany(
   changes: readonly ComingChange[],
-  given: { counts: ReturnType<typeof countChanges>; time: string; owner: string; instantMs: number },
+  details: { counts: ReturnType<typeof countChanges>; time: string; owner: string; instantMs: number },
 ): Pick<Notification, 'text' | 'command'> {
-  const { counts, time, owner, instantMs } = given;
+  const { counts, time, owner, instantMs } = details;
   const { computes, raised, lowered, disconnecting } = counts;
   const ids = changes.filter(({ action }) => action.disconnects).map(({ compute }) => compute.computeId);
   const isCut = ids.length > MAX_NAMED;
@@ -218,12 +218,12 @@ function textOfMany(
   };
 }
 
-/** A text as one word of a shell. */
+/** Quotes a text as one word of a shell. */
 export function inQuotes(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** How long before its changes a policy's changes are announced, in milliseconds: as the policy says, or else the settings. Undefined: never. */
+/** How long ahead a policy's changes are announced, in milliseconds; `beforeMs` is the default from the settings. Undefined: never. */
 export function leadOf(
   policy: Pick<Policy, 'notifyBeforeMs'> | undefined,
   beforeMs: number | undefined,
@@ -231,7 +231,7 @@ export function leadOf(
   return policy?.notifyBeforeMs ?? beforeMs;
 }
 
-/** The longest of these leads, in milliseconds; 0 if nothing is announced. */
+/** The longest lead of any policy, or the default, in milliseconds; 0 if nothing is announced. */
 export function longestLead({ policies }: Pick<PolicySet, 'policies'>, beforeMs: number | undefined): number {
   return Math.max(0, beforeMs ?? 0, ...policies.map(({ notifyBeforeMs }) => notifyBeforeMs ?? 0));
 }

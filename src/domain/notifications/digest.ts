@@ -34,7 +34,7 @@ export interface WeekOfOwner {
   wouldHaveSaved?: Range;
 }
 
-/** The week (from Monday 00:00 UTC) whose digest is due; undefined if it is too late for that of the last one. */
+/** The week (from Monday 00:00 UTC) whose digest is due; undefined if it is too late to send that one. */
 export function digestWeek(nowMs: number): Span | undefined {
   const monday = DateTime.fromMillis(nowMs - SENT_AFTER_MS, { zone: 'utc' }).startOf('week');
   const toMs = monday.toMillis();
@@ -66,7 +66,7 @@ function describeChanges({ changes, restarts, computes }: WeekFacts): string {
 }
 
 function describeCost({ cost, unreadProjects: unread = 0 }: WeekFacts): string {
-  const partial = unread > 0 ? `, without what it has of ${pluralize(unread, 'project')} not read yet` : '';
+  const partial = unread > 0 ? `, without its part of ${pluralize(unread, 'project')} not read yet` : '';
   if (!cost) return `cost: unknown${partial}`;
   const { cuHours, usd, unknownHours } = cost;
   const price = usd === undefined ? 'price unknown' : formatUsd(usd);
@@ -84,6 +84,6 @@ function describeSaved({ wouldHaveSaved: saved }: WeekFacts): string {
     : `enforcing would have saved ${range} CU-hours of the last two weeks`;
 }
 
-function pluralize(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
+function pluralize(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

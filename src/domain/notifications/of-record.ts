@@ -60,7 +60,7 @@ const WHY_UNANNOUNCED: Record<RestartCause, string> = {
   other: 'no schedule made it due',
 };
 
-/** A message to those who were told of the changes of an owner at an instant. Its id is the same for all of them, so it is queued once. */
+/** The notification that announced changes of an owner come late. All of them give it the same id, so that it is queued only once. */
 function lateChanges(change: RecordChange): RecordNotification[] {
   const { late, policy, atMs } = completedIntent(change) ?? {};
   if (!late || atMs === undefined) return [];
@@ -69,9 +69,9 @@ function lateChanges(change: RecordChange): RecordNotification[] {
   const reason = why === undefined ? '' : `; reason: ${why}`;
   const first = change.compute.computeId;
   const firstAt = isoInstant(atMs);
-  const many = left === undefined || left > 1;
-  const of = many ? `at most ${left ?? restarts} of ${restarts} restarts` : `1 of ${restarts} restarts`;
-  const when = many ? `come late: from ${firstAt} on, ${first} first` : `comes late: ${first} at ${firstAt}`;
+  const isSeveral = left === undefined || left > 1;
+  const lateRestarts = isSeveral ? `at most ${left ?? restarts} of ${restarts} restarts` : `1 of ${restarts} restarts`;
+  const comeLate = isSeveral ? `come late: from ${firstAt} on, ${first} first` : `comes late: ${first} at ${firstAt}`;
   return [
     {
       id: `change_coming:late:${owner}:${announcedAtMs}`,
@@ -79,7 +79,7 @@ function lateChanges(change: RecordChange): RecordNotification[] {
       atMs: change.nowMs,
       owner,
       ...(policy !== undefined && { policy }),
-      text: `${of} of ${owner} that were announced for ${announced} ${when}${reason}`,
+      text: `${lateRestarts} of ${owner} that were announced for ${announced} ${comeLate}${reason}`,
       command: `ebb audit --owner ${inQuotes(owner)} --since ${announced}`,
     },
   ];

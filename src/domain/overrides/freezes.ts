@@ -16,7 +16,7 @@ export interface Freeze {
   select: Selector<'request'> | 'all';
   /** True if raises are written nevertheless. */
   allowRaise: boolean;
-  /** The team to whose scope a token limited it. */
+  /** The team to whose scope the owner's token is limited; absent for an unlimited token. */
   team?: string;
 }
 

@@ -1,6 +1,6 @@
 import type { Size } from '../compute/compute.ts';
 
-/** What people are told about a hold that is not in the store, where no daemon answers. */
+/** The message for people about a hold that is not in the store, while no daemon answers. */
 export const LOST_HOLD =
   'A hold that the store has just lost is written back by a running daemon within 2 s: try again then';
 
@@ -36,8 +36,8 @@ export function holdsAt(holds: readonly Hold[], compute: { computeId: string }, 
 }
 
 /**
- * The holds, oldest first, with creation times of at most now. A hold is active as soon as it is read, although the clock by which it
- * was set may be ahead.
+ * Limits creation times to now: a hold is active as soon as it is read, although the clock by which it was set may be ahead. Sorts the
+ * holds before, so that {@link holdsAt} still knows the newest of those that get the same time.
  */
 export function setByNow(holds: readonly Hold[], nowMs: number): readonly Hold[] {
   if (holds.every(({ createdAtMs }) => createdAtMs <= nowMs)) return holds;

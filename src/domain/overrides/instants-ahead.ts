@@ -5,7 +5,7 @@ import { RESTORE_LASTS_MS } from './restore.ts';
 export const MAX_AHEAD_MS = 5 * 60_000;
 
 /**
- * Returns the record with every instant that is too far ahead set to now, so that waits that began then begin now. Returns the same
+ * Returns the record with every instant that is too far ahead set to the latest plausible one, so that waits begin now. Returns the same
  * record, and 0, if there is none. Any number that is large enough is taken for an instant.
  */
 export function withoutInstantsAhead(record: ComputeRecord, nowMs: number): { record: ComputeRecord; aheadMs: number } {

@@ -16,7 +16,7 @@ export const PATIENT_SHARE = 0.9;
 
 /** The stored state of a rate budget. Instants are milliseconds of its own time, see {@link budgetTime}. */
 export interface RateBudgetState {
-  /** When the log began: after a loss it is another one. */
+  /** When the log began. Another value means that the log was lost and began anew. */
   beganAtMs: number;
   /** The instant of the latest request for permits. */
   lastMs: number;
@@ -97,8 +97,8 @@ export const DEFAULT_PAUSE_MS = 1_000;
 /** The longest pause after one 429, whatever it asks for. */
 export const LONGEST_PAUSE_MS = 5 * MINUTE_MS;
 
-/** An empty log. The steady rate applies for the first minute, unless it is `known` that nothing was sent before. */
-export function newRateBudget({ jitterMs }: RateLimits, nowMs: number, known = false): RateBudgetState {
+/** An empty log. The steady rate applies for the first minute, unless nothing was sent before for certain (`isUnused`). */
+export function newRateBudget({ jitterMs }: RateLimits, nowMs: number, isUnused = false): RateBudgetState {
   return {
     beganAtMs: nowMs,
     lastMs: nowMs,
@@ -106,7 +106,7 @@ export function newRateBudget({ jitterMs }: RateLimits, nowMs: number, known = f
     minute: [],
     routes: {},
     steadyAtMs: nowMs,
-    unknownUntilMs: known ? nowMs : nowMs + MINUTE_MS + jitterMs,
+    unknownUntilMs: isUnused ? nowMs : nowMs + MINUTE_MS + jitterMs,
     level: 0,
     learnedAtMs: 0,
     probeMs: FIRST_PROBE_MS,
@@ -193,7 +193,7 @@ export function grant(
   const isSteady = level >= STEADY_LEVEL || timeMs < unknownUntilMs;
   const stepMs = steadyIntervalMs(limits, level);
   let steadyAtMs = before.steadyAtMs - notSent * stepMs;
-  // Those of the last second are not known by route.
+  // The routes of `sentAgoMs` are unknown: all may have been this one, so a second passes before the next request.
   if (sentAgoMs.length > 0)
     steadyAtMs = Math.max(steadyAtMs, timeMs + SECOND_MS + limits.jitterMs + steadyBurst(limits) * stepMs);
   for (;;) {
@@ -214,8 +214,8 @@ export function grant(
   const isComplete = instants.length === count;
   const untilMs = urgentUntilMs > timeMs ? urgentUntilMs : nextMs - BATCH_MS / 2;
   const waitMs = isComplete ? 0 : Math.min(ASK_AGAIN_MS, Math.max(1, untilMs - timeMs));
-  const waitingUntilMs = before.waitingUntilMs.map((knownMs, at) =>
-    at === rank && !isComplete ? Math.max(knownMs, timeMs + waitMs + WAITING_SLACK_MS) : knownMs,
+  const waitingUntilMs = before.waitingUntilMs.map((storedMs, index) =>
+    index === rank && !isComplete ? Math.max(storedMs, timeMs + waitMs + WAITING_SLACK_MS) : storedMs,
   );
   const learnt = learntAt(before, timeMs);
   return {
@@ -246,9 +246,9 @@ export function learn(
   pauseMs: number = DEFAULT_PAUSE_MS,
 ): RateBudgetState {
   const { timeMs, offsetMs } = budgetTime(before, nowMs);
-  const known = levelAt(before, timeMs);
+  const levelBefore = levelAt(before, timeMs);
   const isSame = before.level > 0 && timeMs - before.learnedAtMs < SAME_EVENT_MS;
-  const level = isSame ? before.level : Math.min(HIGHEST_LEVEL, known + 1);
+  const level = isSame ? before.level : Math.min(HIGHEST_LEVEL, levelBefore + 1);
   const pausedUntilMs = Math.max(before.pausedUntilMs, timeMs + Math.min(pauseMs, LONGEST_PAUSE_MS));
   return {
     ...before,
@@ -256,7 +256,7 @@ export function learn(
     offsetMs,
     level,
     learnedAtMs: isSame ? before.learnedAtMs : timeMs,
-    probeMs: isSame ? before.probeMs : probeAfter(before, known, timeMs),
+    probeMs: isSame ? before.probeMs : probeAfter(before, levelBefore, timeMs),
     pausedUntilMs,
     // No burst is left after a 429.
     steadyAtMs: Math.max(before.steadyAtMs, pausedUntilMs + steadyBurst(limits) * steadyIntervalMs(limits, level)),
@@ -264,13 +264,17 @@ export function learn(
 }
 
 /**
- * How long the new level lasts: an hour, or twice as long as before if a lower level was just tried without success. Minutes after a first
- * 429, which may have a passing cause, and while earlier requests are unknown, as after a loss of the store's data.
+ * How long the new level lasts: an hour, or twice as long as before if a lower level was just tried without success. Only five minutes after
+ * a first 429, which may have a passing cause, and while earlier requests are unknown, as after a loss of the store's data.
  */
-function probeAfter({ level, learnedAtMs, probeMs, unknownUntilMs }: RateBudgetState, known: number, timeMs: number) {
+function probeAfter(
+  { level, learnedAtMs, probeMs, unknownUntilMs }: RateBudgetState,
+  levelBefore: number,
+  timeMs: number,
+): number {
   const isRecent = timeMs - learnedAtMs < 4 * Math.max(PROBE_MS, probeMs);
-  const hasProbed = isRecent && known < Math.min(level, STEADY_LEVEL);
-  const isFirst = known === 0 && !hasProbed;
+  const hasProbed = isRecent && levelBefore < Math.min(level, STEADY_LEVEL);
+  const isFirst = levelBefore === 0 && !hasProbed;
   if (isFirst || (timeMs < unknownUntilMs && probeMs < PROBE_MS)) return FIRST_PROBE_MS;
   return hasProbed ? Math.min(LONGEST_PROBE_MS, Math.max(PROBE_MS, 2 * probeMs)) : PROBE_MS;
 }

@@ -37,7 +37,7 @@ export interface Intent {
   urgent?: true;
   /** Set if the change may disconnect clients and was not announced: what caused it. */
   unannounced?: RestartCause;
-  /** What made it due, where more than the cause is known. */
+  /** Why it was not announced, in words, if more is known than the cause. */
   unannouncedWhy?: string;
   /** Set if it may have been announced, but the store has lost its data since. Milliseconds since the epoch. */
   announcementsLostAtMs?: number;
@@ -47,7 +47,7 @@ export interface Intent {
   late?: LateChange;
 }
 
-/** What was announced of a change that comes late. */
+/** The announcement of a change that comes late. */
 export interface LateChange {
   owner: string;
   /** The last instant of the announcement, milliseconds since the epoch. */
@@ -190,7 +190,7 @@ export type Floors = Partial<Record<FieldGroup, Floor>>;
 /** A harm that a guard found after a lowering. Instants are milliseconds since the epoch. */
 export interface GuardFinding {
   guard: string;
-  /** The answer to the lowering; this lowering and earlier ones are no longer watched. */
+  /** When the lowering was answered; this lowering and earlier ones are no longer watched. */
   loweredAtMs: number;
   from: Partial<ComputeSettings>;
   to: Partial<ComputeSettings>;
@@ -198,7 +198,7 @@ export interface GuardFinding {
   badSinceMs: number;
   foundAtMs: number;
   remedy: GuardRemedy;
-  /** What kept it from being set back when it was found, such as a freeze; absent if nothing did. */
+  /** What prevented setting it back when it was found, such as a freeze; absent if nothing did. */
   obstacle?: string;
 }
 
@@ -235,7 +235,7 @@ export interface ComputeRecord {
   lastChanges?: Partial<Record<FieldGroup, LastChange>>;
   /** Groups that the last reading showed with outdated values, and the newest `updated_at` of consecutive such readings. */
   lagging?: Partial<Record<FieldGroup, true>> & { updatedAtMs?: number };
-  /** The last change of the baseline, by group; absent where it is as ebb first saw it, or as a person has given it to ebb. */
+  /** The last change of the baseline, by group; absent where it is as ebb first saw it, or was given with a request to restore. */
   baselineChanges?: Partial<Record<FieldGroup, BaselineChange>>;
   baselineCandidates?: Partial<Record<FieldGroup, BaselineCandidate>>;
   /** The instants at which ebb overwrote other values, oldest first. */

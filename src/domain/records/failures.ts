@@ -48,7 +48,7 @@ export function degradedFailures({ failures = {} }: Pick<ComputeRecord, 'failure
   return Object.values(failures).filter(isDegraded);
 }
 
-/** What has become degraded from one record to the next, with the desired settings of all such groups; undefined if nothing has. */
+/** The failures that became degraded from one record to the next, the first with the desired settings of all; undefined without any. */
 export function newlyDegraded(before: ComputeRecord, after: ComputeRecord): Failures | undefined {
   const groups = Object.entries(after.failures ?? {}) as [ChangeGroup, Failures][];
   const news = groups.filter(([group, failures]) => isDegraded(failures) && !isDegraded(before.failures?.[group]));
@@ -111,9 +111,9 @@ export function withoutResolvedFailures(record: ComputeRecord, actual: Compute):
 }
 
 /**
- * Returns the record with values that a lost write has set late as ebb's own, whatever was written since, and without lost writes that
- * can no longer take effect. The same record while a change or an operation is running; lagging fields are left out. `readAtMs` is the
- * start of the reading; instants are milliseconds since the epoch.
+ * Counts values that a lost write has set late as ebb's own (`lastApplied`), even if ebb has written others since, and removes lost writes
+ * that can no longer take effect. Returns the same record while a change or an operation is running; lagging fields are left out.
+ * `readAtMs` is the start of the reading; instants are milliseconds since the epoch.
  */
 export function withLateEffects(
   record: ComputeRecord,
@@ -201,9 +201,9 @@ function dropFailures(record: ComputeRecord, groups: ReadonlySet<ChangeGroup>): 
 }
 
 /**
- * Concludes a change that got no answer: it was applied if the compute shows it; it failed if it can no longer take effect; otherwise
- * the record stays the same. A reading that may lag behind the previous change proves nothing: it may show the requested values from an
- * earlier time. `readAtMs` is the start of the reading.
+ * Concludes a change that got no answer: it was applied if the compute shows it; otherwise it counts as failed after
+ * {@link RECOVERY.answerGraceMs}; until then the record stays the same. A reading that may lag behind the previous change proves nothing: it
+ * may show the requested values from an earlier time. `readAtMs` is the start of the reading.
  */
 export function confirmWrite(record: ComputeRecord, actual: Compute, nowMs: number, readAtMs = nowMs): ComputeRecord {
   if (!record.intent) return record;

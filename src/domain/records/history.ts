@@ -29,7 +29,7 @@ export const AUDIT_KINDS: ReadonlySet<HistoryKind> = new Set<HistoryKind>([
   'refused',
 ]);
 
-/** One event of a compute, with its reasons. */
+/** One event with its reasons. `projectId` and `computeId` are empty if it concerns the whole fleet. */
 export interface HistoryEntry {
   /** Milliseconds since the epoch. */
   atMs: number;

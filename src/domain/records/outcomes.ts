@@ -8,12 +8,12 @@ interface Line {
   reasons: readonly { code: string; message: string }[];
 }
 
-/** The beginning of the message of an entry that says what became of a change without a clear answer. */
+/** The beginning of the message of an entry with the outcome of a change that got no clear answer. */
 const NO_ANSWER = /^no clear answer came, and /;
 
 /**
- * Adds what became of changes without a clear answer to their own lines. Such a line stays where the change is not among `lines`, which
- * may be a part of the audit.
+ * Moves the outcomes of changes that got no clear answer into the lines of these changes. An outcome stays a line of its own if `lines`,
+ * which may be a part of the audit, lack its change.
  */
 export function withOutcomes<L extends Line>(lines: readonly L[]): L[] {
   const outcomes = new Map(lines.filter(isOutcome).map((line) => [keyOf(line), line]));

@@ -22,7 +22,7 @@ export interface PastLowerings {
   at(atMs: number, concludedAtMs?: number): Lowering | undefined;
 }
 
-/** What was known after an entry. */
+/** The facts that are known after an entry. */
 interface State extends LoweringFacts {
   atMs: number;
   /**
@@ -31,7 +31,7 @@ interface State extends LoweringFacts {
   isHeld?: boolean;
   /** The fields of the last change, whose operations may fail. */
   written?: Partial<ComputeSettings>;
-  /** Earlier values of requests without an answer, by the id of the request. */
+  /** The values before requests that got no answer, by the id of the request. */
   sent: ReadonlyMap<string, Partial<ComputeSettings>>;
   unknownChanges: number;
 }

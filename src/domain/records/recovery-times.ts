@@ -10,7 +10,7 @@ export const RECOVERY = {
   shortestCallMs: 2_000,
   /** The limit for a read, also under a lease. */
   readMs: 5_000,
-  /** For this long a request without an answer may still take effect. */
+  /** A request without an answer counts as failed after this time, unless a reading shows its effect. See also `LATE_EFFECT_MS`. */
   answerGraceMs: 20_000,
   /** A worker loses its job if it does not renew the lock for this time. */
   jobLockMs: 4_000,
@@ -30,7 +30,7 @@ export function isHeardOf({ last_seen: lastSeen }: Report, nowMs: number): boole
   return lastSeen >= isoInstant(nowMs - RECOVERY.leaderLeaseMs);
 }
 
-/** The reports of daemons that are heard of; if there are none, the first. */
+/** The reports of daemons of which {@link isHeardOf} is true; if there are none, the first report. */
 export function presentReports<R extends Report>(reports: readonly R[], nowMs: number): readonly R[] {
   const heard = reports.filter((report) => isHeardOf(report, nowMs));
   return heard.length > 0 ? heard : reports.slice(0, 1);
