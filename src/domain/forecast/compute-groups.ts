@@ -110,7 +110,10 @@ interface SubjectSelection {
 }
 
 /** A key that is equal for subjects with the same decisions. Computes with holds are never equal. */
-function keyOf(subject: ForecastSubject, { policies, fromMs, selecting, flips, ownInstants }: SubjectSelection): string {
+function keyOf(
+  subject: ForecastSubject,
+  { policies, fromMs, selecting, flips, ownInstants }: SubjectSelection,
+): string {
   const { compute, baseline = compute, holds = [], trials = '', floors = '', respected = '' } = subject;
   const isHeld = holds.some(({ computeId }) => computeId === compute.computeId);
   const oldEnough = selecting.filter((index) => policies.selects(index, compute, fromMs));

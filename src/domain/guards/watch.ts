@@ -205,7 +205,12 @@ function badAfter(
   if (state === 'unknown') return previous;
   if (previous && !isBroken) return { ...previous, lastMs: atMs };
   if (isSettling) return undefined;
-  return { ...previous, ...(previous && { firstMs: previous.firstMs ?? previous.sinceMs }), sinceMs: atMs, lastMs: atMs };
+  return {
+    ...previous,
+    ...(previous && { firstMs: previous.firstMs ?? previous.sinceMs }),
+    sinceMs: atMs,
+    lastMs: atMs,
+  };
 }
 
 function suspectOf(
