@@ -1,10 +1,10 @@
 import {
   leadsOf,
   MAX_STEPS_OF_DECISION,
-  MAX_STEPS_OF_QUESTION,
+  MAX_STEPS_TO_FIND_CHANGE,
   stepsOfLeads,
-  stepsOfQuestion,
-  stepsToAsk,
+  stepsOfWorstSearch,
+  stepsToEvaluate,
   widestCheck,
 } from '../domain/decide/search-cost.ts';
 import { ruleOf } from '../domain/policy/kinds/kinds.ts';
@@ -139,20 +139,20 @@ export const POLICY_LIMITS = {
 
 /** The message for a policy that takes too long to evaluate; undefined for any other. */
 export function whyPolicyTooCostly(policy: Policy): string | undefined {
-  const isQuick = stepsOfQuestion(policy) <= MAX_STEPS_OF_QUESTION;
-  if (isQuick && stepsToAsk(policy) + stepsOfLeads([policy]) <= MAX_STEPS_OF_DECISION) return undefined;
+  const isQuick = stepsOfWorstSearch(policy) <= MAX_STEPS_TO_FIND_CHANGE;
+  if (isQuick && stepsToEvaluate(policy) + stepsOfLeads([policy]) <= MAX_STEPS_OF_DECISION) return undefined;
   return 'so many times that follow each other so closely take too long to look through; write fewer, or fewer crons that fire often';
 }
 
 /** The same for all policies of a set together. */
 export function whySetTooCostly(policies: readonly Policy[]): string | undefined {
   const { stepsOfOrdinaryPolicy, stepsOfSet, crons, daysOfFilters, zones } = POLICY_LIMITS;
-  const costly = policies.map(stepsToAsk).filter((steps) => steps > stepsOfOrdinaryPolicy);
+  const costly = policies.map(stepsToEvaluate).filter((steps) => steps > stepsOfOrdinaryPolicy);
   if (costly.reduce((sum, steps) => sum + steps, 0) > stepsOfSet) {
     return 'the times of all policies of the set take too long to look through; write fewer, or fewer crons that fire often';
   }
   const widest = widestCheck(policies);
-  const stepsOf = (policy: Policy) => stepsToAsk(policy) + leadsOf(policy) * widest;
+  const stepsOf = (policy: Policy) => stepsToEvaluate(policy) + leadsOf(policy) * widest;
   if (mostStepsOfOneCompute(policies, stepsOf) > MAX_STEPS_OF_DECISION) {
     return 'the policies that may select one and the same compute take too long to decide; write fewer of them, or select by names that begin or end differently';
   }

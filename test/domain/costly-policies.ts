@@ -1,6 +1,6 @@
 /** Policies that take long to look through, as far as `ebb validate` accepts them, and copies of them that count what is done. */
 import fc from 'fast-check';
-import { stepsToAskWindow } from '../../src/domain/decide/search-cost.ts';
+import { stepsToEvaluateWindow } from '../../src/domain/decide/search-cost.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { Calendar, TimeSpec, Weekday } from '../../src/domain/time/time-spec.ts';
 import { whyPolicyTooCostly, whySetTooCostly } from '../../src/policy/limits.ts';
@@ -22,7 +22,7 @@ export function counted<T>(drawn: T): { copy: T; steps: () => number } {
     if (!isTime(value)) return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, wrap(part)]));
     const { kind } = value;
     const get = () => {
-      steps += stepsToAskWindow(value);
+      steps += stepsToEvaluateWindow(value);
       return kind;
     };
     return Object.defineProperty({ ...value }, 'kind', { enumerable: true, get });

@@ -6,7 +6,7 @@ import {
   MAX_STEPS,
   MAX_STEPS_BACK,
   MAX_STEPS_OF_DECISION,
-  MAX_STEPS_OF_QUESTION,
+  MAX_STEPS_TO_FIND_CHANGE,
   stepsToFindChange,
   stepsToFollow,
 } from '../../src/domain/decide/search-cost.ts';
@@ -56,7 +56,7 @@ it('every question about windows takes a bounded number of steps, and each answe
   let most = 0;
   fc.assert(
     fc.property(fc.oneof(timeSpecs(AROUND), costlyTimes(AROUND)), instants, (drawn, instantMs) => {
-      fc.pre(stepsToFindChange(drawn) <= MAX_STEPS_OF_QUESTION);
+      fc.pre(stepsToFindChange(drawn) <= MAX_STEPS_TO_FIND_CHANGE);
       for (const spec of drawn) prepareDates(spec);
       for (const { question, clock } of clocks) {
         const { copy, steps } = counted(drawn);
@@ -71,7 +71,7 @@ it('every question about windows takes a bounded number of steps, and each answe
     { numRuns: RUNS, ...SEEDED },
   );
   for (const { clock } of clocks) clock.tell();
-  process.stderr.write(`most steps of one question: ${most.toFixed()} of ${MAX_STEPS_OF_QUESTION}\n`);
+  process.stderr.write(`most steps of one question: ${most.toFixed()} of ${MAX_STEPS_TO_FIND_CHANGE}\n`);
 });
 
 it('every decision and every search for a boundary takes a bounded number of steps, ahead and back', () => {

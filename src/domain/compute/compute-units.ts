@@ -19,7 +19,7 @@ export const MAX_AUTOSCALING_CU = 16;
 export const MAX_AUTOSCALING_SPAN_CU = 8;
 
 /** `max_connections` by size in CU; from 9 CU on it is {@link MAX_CONNECTIONS_CEILING}. */
-const SEED_MAX_CONNECTIONS: ReadonlyMap<number, number> = new Map([
+const MAX_CONNECTIONS_BY_CU: ReadonlyMap<number, number> = new Map([
   [0.25, 112],
   [0.5, 225],
   [1, 450],
@@ -56,7 +56,7 @@ export function sizeProblems({ minCu, maxCu }: Size): string[] {
   return [`${most}, this one ${spanCu} CU; raise the minimum or lower the maximum`];
 }
 
-/** The message that a size does not exist, with the nearest ones. */
+/** The message that a size does not exist, with the nearest sizes that do. */
 export function impossibleSize(cu: number): string {
   return `${cu} CU is not a size${nearestSizes(cu)}`;
 }
@@ -75,7 +75,7 @@ export function nearestSizes(cu: number): string {
  * maximum, not from the current size.
  */
 export function maxConnectionsAt(maxCu: number): number {
-  return SEED_MAX_CONNECTIONS.get(maxCu) ?? MAX_CONNECTIONS_CEILING;
+  return MAX_CONNECTIONS_BY_CU.get(maxCu) ?? MAX_CONNECTIONS_CEILING;
 }
 
 /** False for a compute that never sleeps: its timeout is "never", or its size is too large for autoscaling. */
@@ -111,7 +111,7 @@ export function formatChange(before: ComputeSettings, fields: Partial<ComputeSet
   return changes.join(', ');
 }
 
-/** Whole seconds as policies write a duration, in the largest unit that divides them; `0s`. */
+/** Whole seconds as policies write a duration, in the largest unit that divides them; `0s` for none. */
 export function formatDuration(seconds: number): string {
   const unit = UNITS.find(([, size]) => seconds !== 0 && seconds % size === 0);
   return unit ? `${seconds / unit[1]}${unit[0]}` : `${seconds}s`;
@@ -120,7 +120,7 @@ export function formatDuration(seconds: number): string {
 /** Measurements are rounded: usage up to this factor of the minimum counts as the minimum. */
 const MINIMUM_TOLERANCE = 1.03;
 
-/** True if usage is that of the minimum size for the time awake; usage is in CU times the unit of `awake`. */
+/** True if the usage is about that of the minimum size over the time awake. With `awake` in hours, `used` is in CU-hours. */
 export function isAtMinimum(used: number, minCu: number, awake: number): boolean {
   return used <= MINIMUM_TOLERANCE * minCu * awake;
 }

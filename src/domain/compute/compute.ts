@@ -83,7 +83,7 @@ export interface Compute extends ComputeSettings, ComputeIdentity {
   lastActiveAtMs?: number;
 }
 
-/** The compute after the operation that runs: it takes seconds, so predictions don't depend on it. */
+/** The compute as its running operation will leave it. Operations take seconds, so predictions assume that they have ended. */
 export function afterOperation({ pendingState, ...compute }: Compute): Compute {
   return pendingState === undefined ? compute : { ...compute, state: pendingState };
 }
@@ -94,7 +94,7 @@ export const DEFAULT_SUSPEND_TIMEOUT_SECONDS = 300;
 /** The control API's value for "never suspends". */
 export const NEVER_SUSPENDS = -1;
 
-/** Replaces 0 by the platform's default of 300 s, which it means: if the two differed, ebb would send the same PATCH for ever. */
+/** Replaces 0, which means the platform's default, by 300 s: if 0 and 300 counted as different, ebb would repeat the same PATCH for ever. */
 export function canonicalSuspendTimeout(seconds: number): number {
   return seconds === 0 ? DEFAULT_SUSPEND_TIMEOUT_SECONDS : seconds;
 }

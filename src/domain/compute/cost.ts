@@ -15,7 +15,7 @@ export function cuSeconds(size: Size, awakeSeconds: number): CuSeconds {
 
 /** Converts CU-seconds to CU-hours, the billed unit. */
 export function cuHours(use: CuSeconds): Range {
-  return mapRange(use, (cuSeconds) => cuSeconds / 3600);
+  return mapRange(use, (seconds) => seconds / 3600);
 }
 
 /** The possible CU-seconds of a compute over `seconds` if its sleep is unknown: it may be awake for none or all of them. */
@@ -59,7 +59,7 @@ export function formatUsdRange({ low, high }: Range): string {
   return joinRange(formatUsd(low), formatUsd(high));
 }
 
-/** The middle of an estimate, then its range: `$12.00 ($8.00–15.00)`. `up to $15.00` if it may be nothing, and its middle is an end. */
+/** The middle of an estimate, then its range: `$12.00 ($8.00–15.00)`; `up to $15.00` if the low end is zero and the middle is an end. */
 export function formatEstimate({ low, mid, high }: Estimate, format: (value: number) => string = formatUsd): string {
   const [shownLow, shown, shownHigh] = [format(low), format(mid), format(high)];
   if (shownLow === format(0) && shownLow !== shownHigh && [shownLow, shownHigh].includes(shown))

@@ -25,7 +25,7 @@ const BOUNDARY_HORIZON_MS = 2 * 366 * DAY_MS;
 /** How far back boundaries are searched: longer than any deadline. Earlier ones make no difference. */
 const BACKWARD_HORIZON_MS = 35 * DAY_MS;
 
-/** The input for boundaries, which follow from policies and holds alone: future counts of connections are unknown. */
+/** The input for boundaries. They don't depend on connections, whose future counts are unknown, nor on restores. */
 export type BoundaryInput = Omit<DecideInput, 'instantMs' | 'restore' | 'connections' | 'profile'>;
 
 /** Milliseconds since the epoch. */
@@ -71,8 +71,8 @@ export function searchAgainAt(
 }
 
 /**
- * The latest instant up to `untilMs` at which a group's desired value last changed; −Infinity if that is further back than any
- * deadline, undefined if the search ended earlier.
+ * The latest instant up to `untilMs` at which a group's desired value changed; −Infinity if that is further back than any deadline,
+ * undefined if the search reached its cost limit first.
  */
 export function lastBoundary(input: BoundaryInput, untilMs: number, group: FieldGroup): number | undefined {
   const now = decisionAt(input, untilMs);
@@ -89,7 +89,7 @@ export function lastBoundary(input: BoundaryInput, untilMs: number, group: Field
   }
 }
 
-/** The cost of one more decision. At a later instant, only the policies that change in between are evaluated again. */
+/** The cost of one more decision. With `instantMs`, only the policies that change until then are evaluated again. */
 function stepsFrom({ policies, compute }: BoundaryInput, fromMs: number, instantMs?: number): number {
   return stepsToDecide(policies, policies.selecting(compute), (index) => {
     const changesMs = policies.nextChangeAfter(index, fromMs);
@@ -195,13 +195,13 @@ function sameGroup(a: Decision, b: Decision, group: FieldGroup): boolean {
 }
 
 /**
- * Returns a test for policies whose changes may change the desired values, or `restarts`, while the currently deciding policies stay the
- * same. Policies that are always outranked are excluded.
+ * Returns a test for policies whose changes may change the desired values, while the currently deciding policies stay the same; with
+ * `includesRestarts`, also restart windows. Policies that are always outranked are excluded.
  */
 function mayDecideTest(
   effective: EffectivePolicies,
   baseline: ComputeSettings | undefined,
-  restarts: boolean,
+  includesRestarts: boolean,
 ): (policy: Policy, policyIndex: number) => boolean {
   // Computed once for all policies, since there may be thousands of proposals before the first with a value.
   const winnersOf = (directives: Directives) => FIELD_GROUPS.map((group) => winnerOf(directives, group, baseline));
@@ -212,7 +212,7 @@ function mayDecideTest(
     // Freezes only stop writes; flips of trials and steps of budgets are among the other instants.
     const rule = ruleOf(policy);
     if (rule.decides === 'nothing') return false;
-    if (rule.decides === 'restarts') return restarts && !isOutranked(policy, policyIndex, restartWinner);
+    if (rule.decides === 'restarts') return includesRestarts && !isOutranked(policy, policyIndex, restartWinner);
     if (rule.decides === 'bounds') return true;
     const windows = rule.windows(policy);
     const winnerSets = policy.mode === 'enforce' ? [all, enforced] : [all];

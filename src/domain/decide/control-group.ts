@@ -40,7 +40,7 @@ export function unitOf(terms: Pick<TrialTerms, 'unit'>, compute: Compute): strin
   return unitName(usageUnitOf(terms, compute));
 }
 
-/** The policies without what is temporary, trials and steps of budgets: what they would have given in the past counts for the future. */
+/** The policies without trials and reached budget steps. Those are temporary, so savings by past use are estimated without them. */
 export function lastingPolicies({ set }: CompiledPolicies): CompiledPolicies {
   return compilePolicies({ ...set, policies: set.policies.filter((policy) => !asKind(policy, 'trial')) });
 }
@@ -121,7 +121,7 @@ export function pureDraw(terms: TrialTerms, compute: Compute): Draw {
 /** The trial of a compute. Instants are milliseconds since the epoch. */
 interface TrialOfCompute {
   policy: TrialPolicy;
-  /** When the compute enters or leaves the control group, ascending. */
+  /** The instants at which the compute enters or leaves the control group, ascending. */
   flips: readonly number[];
   /** True if the compute is in the control group in the first period. */
   isControlFirst: boolean;
@@ -133,7 +133,7 @@ function trialsSelecting({ set, selecting }: CompiledPolicies, compute: Compute)
   return selecting(compute).flatMap((index) => asKind(set.policies[index], 'trial') ?? []);
 }
 
-/** The flips of all trials of a compute: one that only observes may affect the desired settings, and another one the enforced ones. */
+/** The flips of all trials of a compute: one that only observes may affect the desired settings, another the enforced ones. */
 export function flipsOfAll(policies: CompiledPolicies, subject: Pick<TrialSubject, 'compute' | 'trials'>): number[] {
   return trialsSelecting(policies, subject.compute).flatMap((policy) => {
     const draw = drawFor(policy, policy.name, { ...subject, instantMs: 0 });

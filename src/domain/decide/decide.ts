@@ -29,7 +29,7 @@ export interface Decision {
   deciders: Partial<Record<FieldGroup, TraceStep>>;
   /** The step that last set each group of {@link enforced}. */
   enforcedDeciders: Partial<Record<FieldGroup, TraceStep>>;
-  /** True if at least one policy selects the compute. */
+  /** True if a policy selects the compute, or a hold is active. */
   matched: boolean;
   /** True if connections are so scarce that a raise does not wait. */
   urgent: boolean;
@@ -51,7 +51,7 @@ export interface DecideInput {
   compute: Compute;
   /** Undefined before ebb first saw the compute. */
   baseline: ComputeSettings | undefined;
-  /** The stored draws of trials; if absent, they are drawn by the policies' terms. */
+  /** The stored draws of trials; those absent are drawn by the terms of the policies. */
   trials?: TrialRecords | undefined;
   floors?: Floors | undefined;
   /** Decides as if the compute were in this arm of its trial. */

@@ -14,7 +14,7 @@ import { lengthMinutes } from '../time/windows/weekly.ts';
 const MAX_CLOCK_CHANGE_MINUTES = 180;
 
 /** The measured cost of evaluating one window, in steps. A weekly window of several days may have begun on any of them. */
-export function stepsToAskWindow(spec: TimeSpec): number {
+export function stepsToEvaluateWindow(spec: TimeSpec): number {
   if (spec.kind === 'weekly') return 0.6 + 0.1 * spec.endDayOffset;
   return STEPS_BY_KIND[spec.kind] + ('dates' in spec && spec.dates ? STEPS_OF_CRON_DATES : 0);
 }
@@ -29,9 +29,9 @@ const STEPS_OF_DAY = 0.3;
 
 /** The maximum cost, in steps of about a microsecond, of evaluating these windows, including a chain of openings that touch. */
 export function stepsToFollow(specs: readonly TimeSpec[]): number {
-  const meetings = Math.min(maxSteps(specs.length), 3 + maxTouchingOpenings(specs));
+  const openings = Math.min(maxSteps(specs.length), 3 + maxTouchingOpenings(specs));
   const days = sum(specs.map((spec) => ('dates' in spec ? maxSkippedDays(spec.dates) : 0)));
-  return meetings * stepsToCheck(specs) + days * STEPS_OF_DAY;
+  return openings * stepsToCheck(specs) + days * STEPS_OF_DAY;
 }
 
 /** The maximum cost of finding the next change of these windows, which may take several searches. */
@@ -40,7 +40,7 @@ export function stepsToFindChange(specs: readonly TimeSpec[]): number {
 }
 
 function stepsToCheck(specs: readonly TimeSpec[]): number {
-  return sum(specs.map(stepsToAskWindow));
+  return sum(specs.map(stepsToEvaluateWindow));
 }
 
 /** The maximum number of consecutive openings that may touch each other. */
@@ -72,13 +72,13 @@ function mayTouchItself(spec: TimeSpec): boolean {
   return spec.kind === 'cron-switch' && haveCommonFiring(spec.startCron, spec.endCron);
 }
 
-/** The limit for evaluating one list of windows: 5 ms with a wide margin, in steps of about a microsecond. */
-export const MAX_STEPS_OF_QUESTION = 1300;
+/** The limit for finding the next change of one list of windows: 5 ms with a wide margin, in steps of about a microsecond. */
+export const MAX_STEPS_TO_FIND_CHANGE = 1300;
 
 /** The limit for one decision over all policies of a compute. A boundary needs two, before and after it, in 20 ms. */
 export const MAX_STEPS_OF_DECISION = 7500;
 
-/** The limit for a boundary search, not counting its first decision and the first change. */
+/** The limit for a boundary search, not counting its first decision. The first change alone may cost as much as a decision. */
 export const MAX_STEPS = 2000;
 
 /** The limit for a backward search, in which each decision evaluates every policy again. */
@@ -100,7 +100,7 @@ export function stepsToDecide(
   hasChanged: (policyIndex: number) => boolean,
 ): number {
   const policiesAt = (indexes: readonly number[]) => indexes.flatMap((index) => set.policies[index] ?? []);
-  const changedSteps = sum(policiesAt(selecting.filter(hasChanged)).map(stepsToAsk));
+  const changedSteps = sum(policiesAt(selecting.filter(hasChanged)).map(stepsToEvaluate));
   return STEPS_OF_DECISION + selecting.length + changedSteps + stepsOfLeads(policiesAt(selecting));
 }
 
@@ -109,7 +109,7 @@ export function stepsOfLeads(policies: readonly Policy[]): number {
   return sum(policies.map(leadsOf)) * widestCheck(policies);
 }
 
-/** The number of a policy's windows with a lead. */
+/** The number of a policy's windows with `ready`, which may take effect before they open. */
 export function leadsOf(policy: Policy): number {
   return policyCost(policy).leads;
 }
@@ -120,12 +120,12 @@ export function widestCheck(policies: readonly Policy[]): number {
 }
 
 /** The maximum cost of evaluating a policy's directives and their end. */
-export function stepsToAsk(policy: Policy): number {
+export function stepsToEvaluate(policy: Policy): number {
   return policyCost(policy).steps;
 }
 
 /** The maximum cost of finding the next change in any of a policy's lists of windows. */
-export function stepsOfQuestion(policy: Policy): number {
+export function stepsOfWorstSearch(policy: Policy): number {
   return Math.max(0, ...timeListsOf(policy).map(stepsToFindChange));
 }
 
@@ -168,7 +168,7 @@ function stepsOfTimes(policy: Policy): number {
   return rule.stopsWrites ? stepsToFollow(times) + stepsToFindChange(times) : 2 * stepsToFollow(times);
 }
 
-/** The cost of the start and end of a window, those of its absolute times and, with a lead, its next opening. */
+/** The cost of finding the start and end of a window, those of its absolute times and, with a lead, its next opening. */
 function stepsOfWindow(window: ScheduleWindow): number {
   const { at } = window;
   const absolute = at.filter(({ kind }) => kind === 'interval');

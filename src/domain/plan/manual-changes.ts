@@ -1,4 +1,4 @@
-/** A value that ebb did not apply last was set by a person. Instants are milliseconds since the epoch. */
+/** Detects manual changes: a value other than the last that ebb applied was set by a person. Instants are milliseconds since the epoch. */
 
 import {
   type Compute,
@@ -79,8 +79,8 @@ function withDetected(
 }
 
 /**
- * Returns the record with present values that policies want marked as ebb's own, whoever set them. Excludes values that are only kept
- * because connection counts are missing: no policy wants those. What the policies of an unloaded team want is unknown.
+ * Records present values that policies want as applied by ebb, whoever set them. Excludes values that are only kept because connection
+ * counts are missing: no policy wants those. Changes nothing while the policies of the compute's team are not loaded.
  */
 export function withAgreed(record: ComputeRecord, compute: Compute, decision: Decision): ComputeRecord {
   if (notLoadedAmong(decision.freezes)) return record;
@@ -89,13 +89,13 @@ export function withAgreed(record: ComputeRecord, compute: Compute, decision: De
     if (!fields || !hasSettings(compute, fields) || record.lagging?.[group]) return after;
     const code = decision.enforcedDeciders[group]?.code;
     if (code === 'stabilising' || code === 'connections_unknown') return after;
-    const isNews = !hasSettings({ ...compute, ...after.lastApplied }, fields) || !fieldsOf(group, after.lastApplied);
+    const isNew = !hasSettings({ ...compute, ...after.lastApplied }, fields) || !fieldsOf(group, after.lastApplied);
     const unmarked = withoutMark(after, group);
-    return isNews ? { ...unmarked, lastApplied: { ...after.lastApplied, ...fields } } : unmarked;
+    return isNew ? { ...unmarked, lastApplied: { ...after.lastApplied, ...fields } } : unmarked;
   }, record);
 }
 
-/** Until when the manual changes of fields are respected, milliseconds since the epoch. */
+/** The instants until which the manual changes of fields are respected, milliseconds since the epoch. */
 export type Respected = Partial<Record<FieldGroup, number>>;
 
 /** The instant until which a manual change is respected; `nextBoundaryAfter` finds boundaries of its field. */

@@ -51,7 +51,7 @@ export interface Plan {
 
 /** A guard that watches a compute after a lowering. */
 export interface LoweringGuard extends GuardVerdict {
-  /** True if it is asked before the lowering, too, since that would restart an awake compute. */
+  /** True if it is also asked before the lowering, since the lowering would restart an awake compute. */
   asks: boolean;
   /** True if the size is lowered, not only the timeout. */
   isSized: boolean;
@@ -90,7 +90,7 @@ export function plan(input: PlanInput): Plan {
   const guards = guardsOf(input, changes);
   return {
     verdict: passing.length > 0 ? 'act' : 'wait',
-    actions: withRespect(input, actionsFor(passing.length > 0 ? acting : changes)),
+    actions: withEndedRespect(input, actionsFor(passing.length > 0 ? acting : changes)),
     why: acting.flatMap((change) => [whyWanted(change), ...whyAgain(input, change)]),
     waiting: waiting.map(({ change, objection: { code, message, untilMs } }) => ({
       group: change.group,
@@ -104,7 +104,7 @@ export function plan(input: PlanInput): Plan {
   };
 }
 
-/** A person's lowering is not watched, nor is one that only observing policies want made. */
+/** The guards that will watch the lowerings among the changes. Lowerings by people, or by policies that only observe, are not watched. */
 function guardsOf({ guards, compute }: PlanInput, changes: readonly Change[]): LoweringGuard[] {
   const lowerings = changes.filter(
     ({ group, fields, observed, askedAtMs }) =>
@@ -117,13 +117,13 @@ function guardsOf({ guards, compute }: PlanInput, changes: readonly Change[]): L
 }
 
 /** Marks updates that overwrite a manual change after a trial respected it until the end of its period. */
-function withRespect({ trial, record }: PlanInput, actions: Action[]): Action[] {
+function withEndedRespect({ trial, record }: PlanInput, actions: Action[]): Action[] {
   const marks = Object.values(record?.manual ?? {});
   if (!trial || !marks.some(({ seenAtMs }) => trial.periodEndMs(seenAtMs) !== undefined)) return actions;
   return actions.map((action) => (action.kind === 'update' ? { ...action, endsRespect: true } : action));
 }
 
-/** The changes with the first objection to each. A timeout beside a size that restarts the compute adds no restart. */
+/** The changes with the first objection to each. A new timeout sent with a size that restarts the compute adds no restart. */
 function gatedChanges(input: PlanInput, changes: readonly Change[]) {
   const gated: { change: Change; objection: Objection | undefined }[] = [];
   for (const each of changes) {

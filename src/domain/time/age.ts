@@ -8,7 +8,7 @@ const UNITS = [
   ['d', DAY_MS, Number.POSITIVE_INFINITY],
 ] as const;
 
-/** `12 s`, `5 min`, `3 h`, `4 d`: about how long. A clock may be a little ahead: then it is 0 s. */
+/** A rounded duration: `12 s`, `5 min`, `3 h`, `4 d`. A negative one, from a clock that is a little ahead, is `0 s`. */
 export function spanText(ms: number): string {
   const [name, unitMs] = UNITS.find(([, , belowMs]) => ms < belowMs) ?? UNITS[3];
   return `${Math.max(0, Math.round(ms / unitMs))} ${name}`;

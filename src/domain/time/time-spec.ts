@@ -8,7 +8,7 @@ export interface Calendar {
   days: readonly number[];
 }
 
-/** The local dates on which a window may start: those in all of `only` (if given) and in none of `except`. */
+/** The local dates on which a window may start: those in any calendar of `only` (if given) and in none of `except`. */
 export interface DateFilter {
   only?: readonly Calendar[];
   except?: readonly Calendar[];
@@ -52,7 +52,7 @@ export interface CronWindow {
   dates?: DateFilter;
 }
 
-/** Open while the latest firing of both expressions is of `startCron`; of two at the same local time the start counts. */
+/** Open while `startCron` has fired more recently than `endCron`, or both at the same local time. */
 export interface CronSwitch {
   kind: 'cron-switch';
   startCron: string;

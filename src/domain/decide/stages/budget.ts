@@ -20,7 +20,7 @@ function mayLimit({ includeProtected }: { includeProtected: boolean }, { branchR
   return branchRoles !== undefined && !branchRoles.includes('default') && !branchRoles.includes('protected');
 }
 
-/** The instant at which an ended step stops limiting this compute. */
+/** The instant at which an ended step stops limiting this compute. It differs by compute, to spare the control API. */
 function limitEndMs({ untilMs }: StepSpan, { computeId }: Compute): number {
   return untilMs + Math.floor(hashFraction(`budget ${computeId}`) * STEP_END_SPREAD_MS);
 }

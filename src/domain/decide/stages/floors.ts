@@ -23,7 +23,7 @@ import { termsDigest } from '../../policy/policy-set.ts';
 import type { Floor, Floors } from '../../records/compute-record.ts';
 import { type Draft, note, stage } from './draft.ts';
 
-/** An undo restarts no awake compute, however long that takes. */
+/** With `then: undo`, a guard restores the earlier value only while the compute sleeps, however long that takes. */
 const WHEN_ASLEEP: DisruptionRule = { when: 'idle', atDeadline: 'apply' };
 const AT_ONCE: DisruptionRule = { when: 'any', atDeadline: 'apply' };
 
@@ -66,7 +66,7 @@ export const keepFloors = stage(['guard'], (draft, input) => {
     const { compute } = input;
     const values = group === 'size' ? sizes(draft, compute, floor.fields) : timeouts(draft, compute, floor.fields);
     if (values.after === values.before) continue;
-    const policy = { ...guard.policy, ...rulesOf(draft, group, guard, compute) };
+    const policy = { ...guard.policy, ...changeRules(draft, group, guard, compute) };
     note(draft, { group, code: 'guard_floor', policy, floor, ...values });
   }
 });
@@ -87,30 +87,31 @@ function guardOf({ guard: name, sinceMs }: Floor, guards: readonly Guard[], inst
   return isWithinRetry(sinceMs, guard.retryMs, instantMs) ? guard : undefined;
 }
 
-/** Returns true while a harm keeps its lowering from being tried again. */
+/** True for `retryMs` after a guard found harm by a lowering: until then the lowering is not tried again. */
 export function isWithinRetry(sinceMs: number, retryMs: number, instantMs: number): boolean {
   return instantMs >= sinceMs && instantMs < sinceMs + retryMs;
 }
 
-function rulesOf(draft: Draft, group: FieldGroup, { remedy }: Guard, compute: Compute): Partial<PolicyBase> {
+/** The rules for making a raise to a floor, and for manual changes, as those of a policy. */
+function changeRules(draft: Draft, group: FieldGroup, { remedy }: Guard, compute: Compute): Partial<PolicyBase> {
   const { disruption, manualChanges } = draft.deciders[group]?.policy ?? {};
   const isRaisedAnyway = group === 'size' && draft.size !== null && isRaise(compute, draft.size);
   const raise = remedy === 'undo' ? WHEN_ASLEEP : AT_ONCE;
   return { disruption: { ...disruption, ...(!isRaisedAnyway && { raise }) }, ...(manualChanges && { manualChanges }) };
 }
 
-/** Where no policy sets a size any more, a compute that has at least the floor is left alone. */
+/** The size before and after the floor. If no policy sets a size any more, a compute that has at least the floor is left alone. */
 function sizes(draft: Draft, compute: Compute, fields: Partial<Size>) {
   const before = draft.size;
   const floor = fieldsOf('size', fields) as Size | undefined;
-  const without = before ?? sizeOf(compute);
-  const after = floor ? largerSize(without, floor) : without;
-  return { before, after: sameSize(after, without) ? before : after };
+  const withoutFloor = before ?? sizeOf(compute);
+  const after = floor ? largerSize(withoutFloor, floor) : withoutFloor;
+  return { before, after: sameSize(after, withoutFloor) ? before : after };
 }
 
 function timeouts(draft: Draft, compute: Compute, { suspendTimeoutSeconds: floor }: Partial<Compute>) {
   const before = draft.suspendTimeoutSeconds;
-  const without = before ?? compute.suspendTimeoutSeconds;
-  const after = floor === undefined ? without : longerTimeout(without, floor);
-  return { before, after: after === without ? before : after };
+  const withoutFloor = before ?? compute.suspendTimeoutSeconds;
+  const after = floor === undefined ? withoutFloor : longerTimeout(withoutFloor, floor);
+  return { before, after: after === withoutFloor ? before : after };
 }

@@ -9,7 +9,7 @@ import { type Draft, note, type StageInput, stage } from './draft.ts';
 /** Absorbs floating-point error: without it, 70 connections at a target of 70 % would need 101. */
 const ROUNDING = 1e-9;
 
-/** The compute's connections for each policy that needs them; empty where headroom is not evaluated. */
+/** The counted connections of the compute for each policy that needs them; empty where headroom is not evaluated. */
 export function connectionViews({ effective, connections, compute, instantMs }: StageInput<'need'>) {
   if (!connections) return [];
   return effective.need.map((directive) => {
@@ -32,7 +32,7 @@ export const ensureHeadroom = stage(['need', 'bounds'], (draft, input) => {
   }
 });
 
-/** Runs after all other stages. Reports a need that the final size does not cover. */
+/** Runs after all stages that set a size. Reports a need that the final size does not cover. */
 export const reportUnmet = stage(['need'], (draft, input) => {
   const { compute, baseline, profile } = input;
   const size = draft.size ?? baseline ?? compute;

@@ -21,7 +21,7 @@ interface GroupRules<T> {
   group: FieldGroup;
   proposedBy(proposal: ProposedValues): ProposedValue<T> | undefined;
   baseline: T | undefined;
-  /** The value with which an opening window is compared where no proposal sets one. */
+  /** The value with which a window that opens soon is compared if no proposal sets one. */
   fallback(): T;
   /** The larger of two values; `a` itself if `b` is not larger in any part. */
   larger(a: T, b: T): T;
@@ -79,8 +79,8 @@ function withWave(proposal: ProposedValues, { readyWaves, compute, instantMs }: 
 }
 
 /**
- * A compute's settings where no proposal sets a value: those that later stages will set, otherwise the present ones. With the present
- * ones alone, an opening window would raise the compute and then take the raise for its initial size, which later stages would undo.
+ * A compute's settings where no proposal sets a value: those that later stages will set, otherwise the present ones. With the present ones
+ * alone, a window that opens soon would raise the compute and then take the raised size for the present one, which later stages would undo.
  */
 function fallbackSettings(input: ScheduleInput, group: FieldGroup): ComputeSettings {
   const { effective, baseline, compute } = input;
@@ -104,18 +104,18 @@ function decideGroup<T extends Size | number>(
 ): void {
   let winner: GroupProposal<T> | undefined;
   const opening: GroupProposal<T>[] = [];
-  let firstLeadMs = Number.POSITIVE_INFINITY;
+  let firstOpeningMs = Number.POSITIVE_INFINITY;
   for (const candidate of proposalsOn(proposals, rules)) {
     const { proposal, value } = candidate;
     const { openSinceMs = 0 } = proposal;
     const isOutranked = proposal.startsEarly
-      ? firstLeadMs <= openSinceMs || isCovered(proposal, winner?.proposal)
+      ? firstOpeningMs <= openSinceMs || isCovered(proposal, winner?.proposal)
       : winner !== undefined;
     const code = codeOf(candidate, isOutranked);
     const step = { group: rules.group, code, proposal, policy: proposal.policy };
     if (code === 'ready') {
       opening.push(candidate);
-      firstLeadMs = Math.min(firstLeadMs, openSinceMs);
+      firstOpeningMs = Math.min(firstOpeningMs, openSinceMs);
     } else if (value === undefined || code === 'outranked') note(draft, step);
     else {
       winner = candidate;
@@ -127,7 +127,7 @@ function decideGroup<T extends Size | number>(
 }
 
 /**
- * True if an opening window needs no early raise, since the deciding window has a higher priority or is still open when it starts. An
+ * True if a window that opens soon needs no early raise, since the deciding window has a higher priority or is still open by then. An
  * `otherwise` never precedes a window.
  */
 function isCovered({ policy, openSinceMs = 0 }: ProposedValues, winner: ProposedValues | undefined): boolean {
@@ -152,7 +152,7 @@ function* proposalsOn<T>(
   }
 }
 
-/** Applies the early raises of opening windows: the larger of the present value and theirs counts until they open. */
+/** Applies the early raises of windows that open soon: until then, the larger of the present value and theirs counts. */
 function applyEarlyRaises<T extends Size | number>(
   draft: Draft,
   { group, larger }: GroupRules<T>,

@@ -142,12 +142,12 @@ export const atMost: Gate = ({ change, nowMs, disruption, isAtMostReached }) => 
   return { code: 'at_most', message, untilMs: nowMs + atMostRetryMs(limit) };
 };
 
-/** The longest wait for a boundary. */
+/** The longest wait of a newly discovered compute, and the wait after a rename where there is no boundary. */
 const LONGEST_WAIT_MS = DAY_MS;
 
 /**
- * Keeps the size of a newly discovered compute until it sleeps, until its next boundary, or for a day, so that starting ebb at noon
- * disconnects nobody. Exceptions are urgent raises, and policies with `newly_discovered: act`.
+ * Holds changes that would restart a newly discovered compute until it sleeps, until its next boundary, or for a day, so that starting ebb
+ * at noon disconnects nobody. Exceptions are urgent raises, and policies with `newly_discovered: act`.
  */
 export const newlyDiscovered: Gate = ({ change, record, nowMs, nextBoundaryAfter, disruption }) => {
   // `lastApplied` may be a size that the compute already had when policies first wanted it: that is no change by ebb.
@@ -163,7 +163,7 @@ export const newlyDiscovered: Gate = ({ change, record, nowMs, nextBoundaryAfter
   return { code: 'newly_discovered', message, untilMs };
 };
 
-/** The end of the wait after a project was renamed at `atMs`, milliseconds since the epoch. */
+/** The end of the wait after a project was renamed at `atMs`: its next boundary, or a day later if there is none. */
 export function renamedUntil(atMs: number, nextBoundaryAfter: (afterMs: number) => number | undefined): number {
   return nextBoundaryAfter(atMs) ?? atMs + LONGEST_WAIT_MS;
 }

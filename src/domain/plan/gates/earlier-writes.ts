@@ -16,7 +16,7 @@ export const answerUnknown: Gate = ({ record }) => {
   };
 };
 
-/** The state `init` does not count as a running operation: a compute that stays in it must not block its project for ever. */
+/** The state `init` is not taken as a running operation: a compute that stays in it must not block its project for ever. */
 export function hasOperationRunning(compute: Compute, record: ComputeRecord | undefined): boolean {
   return compute.pendingState !== undefined || (record?.openOperations.length ?? 0) > 0;
 }
@@ -31,7 +31,7 @@ export const operationRunning: Gate = ({ compute, record, projectBusy }) => {
 };
 
 const FIRST_RETRY_MS = 20_000;
-/** The wait after a first refusal, which may be temporary, for example while keys or plans are changed. */
+/** The wait after a refusal, which may be temporary, for example while keys or plans are changed. */
 const REFUSED_RETRY_MS = 60_000;
 const DEGRADED_RETRY_MS = HOUR_MS;
 

@@ -5,13 +5,13 @@ import { isoInstant, MINUTE_MS } from '../../time/units.ts';
 import type { Change } from '../change.ts';
 import type { Gate } from './gate.ts';
 
-/** A change that lasts no longer than this, or than the cooldown, is worth less than its two restarts cost; in milliseconds. */
+/** A change that lasts no longer than this, or than the cooldown if that is shorter, is worth less than its two restarts cost. */
 const SOON_MS = 2 * MINUTE_MS;
 
 /**
- * Holds a change that would restart an awake compute where a boundary would soon restart it again to undo that: a change that is caught up
- * late, such as after an outage, may come seconds before the next. A raise in time is made, however short its window. What is urgent, or a
- * person or a hard limit demands, never waits.
+ * Holds a change that would restart an awake compute if a boundary would soon restart it again to undo the change. Such a change is
+ * usually late, for example after an outage. A raise is still made while at least half of its time is left. Changes that are urgent, or
+ * that a person or a hard limit demands, never wait.
  */
 export const endsSoon: Gate = ({ change, nowMs, disruption, nextBoundaryAfter, enforcedAt, wantedSince }) => {
   const { group, disconnects, raises, urgent, hard, askedAtMs } = change;

@@ -22,9 +22,9 @@ export interface GateInput {
   nowMs: number;
   /** The next later instant at which a desired field changes (of one group, if given). */
   nextBoundaryAfter(afterMs: number, group?: FieldGroup): number | undefined;
-  /** The enforced values at a later instant, if only time passes. */
+  /** The enforced values at a later instant, if nothing but the time changes. */
   enforcedAt(instantMs: number): Desired;
-  /** The instant since which the group's value is wanted; −Infinity if before any deadline. */
+  /** The instant since which the group's value is wanted; −Infinity if that is longer ago than any deadline. */
   wantedSince(group: FieldGroup): number;
   /** People's freezes that are active for the compute. */
   freezes?: readonly Freeze[] | undefined;
@@ -52,7 +52,7 @@ export interface TrialGateInput {
   flips: readonly number[];
   /** The end of the period at an instant; undefined outside of the trial. */
   periodEndMs(instantMs: number): number | undefined;
-  /** The values that would be wanted now if the compute had not changed its arm; undefined: none. */
+  /** The values that would be wanted now if the compute had not changed its arm; undefined if none. */
   wantedInOtherArm(group: FieldGroup): Partial<ComputeSettings> | undefined;
   /** When the wanted value would last have changed without the trial; undefined if that is too long ago. */
   lastBoundaryWithoutTrial(group: FieldGroup): number | undefined;

@@ -7,7 +7,7 @@ import type { Change } from '../change.ts';
 import { describeManualChange, respectedUntil } from '../manual-changes.ts';
 import type { Gate } from './gate.ts';
 
-/** Holds all changes during a freeze, except raises if the freeze allows them; and all of a team without policies in effect. */
+/** Holds all changes during a freeze, except raises if it allows them; and all changes of a team that has no policies in effect. */
 export const freeze: Gate = ({ change, decision, freezes = [] }) => {
   const stopsChange = ({ allowRaise }: { allowRaise: boolean }) => !(allowRaise && change.raises);
   const byPolicy = withoutNotLoaded(decision.freezes).find(stopsChange);
@@ -44,7 +44,7 @@ function setsField(hold: Hold, group: Change['group']): boolean {
   return group !== 'restart' && valueOfGroup(group, hold) !== undefined;
 }
 
-/** Respects a manual change for a while. Only hard limits and urgent raises override it. */
+/** Respects a manual change for a while. Only hard limits, urgent raises and later requests by people override it. */
 export const manualChange: Gate = ({ change, record, nowMs, nextBoundaryAfter, manualChanges, trial }) => {
   if (change.group === 'restart' || change.hard || change.urgent) return undefined;
   const mark = record?.manual?.[change.group];

@@ -12,16 +12,16 @@ const coverageCache = new WeakMap<readonly TimeSpec[], boolean>();
  * same local time as the next start.
  */
 export function coverWholeWeek(specs: readonly TimeSpec[]): boolean {
-  if (!areOpenForWeek(specs)) return false;
+  if (!mayCoverWeek(specs)) return false;
   const cached = coverageCache.get(specs);
   if (cached !== undefined) return cached;
-  const answer = leaveNoMinute(specs);
-  coverageCache.set(specs, answer);
-  return answer;
+  const isCovered = coverEveryMinute(specs);
+  coverageCache.set(specs, isCovered);
+  return isCovered;
 }
 
-/** A quick check that excludes nearly all windows. It runs for every instant, so it allocates nothing. */
-function areOpenForWeek(specs: readonly TimeSpec[]): boolean {
+/** A quick check of the total duration, which excludes nearly all windows. It runs for every instant, so it allocates nothing. */
+function mayCoverWeek(specs: readonly TimeSpec[]): boolean {
   let minutes = 0;
   for (const spec of specs) {
     const { kind } = spec;
@@ -31,7 +31,7 @@ function areOpenForWeek(specs: readonly TimeSpec[]): boolean {
   return minutes >= WEEK_MINUTES;
 }
 
-function leaveNoMinute(specs: readonly TimeSpec[]): boolean {
+function coverEveryMinute(specs: readonly TimeSpec[]): boolean {
   if (specs.some((spec) => spec.kind === 'always')) return true;
   const weekly = specs.filter((spec): spec is WeeklyWindow => spec.kind === 'weekly' && !spec.dates);
   return [...new Set(weekly.map((spec) => spec.zone))].some((zone) =>
@@ -66,7 +66,7 @@ export function weeklyMinutes(spec: WeeklyWindow): MinuteSpan[] {
   });
 }
 
-/** Within the week: minutes beyond either end of it continue at its other end. */
+/** Maps a span into one week: minutes beyond one end of the week continue at the other. */
 export function wrapToWeek({ from, to }: MinuteSpan): MinuteSpan[] {
   if (to - from >= WEEK_MINUTES) return [{ from: 0, to: WEEK_MINUTES }];
   const start = ((from % WEEK_MINUTES) + WEEK_MINUTES) % WEEK_MINUTES;

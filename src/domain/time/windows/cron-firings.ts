@@ -45,8 +45,9 @@ function latestShownUntil(zone: string, instantMs: number): number {
 }
 
 /**
- * The nearest firing, at or before or after an instant, of an expression that fires whenever its local time is shown: never in a gap,
- * twice when clocks are set back. Goes from one clock change to the next, skipping those far from the expression's local times.
+ * The nearest firing of an expression without a fixed hour: at or after an instant (`next`), or at or before it (`prev`). It fires whenever
+ * the clock shows its local time: never in a gap, twice when clocks are set back. Goes from one clock change to the next, skipping those
+ * far from the expression's local times.
  */
 function nearestShownFiring(firings: Firings, instantMs: number, direction: 'next' | 'prev'): Firing | undefined {
   const isNext = direction === 'next';

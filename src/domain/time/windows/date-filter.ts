@@ -51,7 +51,7 @@ function readBlock(filter: PreparedFilter, block: number): number {
   return days;
 }
 
-/** The nearest allowed day, which is `day` itself or a later or earlier one; undefined if there is none. */
+/** The nearest allowed day: `day` itself, or a later (`next`) or earlier (`prev`) one; undefined if there is none. */
 export function nearestAllowedDay(
   filter: DateFilter | undefined,
   day: number,
@@ -144,8 +144,8 @@ function longestSeries(days: readonly number[]): number {
 
 /** The days of all calendars, ascending and unique. */
 function daysOf(calendars: readonly Calendar[]): number[] {
-  const [only, ...others] = calendars.map(({ days }) => days);
-  if (only && others.length === 0) return [...only];
+  const [first, ...others] = calendars.map(({ days }) => days);
+  if (first && others.length === 0) return [...first];
   return [...new Set(calendars.flatMap(({ days }) => days))].sort((a, b) => a - b);
 }
 

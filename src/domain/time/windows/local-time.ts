@@ -43,7 +43,7 @@ function indexIn({ sinceMs }: OffsetBlock, instantMs: number): number {
   return index;
 }
 
-/** The first instant after `beforeMs` with a different offset; there must be one soon. */
+/** The first instant after `beforeMs` with a different offset. The search has no limit, so such an instant must exist. */
 export function offsetChangeAfter(zone: string, beforeMs: number): number {
   const { offsetMs, toMs } = constantOffsetAround(zone, beforeMs);
   let changeMs = toMs;

@@ -7,7 +7,7 @@ import type { Opening, WindowKind } from './opening.ts';
 
 /** After this many matching days without an opening there is none: a clock change affects at most one day. */
 const DAYS_TO_SEARCH = 5;
-/** With `only`, allowed days may be on other weekdays for years; a calendar has at most this many days. */
+/** With `only`, allowed days may be on other weekdays for years. A calendar has at most this many days. */
 const MAX_ALLOWED_DAYS = 20_000;
 
 /**
@@ -52,7 +52,7 @@ function latestEndUntil(spec: WeeklyWindow, instantMs: number): number | undefin
 
 interface Search {
   answer(opening: Opening): number | undefined;
-  /** The result if no opening was found before this day, in the direction of the search. */
+  /** The result if the search stops at this day without an opening. */
   reached(day: number): number;
 }
 
@@ -92,7 +92,7 @@ export function lengthMinutes({ startMinute, endMinute, endDayOffset }: WeeklyWi
   return Math.max(0, endDayOffset * DAY_MINUTES + endMinute - startMinute);
 }
 
-/** The number of days to search, after which there is no opening: matching weekdays, plus excepted days. 0 for a window that never opens. */
+/** The number of days to search, matching weekdays and excepted days: beyond them is no opening. 0 for a window that never opens. */
 function maxDaysToSearch(spec: WeeklyWindow): number {
   const { days, endDayOffset, dates } = spec;
   if (lengthMinutes(spec) === 0) return 0;
