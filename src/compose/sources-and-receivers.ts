@@ -128,7 +128,7 @@ export async function recordedByPrometheus(options: {
   const problems: string[] = [];
   try {
     await pLimit(COMPUTES_AT_A_TIME).map(computes, async (compute) => {
-      const read = problems.length > 0 ? undefined : await record.of(compute, range);
+      const read = problems.length > 0 ? undefined : await record.counts(compute, range);
       if (read?.ok) counts.set(compute.computeId, read.value);
       else if (read) problems.push(`source ${name}, ${compute.computeId}: ${read.error.message} (${read.error.code})`);
     });

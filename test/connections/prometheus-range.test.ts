@@ -18,7 +18,7 @@ async function recordOf(reply: Reply) {
   const record = createPrometheusRecord({ url: server.url, query: 'sum(c{id="$compute",p="$project"})' });
   onTestFinished(() => record.close());
   const of = (seconds: number, computeId = 'ep-a') =>
-    record.of(aCompute({ computeId }), { fromMs: 0, toMs: seconds * 1000, stepMs: 1000 });
+    record.counts(aCompute({ computeId }), { fromMs: 0, toMs: seconds * 1000, stepMs: 1000 });
   return { server, of };
 }
 

@@ -100,7 +100,7 @@ describeWith('prometheus', 'a real Prometheus as source of connection counts', (
     const record = createPrometheusRecord({ url, query: 'sum(neon_connection_counts{endpoint_id="$compute"})' });
     const ofLastMinute = async (computeId: string) => {
       const toMs = Math.floor(Date.now() / 1000) * 1000;
-      const read = await record.of(aCompute({ computeId }), { fromMs: toMs - 60_000, toMs, stepMs: 1_000 });
+      const read = await record.counts(aCompute({ computeId }), { fromMs: toMs - 60_000, toMs, stepMs: 1_000 });
       return read.ok ? read.value : read.error.code;
     };
     await eventually(() => ofLastMinute('ep-a')).toContainEqual({ atMs: expect.any(Number), connections: 90 });

@@ -6,7 +6,7 @@ it('entries stay the same objects as long as their texts do, so that what is der
   let revision = 0;
   const ask = createRevisedEntries({
     read: async () => ({ revision: String(++revision), texts: new Map(texts), endedIds: new Set() }),
-    entry: (_id, text) => JSON.parse(text) as { id: string; createdAtMs: number },
+    parse: (_id, text) => JSON.parse(text) as { id: string; createdAtMs: number },
   });
   const before = (await ask()).entries;
   texts.set('b', '{"id":"b","createdAtMs":2}');

@@ -10,20 +10,20 @@ interface RealTime {
 
 const MACHINE: RealTime = { nowMs: () => Date.now(), monotonicMs: () => performance.now() };
 
-/** Today's instants have a resolution of 0.00024 ms in a double. An instant that is reached must not be rounded down. */
+/** Added before rounding down, so that an instant that is reached does not show a millisecond less: doubles resolve instants to 0.00024 ms. */
 const ROUNDING_MS = 0.0005;
 
 interface SimulatedClockOptions {
   /** Strictly ascending in both columns; linear between the points, real time before the first and after the last. */
   table: readonly TimePoint[];
-  /** The real instant (since the epoch) at which `realMs` of the table is 0, which processes can share. Default: now. */
+  /** The instant at which `realMs` of the table is 0, real milliseconds since the epoch. Processes with the same one agree. Default: now. */
   startedAtMs?: number;
   realTime?: RealTime;
   onTickError?: TickErrorHandler;
 }
 
 /**
- * A clock by a table of real and simulated instants. It is monotonic, even if the machine's clock is set. Throws a RangeError if the table
+ * A clock that maps real to simulated time by a table. It is monotonic, even if the machine's clock is set. Throws a RangeError if the table
  * doesn't ascend.
  */
 export function simulatedClock({

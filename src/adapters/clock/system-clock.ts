@@ -20,10 +20,7 @@ export const REAL_WAITS: Pick<Clock, 'wait' | 'timeout' | 'nextTurn'> = {
   nextTurn: () => nextTurn(),
 };
 
-/**
- * The longest timer in real milliseconds. A longer wait is several timers: the machine's clock may be set, and a laptop may
- * sleep.
- */
+/** A longer wait is split into timers of at most this, since the machine's clock may be set, and a laptop may sleep. */
 const LONGEST_NAP_MS = 5_000;
 
 /** Waits until `realDelayMs(instantMs)` is 0; rejects with the signal's reason when aborted. */

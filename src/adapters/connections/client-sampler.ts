@@ -48,8 +48,10 @@ interface SessionRow {
   query: string | null;
 }
 
+/** Instants here and in its sessions are milliseconds since the epoch. */
 interface Row {
   at: number;
+  /** The number of sessions whose details the role may not see. */
   hidden: number;
   sessions: SessionRow[];
   statements: { user: string; id: string; calls: number }[] | null;
@@ -60,7 +62,7 @@ export function createClientSampler(config: ClientConfig): ClientSampler {
   const session = { ...config, ...LIMITS };
   /** The schema of `pg_stat_statements`, quoted; null where it can't be read. */
   let schema: string | null | undefined;
-  let before: Map<string, number> | undefined;
+  let callsBefore: Map<string, number> | undefined;
   const texts = new Map<string, string>();
 
   async function readRow(client: pg.Client): Promise<Row | undefined> {
@@ -87,20 +89,20 @@ export function createClientSampler(config: ClientConfig): ClientSampler {
 
   /** Statements by user that were called since the last sample; undefined at the first one. */
   function callsSince(statements: NonNullable<Row['statements']>): ClientSample['calls'] {
-    const last = before;
-    before = new Map(statements.map(({ user, id, calls }) => [JSON.stringify([user, id]), calls]));
+    const last = callsBefore;
+    callsBefore = new Map(statements.map(({ user, id, calls }) => [JSON.stringify([user, id]), calls]));
     if (last === undefined) return undefined;
     // The last sample may have lacked rarely called statements: then it is unknown how many of their calls are new.
     const isCut = last.size > MAX_STATEMENTS;
     return statements.flatMap(({ user, id, calls }) => {
-      const known = last.get(JSON.stringify([user, id])) ?? (isCut ? calls : 0);
+      const lastCalls = last.get(JSON.stringify([user, id])) ?? (isCut ? calls : 0);
       // Fewer than before: the statistics were reset.
-      const more = calls >= known ? calls - known : calls;
+      const more = calls >= lastCalls ? calls - lastCalls : calls;
       return more > 0 ? [{ user, queryId: id, calls: more }] : [];
     });
   }
 
-  /** Uses the sample's session. */
+  /** Reads the texts of statements that are not known yet, in the session of a sample. */
   async function readTexts(client: pg.Client, ids: readonly string[]): Promise<void> {
     const unread = ids.filter((id) => !texts.has(id));
     if (unread.length === 0) return;

@@ -14,7 +14,7 @@ const AT_ONCE = 8;
  */
 const OWN_ACTIVITY_MS = 5_000;
 
-/** Without pg_monitor, rows of other users have no `backend_type`, and would not be counted. */
+/** Without the role pg_monitor, sessions of other users have no `backend_type`: they are `hidden`, and would not be counted. */
 const QUERY = `
 SELECT count(*) FILTER (WHERE backend_type = 'client backend')::int AS connections,
   count(*) FILTER (WHERE backend_type IS NULL)::int AS hidden,
@@ -148,8 +148,8 @@ function codeOf(error: unknown): string {
 }
 
 const HOST = /^[A-Za-z0-9.-]+$/;
-const VERIFIED = ['require', 'verify-ca', 'verify-full'];
-const KNOWN = new Set(['sslmode', 'sslrootcert', 'channel_binding']);
+const VERIFYING_MODES = ['require', 'verify-ca', 'verify-full'];
+const ALLOWED_PARAMETERS = new Set(['sslmode', 'sslrootcert', 'channel_binding']);
 const EXPECTED = 'expected postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE';
 
 /**
@@ -163,7 +163,7 @@ export async function readDsn(text: string, host: string | undefined): Promise<R
   const dsn = text.replaceAll('$host', host ?? '');
   const url = /^postgres(ql)?:\/\//.test(dsn) && URL.canParse(dsn) ? new URL(dsn) : undefined;
   if (url === undefined || url.hostname === '') return failed('misconfigured', `no connection string: ${EXPECTED}`);
-  const unknown = [...url.searchParams.keys()].find((key) => !KNOWN.has(key));
+  const unknown = [...url.searchParams.keys()].find((key) => !ALLOWED_PARAMETERS.has(key));
   if (unknown !== undefined)
     return failed('misconfigured', 'the connection string may say sslmode, sslrootcert and channel_binding only');
   const tls = await tlsOf(url);
@@ -188,7 +188,7 @@ async function tlsOf({ hostname, searchParams }: URL): Promise<Read<NonNullable<
   const isLocal = isLoopbackHost(hostname);
   const mode = searchParams.get('sslmode') ?? (isLocal ? 'disable' : 'verify-full');
   if (mode === 'disable' && isLocal) return { ok: true, value: false };
-  if (!VERIFIED.includes(mode)) {
+  if (!VERIFYING_MODES.includes(mode)) {
     return failed('tls', 'sslmode must be verify-full (or require, which means the same here) beyond this machine');
   }
   const file = searchParams.get('sslrootcert');

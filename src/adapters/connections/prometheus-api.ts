@@ -7,7 +7,7 @@ import type { SeriesRange } from '../../ports/guards.ts';
 import { failed, type Read, type ReadSecret, TLS_ERROR } from './outcomes.ts';
 
 export interface PrometheusCallOptions {
-  /** Without `/api/v1/…`. */
+  /** The base URL, without `/api/v1/…`. */
   url: string;
   readToken?: ReadSecret | undefined;
   timeoutMs?: number | undefined;
@@ -24,7 +24,7 @@ export const AT_ONCE = 4;
 const TIMEOUT_MS = 10_000;
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
-/** Ids enter the query, which other characters could change. */
+/** Ids are put into queries, whose meaning other characters could change. */
 const ID = /^[a-z0-9-]+$/;
 
 /** Sends queries to a Prometheus, or to anything with its API. Follows no redirect, uses no proxy. */

@@ -35,7 +35,7 @@ export function createPrometheusRecord({ query, ...options }: PrometheusCallOpti
 
   return {
     /** Counts of a compute in a range (`toMs` exclusive), oldest first. Never throws. */
-    async of(compute: Compute, { fromMs, toMs, stepMs }: SeriesRange): Promise<Read<RecordedCount[]>> {
+    async counts(compute: Compute, { fromMs, toMs, stepMs }: SeriesRange): Promise<Read<RecordedCount[]>> {
       if (!hasSafeIds(compute)) return failed('misconfigured', 'its id cannot be used in a query');
       const counts: RecordedCount[] = [];
       for (let startMs = fromMs; startMs < toMs; startMs += MAX_POINTS * stepMs) {

@@ -14,7 +14,7 @@ import {
 
 const MAX_COMPUTES_PER_QUERY = 200;
 
-/** Counts by instant queries: one for many computes where the query allows it. */
+/** Counts by instant queries. Where the query allows it, one asks for many computes. */
 export function createPrometheusCounter({
   query,
   ...options
@@ -33,14 +33,14 @@ export function createPrometheusCounter({
       const ids = requests.slice(at, at + MAX_COMPUTES_PER_QUERY).map(({ compute }) => compute.computeId);
       const answer = await ask(many.textFor(ids), signal);
       for (const id of ids) {
-        const own = answer.ok ? answer.value.filter(({ labels }) => labels[many.label] === id) : [];
-        outcomes.set(id, answer.ok ? countOf(own) : answer);
+        const ofCompute = answer.ok ? answer.value.filter(({ labels }) => labels[many.label] === id) : [];
+        outcomes.set(id, answer.ok ? countOf(ofCompute) : answer);
       }
     }
     return outcomes;
   }
 
-  const many = askForMany(query);
+  const many = manyQueryOf(query);
   return {
     async count(requests, signal) {
       const safe = requests.filter(({ compute }) => hasSafeIds(compute));
@@ -67,7 +67,7 @@ function countOf(series: readonly RawSeries[]): CountOutcome {
 
 /** A query for many computes at once. */
 interface ManyQuery {
-  /** Its value is the compute's id. */
+  /** The name of the label whose value is the compute's id. */
   label: string;
   textFor(computeIds: readonly string[]): string;
 }
@@ -80,7 +80,7 @@ const BY_COMPUTE = /(^|[,\s])([a-zA-Z_]\w*)\s*=\s*"\$compute"/;
  * Undefined unless the query is a plain sum with `$compute` in one matcher as its only variable: only then is the sum by that label
  * equivalent.
  */
-function askForMany(query: string): ManyQuery | undefined {
+function manyQueryOf(query: string): ManyQuery | undefined {
   const [, metric, matchers = ''] = SUM.exec(query) ?? [];
   const [, , label] = BY_COMPUTE.exec(matchers) ?? [];
   if (metric === undefined || label === undefined || query.split('$').length !== 2) return undefined;

@@ -7,7 +7,7 @@ import { readDsn } from './postgres.ts';
 /** Connecting wakes a compute, which takes seconds. */
 const CONNECT_MS = 30_000;
 const STATEMENT_MS = 10_000;
-/** A statement outlives its client and keeps the compute awake, so each is short. Seconds. */
+/** The length of a statement. It must be short, since a statement outlives its client and keeps the compute awake. */
 const WORK_SECONDS = 5;
 
 /** Parses a connection string, which no message contains. */
@@ -18,9 +18,9 @@ export async function openDatabase(text: string): Promise<Result<Database>> {
 }
 
 /** A message if the connection string doesn't lead to the compute with this host name, nor to this machine. */
-export function refusalFor({ host: own = '' }: ClientConfig, host: string | undefined): string | undefined {
-  if (own === host || isLoopbackHost(own)) return undefined;
-  return own.includes('-pooler')
+export function refusalFor({ host: target = '' }: ClientConfig, host: string | undefined): string | undefined {
+  if (target === host || isLoopbackHost(target)) return undefined;
+  return target.includes('-pooler')
     ? 'the connection string leads to the pooler: take the direct one, without -pooler'
     : 'the connection string leads to another server than the compute of this project';
 }

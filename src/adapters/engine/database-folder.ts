@@ -59,7 +59,7 @@ function noRoom(folder: string, what: string): string {
   return `there is too little room (${Math.floor(freeBytes(folder) / 1024 / 1024)} MB are free): ${what}`;
 }
 
-/** 0 if unknown, as of a folder that was removed. */
+/** 0 if it is unknown, for example because the folder was removed. */
 function freeBytes(folder: string): number {
   try {
     const { bavail, bsize } = statfsSync(folder);

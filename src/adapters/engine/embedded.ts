@@ -46,7 +46,7 @@ async function openIn(realPath: string, { folder, schema, log }: EmbeddedOptions
   if (!lock.ok) return refused(inUse(folder), 'in_use');
   let database: PGlite | undefined;
   try {
-    closeToOthers(realPath);
+    makeContentPrivate(realPath);
     // Loaded only now: a command that finds the folder in use asks the daemon, and needs no database.
     const [{ isFull, openDatabase, startMaintenance }, { createPglitePool }, watched] = await Promise.all([
       import('./database-folder.ts'),
@@ -108,17 +108,17 @@ function once(run: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** Permission bits of group and others; as the umask for the files that PGlite makes. */
+/** Permission bits of group and others. Also the umask, for the files that PGlite makes. */
 const OF_OTHERS = 0o077;
 
-/** Makes the folder if needed, and makes it private (0700, and its content 0600). */
+/** Makes the folder if needed, private (0700). Sets the process's umask, so that files made later are private, too. */
 function prepareFolder(folder: string): { ok: true; realPath: string } | { ok: false; message: string } {
   if (folder === '') return { ok: false, message: 'embedded: needs a folder, e.g. EBB_QUEUE_URL=embedded:.ebb' };
   try {
     process.umask(OF_OTHERS);
     makeWithParents(resolve(folder));
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
-    closeOne(realpathSync(folder));
+    makePrivate(realpathSync(folder));
     return { ok: true, realPath: realpathSync(folder) };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -135,18 +135,18 @@ function makeWithParents(folder: string): void {
 }
 
 /**
- * Makes files private that an earlier version, or a copy, has left open. Needs the lock on the folder, since a file that vanishes meanwhile
- * is an error.
+ * Takes others' access to files that an earlier version or a copy has left accessible. Needs the lock on the folder, since a file that
+ * vanishes meanwhile is an error.
  */
-function closeToOthers(folder: string): void {
+function makeContentPrivate(folder: string): void {
   const database = join(folder, 'db');
-  for (const path of [database, join(folder, 'lock')]) closeOne(path);
+  for (const path of [database, join(folder, 'lock')]) makePrivate(path);
   if (!statSync(database, { throwIfNoEntry: false })?.isDirectory()) return;
-  for (const path of readdirSync(database, { recursive: true })) closeOne(join(database, String(path)));
+  for (const path of readdirSync(database, { recursive: true })) makePrivate(join(database, String(path)));
 }
 
 /** A mounted folder that belongs to another user stays as it is. */
-function closeOne(path: string): void {
+function makePrivate(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (!found || found.isSymbolicLink() || (found.mode & OF_OTHERS) === 0) return;
   try {

@@ -5,7 +5,7 @@ import type { Log } from '../../ports/telemetry.ts';
 /** Interval between comparisons of the clock with monotonic time, milliseconds. */
 const CHECK_EVERY_MS = 1_000;
 
-/** Frees jobs of a killed daemon whose clock was ahead. Only for a queue without workers. */
+/** Frees jobs that a killed daemon has locked while its clock was ahead. Only for a queue without workers. */
 export async function releaseLocksAhead(pool: PgPool): Promise<void> {
   const nowMs = Date.now();
   await pool.query(`UPDATE job SET locked_until_ms = $1 WHERE state = 'active' AND locked_until_ms > $2`, [

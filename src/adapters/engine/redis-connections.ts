@@ -9,7 +9,7 @@ export const CONNECT_TIMEOUT_MS = 3000;
 const COMMAND_TIMEOUT_MS = 5000;
 /** Longer than the 10 s that a worker's connection may wait for a job. */
 const WORKER_SILENCE_MS = 20_000;
-/** The pause before a READONLY error reconnects again, for a replica that stays one. */
+/** The shortest time between two reconnections because of READONLY errors, since a replica may stay one. */
 const READONLY_QUIET_MS = 2000;
 const CLUSTER_REFRESH_MS = 2000;
 
@@ -22,7 +22,7 @@ export function createRedisConnections(place: RedisPlace) {
     opened.push(connection);
     // Without a listener ioredis prints errors. Only the state of `commands` is logged.
     connection.on('error', () => {});
-    if (connection instanceof Cluster) letEnd(connection);
+    if (connection instanceof Cluster) endOnce(connection);
     trackDuplicates(connection, track);
     keepBullQuiet(connection);
     return connection;
@@ -84,7 +84,11 @@ function connect(place: RedisPlace, { lazyConnect, waits, retryDelay, redisOptio
       clusterRetryStrategy: retryDelay,
       slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
       slotsRefreshInterval: CLUSTER_REFRESH_MS,
-      redisOptions: { ...common, ...given({ username, password, tls: tls ? {} : undefined }), replyMapping: 'legacy' },
+      redisOptions: {
+        ...common,
+        ...withoutUndefined({ username, password, tls: tls ? {} : undefined }),
+        replyMapping: 'legacy',
+      },
       // By default names are resolved first, but certificates are made out to names.
       ...(tls && { dnsLookup: (host, done) => done(null, host) }),
     });
@@ -94,7 +98,7 @@ function connect(place: RedisPlace, { lazyConnect, waits, retryDelay, redisOptio
   const { sentinels, name, db, tls, username, password, sentinelUsername, sentinelPassword } = place;
   return new Redis({
     ...single,
-    ...given({ username, password, sentinelUsername, sentinelPassword }),
+    ...withoutUndefined({ username, password, sentinelUsername, sentinelPassword }),
     ...(tls && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
     sentinels: [...sentinels],
     name,
@@ -106,12 +110,14 @@ function connect(place: RedisPlace, { lazyConnect, waits, retryDelay, redisOptio
 }
 
 /** Leaves out undefined fields, which ioredis takes for values. */
-function given<Options extends object>(options: Options): { [Key in keyof Options]?: NonNullable<Options[Key]> } {
+function withoutUndefined<Options extends object>(
+  options: Options,
+): { [Key in keyof Options]?: NonNullable<Options[Key]> } {
   const fields = Object.entries(options).filter(([, value]) => value !== undefined);
   return Object.fromEntries(fields) as { [Key in keyof Options]?: NonNullable<Options[Key]> };
 }
 
-/** After a failover the old primary refuses writes: reconnects to the new one, and sends the command again. */
+/** After a failover the old primary refuses writes: 2 makes ioredis reconnect, to the new one, and send the command again. */
 function createReconnectOnError(): (error: Error) => 2 | false {
   let lastMs = Number.NEGATIVE_INFINITY;
   return ({ message }) => {
@@ -122,11 +128,11 @@ function createReconnectOnError(): (error: Error) => 2 | false {
 }
 
 /**
- * Lets a Cluster that is disconnected end, and once. It ends with the first of its nodes, and each later one closes it once more: it then
- * stays closed, or fails to connect again (https://github.com/redis/ioredis/pull/1864). And BullMQ may connect it again before it has
- * ended. Either way a worker that is paused would wait for its connection for ever.
+ * Makes a disconnected Cluster end exactly once. ioredis ends it when the first of its nodes has closed, and again for each later node: it
+ * then stays closed, or fails to connect again (https://github.com/redis/ioredis/pull/1864). Also, BullMQ may connect it again before it
+ * has ended. Either way a worker that is paused would wait for its connection for ever.
  */
-function letEnd(cluster: Cluster): void {
+function endOnce(cluster: Cluster): void {
   const pool: EventEmitter = Reflect.get(cluster, 'connectionPool');
   const emit = pool.emit.bind(pool);
   let hasNodes = false;
@@ -165,7 +171,7 @@ function retryDelayMs(times: number): number {
   return Math.min(50 * 2 ** Math.min(times, 6), 2000);
 }
 
-/** Reasons for which Redis refuses work, and which an operator can remove. */
+/** Why Redis refuses commands, in words for an operator. */
 const REFUSALS: readonly [pattern: RegExp, text: string][] = [
   [/\bOOM command not allowed/, 'it is out of memory: raise its maxmemory'],
   [/\bREADONLY\b/, 'it is a read-only replica: name the primary'],
@@ -201,7 +207,7 @@ export function awayMessage(error: Error): string {
 /** Explains an outage, without passwords or commands. */
 export function explainRedisError(error: Error): string {
   const cause = causeOf(error);
-  // The driver's only error for nodes that don't answer.
+  // The driver reports nothing else when no node of a Cluster answers.
   if (cause !== error && cause.message === 'Connection is closed.') return 'no node answers';
   return refusal(error) ?? explainConnectError(cause);
 }

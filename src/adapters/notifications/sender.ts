@@ -18,11 +18,11 @@ const CONNECTIONS = 4;
 /** Only the status of an answer is used. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
-/** Statuses that allow a retry; all others of 300 to 499 refuse the message. */
+/** Statuses below 500 that allow a retry, as those from 500 on do. The others from 300 to 499 refuse the message. */
 const TEMPORARY: ReadonlySet<number> = new Set([408, 425, 429]);
 
 /**
- * Sends messages with undici, without redirects or a proxy. Webhooks get the JSON, signed by https://www.standardwebhooks.com
+ * Sends messages with undici, without redirects or a proxy. Webhooks get the JSON, signed as https://www.standardwebhooks.com specifies
  * (`webhook-id`, `webhook-timestamp`, `webhook-signature`); Slack gets its text.
  */
 export function createSender(options: {
@@ -113,7 +113,7 @@ const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '
 
 /** The sentence with place and owner, the command to copy, and the link. */
 function slackText(body: string): string {
-  // An earlier version, which listed no changes, may have stored it.
+  // An earlier version, whose `changes` had no list, may have stored the message.
   const parsed = Message.omit({ changes: true }).safeParse(parseJson(body));
   if (!parsed.success) return escaped(body);
   const { text, command, owner, compute, project, link } = parsed.data;
@@ -147,8 +147,10 @@ const ListedChange = z.object({
   compute: z.string().describe('Id of the compute.'),
   at: z.string().meta({ format: 'date-time' }),
   policy: z.string(),
-  disconnects: z.boolean().describe('Whether it restarts the compute, if that stays as it is.'),
-  from: Settings.describe('The settings that change, as they are. Empty: it is only restarted.'),
+  disconnects: z
+    .boolean()
+    .describe('Whether the change restarts the compute and disconnects its clients, if its state stays as it is.'),
+  from: Settings.describe('The present values of the settings that change. Empty: the compute is only restarted.'),
   to: Settings,
 });
 
@@ -157,11 +159,14 @@ const Changes = z
     computes: z.number().int(),
     raised: z.number().int(),
     lowered: z.number().int(),
-    disconnecting: z.number().int().describe('How many disconnect clients, if the computes stay as they are.'),
+    disconnecting: z
+      .number()
+      .int()
+      .describe('How many of the changes disconnect clients, if the states of the computes stay as they are.'),
     from: z.string().meta({ format: 'date-time' }),
     to: z.string().meta({ format: 'date-time' }),
     list: z.array(ListedChange).describe('Each change, at most 500: those that disconnect clients come first.'),
-    not_listed: z.number().int().describe('How many more there are.'),
+    not_listed: z.number().int().describe('How many changes the list leaves out.'),
   })
   .describe('Only of change_coming: what is changed, and when it begins.');
 
@@ -177,7 +182,7 @@ export const Message = z
     project: z.object({ id: z.string(), name: z.string() }).nullable(),
     compute: z.string().nullable().describe('Id of the compute.'),
     policy: z.string().nullable(),
-    command: z.string().nullable().describe('What to type to prevent or answer it.'),
+    command: z.string().nullable().describe('A command that prevents or answers it.'),
     link: z.string().optional().describe('The page of the compute or its owner; only if status_url is set.'),
     changes: Changes.optional(),
   })

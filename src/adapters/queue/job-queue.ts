@@ -64,7 +64,7 @@ export function createJobQueue(options: {
     },
     delayedIds: async (queue) => {
       const ids = await queues.get(queue).getRanges(['delayed']);
-      // BullMQ's names of a scheduler's jobs.
+      // The ids of a scheduler's jobs, which this prefix begins, are BullMQ's own.
       return ids.filter((id) => !id.startsWith('repeat:'));
     },
     remove: async (queue, id) => {
@@ -89,12 +89,12 @@ export function createJobQueue(options: {
   });
 }
 
-/** BullMQ's words for a job whose lock has ended. */
+/** BullMQ's messages about a job whose lock has expired. */
 const LOST_LOCK = /^(could not renew lock|Missing lock)/;
 const WHY_LOST =
   'this process was stalled, or the queue was away; the job may run again, which changes nothing twice, since leases guard each write';
 
-/** Within this time a repeated error is not logged again. */
+/** A repeated error is logged again only after this time. */
 const QUIET_MS = 60_000;
 const MAX_REMEMBERED = 100;
 
@@ -157,7 +157,7 @@ function openQueues({ backend, onError }: { backend: QueueBackend; onError(error
 interface Recovery {
   /** A worker that doesn't renew its lock loses its job after this time. */
   lockDurationMs: number;
-  /** Interval of the search for stalled jobs; a job is taken in the second one. */
+  /** Interval of the search for stalled jobs: the first search marks a job, and the second gives it to another worker. */
   stalledIntervalMs: number;
 }
 
@@ -165,7 +165,7 @@ const DEFAULT_RECOVERY: Recovery = {
   lockDurationMs: RECOVERY.jobLockMs,
   stalledIntervalMs: RECOVERY.stalledJobsMs,
 };
-/** A job is dropped after this many of its daemons have died. */
+/** A job is dropped when more daemons than this have died while they ran it. */
 const MAX_STALLED_COUNT = 10;
 
 type EbbWorker = Worker<JobData, void, string, IQueueBackend>;
@@ -189,7 +189,7 @@ function createWorkers(options: {
     const { connection, createBackend } = backend.forWorkers;
     const process = async (job: EbbJob, token?: string) => {
       const controller = new AbortController();
-      // Each call of the job in flight adds a listener.
+      // Each request that the job has in flight adds a listener.
       setMaxListeners(0, controller.signal);
       if (stopping) controller.abort();
       const processing = processJob(job, token, { queue, handler, clock, signal: controller.signal, onTick });
@@ -218,7 +218,7 @@ function createWorkers(options: {
 
   const workersOf = (queue: QueueName) => workers.filter(({ name }) => name === queue);
 
-  // A worker that only stopped fetching would still consume the signal of a new job.
+  // Also ends the worker's blocking call, which would consume the marker that announces a new job to another daemon's worker.
   const pause = async (queue: QueueName) => void (await Promise.all(workersOf(queue).map((worker) => worker.pause())));
 
   const resume = async (queue: QueueName) =>

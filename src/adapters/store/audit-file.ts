@@ -3,12 +3,12 @@ import { basename, dirname, join } from 'node:path';
 import { parseJson } from '../../common/result.ts';
 import type { AuditCopy } from '../../ports/audit-copy.ts';
 
-/** Rotated files that are kept: one for each day with entries, so at least a year. */
+/** The number of rotated files that are kept: there is one for each day with entries, so they cover at least a year. */
 const MAX_DAYS = 366;
 
-/** A line of JSON for each entry. At the first entry of a day (UTC) the file is renamed to `PATH.2026-11-22`. Only its owner can read it. */
+/** A line of JSON for each entry. At the first entry of a day (UTC) the file of an earlier day is renamed to `PATH.2026-11-22`. */
 export function createAuditFile({ path, now }: { path: string; now: () => number }): AuditCopy {
-  /** The last line is incomplete: its daemon was killed. */
+  /** True if the last line is incomplete, because the daemon that wrote it was killed. */
   let isCut = false;
   let lastDay: string | undefined;
 
@@ -53,8 +53,8 @@ async function rotate(path: string, day: string): Promise<void> {
 async function rotatedFiles(path: string): Promise<string[]> {
   const names = (await readdir(dirname(path)).catch(ignoreMissing)) ?? [];
   const start = `${basename(path)}.`;
-  const own = names.filter((name) => name.startsWith(start) && /^\d{4}-\d\d-\d\d$/.test(name.slice(start.length)));
-  return own.sort().map((name) => join(dirname(path), name));
+  const rotated = names.filter((name) => name.startsWith(start) && /^\d{4}-\d\d-\d\d$/.test(name.slice(start.length)));
+  return rotated.sort().map((name) => join(dirname(path), name));
 }
 
 async function textOf(path: string): Promise<string> {

@@ -6,7 +6,7 @@ import { StoredEntry } from './history-json.ts';
 import { StoredFreeze, StoredHold } from './override-json.ts';
 import { StoredRecord } from './record-json.ts';
 
-/** Grows when older versions can't read a new dump: version 1 had no usage. */
+/** To be raised when older versions of ebb can't read a new dump: version 1 had no usage. */
 const VERSION = 2;
 
 const Head = z.looseObject({ ebb_store_dump: z.number() });

@@ -58,7 +58,7 @@ function shorten(entry: HistoryEntry, cut: (typeof CUTS)[number]): HistoryEntry 
   };
 }
 
-/** Codes of 0.1.0 and their present names. */
+/** Present names of reason codes that ebb 0.1.0 has stored. */
 const FORMER_CODES: Readonly<Record<string, string>> = {
   no_opinion: 'no_value',
   first_sight: 'newly_discovered',
@@ -129,10 +129,10 @@ export function readSamples(text: string | null | undefined): ConnectionSample[]
   });
 }
 
-/** The first part of new ids, so that entries of one instant and process keep their order. */
+/** Begins each new id, so that a process's entries of one instant keep their order. */
 let sequence = 0;
 
-/** Keeps an existing `id`, so that nothing is stored twice. */
+/** Keeps an existing `id`, by which Postgres and copies of the audit recognize an entry that they have. */
 export function auditToJson(entry: HistoryEntry, maxBytes: number) {
   sequence = (sequence + 1) % 36 ** 4;
   const id = entry.id ?? `${sequence.toString(36).padStart(4, '0')}${randomBytes(4).toString('hex')}`;

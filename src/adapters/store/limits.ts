@@ -8,7 +8,7 @@ export interface StoreLimits {
   historyPerCompute: number;
   /** Entries older than this are removed when later ones are added, milliseconds. */
   historyMs: number;
-  /** Over all computes; on Postgres up to a hundredth more. */
+  /** Entries of all computes; on Postgres up to a hundredth more. */
   history: number;
   historyEntryBytes: number;
   /** Audit entries older than this are removed when later ones are added, milliseconds. */
@@ -31,7 +31,7 @@ export const DEFAULT_LIMITS: Omit<StoreLimits, 'auditMs' | 'audit'> = {
   history: 50_000,
   historyEntryBytes: 1024,
   samples: 32,
-  // 500 bytes each are usual, 4 KB the most, but for the few that list changes that are coming; sent entries keep only their id.
+  // Usually 500 bytes each, at most 4 KB, or 150 KB for the few that list coming changes. Sent entries lose their text.
   outbox: 10_000,
 };
 

@@ -1,4 +1,4 @@
-/** Files in the state directory of this machine. */
+/** Files in ebb's state directory on this machine. */
 
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -43,10 +43,10 @@ const Asked = z.record(
   }),
 );
 
-/** The last answers of each Postgres to `--ask-postgres`, by compute id. */
+/** What `--ask-postgres` last learned of each Postgres, by compute id. */
 export function createAskedFile(path: string) {
   return {
-    /** Empty if the file is missing or broken: then they are asked again. */
+    /** Empty if the file is missing or broken: then each Postgres is asked again. */
     async read(): Promise<Map<string, AskedPostgres>> {
       const text = await readFile(path, 'utf8').catch(() => '');
       const asked = Asked.safeParse(parseJson(text));
@@ -63,7 +63,7 @@ const Settings = z.object({
   settings: z.object({ minCu: z.number(), maxCu: z.number(), suspendTimeoutSeconds: z.number() }),
 });
 
-/** `read` rejects with an error for people if the file is broken. */
+/** The settings that `ebb verify` must restore. `read` rejects with an error for people if the file is broken. */
 export function createSettingsFile(path: string): SettingsKeeper {
   return {
     keep: (kept) => keepJson(path, kept),
@@ -90,7 +90,7 @@ export interface OverrideFile {
 
 export function createOverrideFile({ path, log }: { path: string; log: Log }): OverrideFile {
   const readers = createOverrideReaders({ log });
-  let last: Promise<void> = Promise.resolve();
+  let lastWrite: Promise<void> = Promise.resolve();
 
   return {
     async read() {
@@ -104,8 +104,8 @@ export function createOverrideFile({ path, log }: { path: string; log: Log }): O
       return { ok: true, value };
     },
     keep(overrides) {
-      last = last.catch(() => {}).then(() => keepJson(path, overrides));
-      return last;
+      lastWrite = lastWrite.catch(() => {}).then(() => keepJson(path, overrides));
+      return lastWrite;
     },
   };
 }

@@ -52,7 +52,7 @@ const StoredForAll = z.looseObject({ select: z.literal('all') });
 const BEYOND_LIMITS =
   'the selector of a stored freeze is beyond the limits: everything is frozen; unfreeze it and set it again with fewer globs';
 
-/** Keeps unknown fields, and logs a text that can't be parsed once. */
+/** Keeps unknown fields. A hold or freeze that can't be parsed is logged, once for each id. */
 export function createOverrideReaders({ log }: { log: Log }): OverrideReaders {
   const logged = new Set<string>();
 

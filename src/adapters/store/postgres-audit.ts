@@ -14,7 +14,7 @@ export const AUDIT_TABLES = [
 const ADD = `INSERT INTO ebb_audit (compute_id, at_ms, id, body)
   SELECT * FROM unnest($1::text[], $2::double precision[], $3::text[], $4::text[]) ON CONFLICT DO NOTHING`;
 
-/** Adds an entry if `held` has a row. Its parameters are {@link PostgresAudit.columns}, from `$first` on. */
+/** Adds an entry if the lease is held (the query `held` has a row). Its parameters are {@link PostgresAudit.columns}, from `$first` on. */
 export const addWhereHeld = (first: number) => `INSERT INTO ebb_audit (compute_id, at_ms, id, body)
   SELECT given.* FROM held, unnest($${first}::text[], $${first + 1}::double precision[], $${first + 2}::text[], $${first + 3}::text[]) AS given`;
 
@@ -29,7 +29,7 @@ const FORGET_OLD = `DELETE FROM ebb_audit WHERE at_ms <
   least((SELECT max(at_ms) FROM ebb_audit), extract(epoch FROM now()) * 1000) - $1::double precision`;
 const FORGET_OLDEST = `DELETE FROM ebb_audit WHERE (at_ms, id) <=
   (SELECT at_ms, id FROM ebb_audit ORDER BY at_ms DESC, id DESC OFFSET $1 LIMIT 1)`;
-/** Old entries are removed at a process's first entry, and then after this many. */
+/** Old entries are removed at a process's first addition of entries, and then after this many additions. */
 const FORGET_EVERY = 500;
 
 type Query = PostgresEngine['pool']['query'];
@@ -39,7 +39,7 @@ export type PostgresAudit = ReturnType<typeof createPostgresAudit>;
 export function createPostgresAudit(options: { engine: PostgresEngine; limits: StoreLimits }) {
   const { engine, limits } = options;
   const { pool } = engine;
-  let count = 0;
+  let additions = 0;
 
   function columnsOf(entries: readonly HistoryEntry[]): unknown[] {
     const stored = entries.map((entry) => auditToJson(entry, limits.historyEntryBytes));
@@ -58,21 +58,21 @@ export function createPostgresAudit(options: { engine: PostgresEngine; limits: S
     async add(entries: readonly HistoryEntry[], query: Query): Promise<void> {
       if (entries.length > 0) await query(ADD, columnsOf(entries));
     },
-    /** Must be called after entries were added: removes old ones now and then. */
+    /** Notes an addition; removes old entries now and then. Entries of holds, freezes and approvals are too few to be noted. */
     async added(): Promise<void> {
-      count += 1;
-      if (count % FORGET_EVERY !== 1) return;
+      additions += 1;
+      if (additions % FORGET_EVERY !== 1) return;
       await pool.query(FORGET_OLD, [limits.auditMs]);
       if (limits.audit < Number.MAX_SAFE_INTEGER) await pool.query(FORGET_OLDEST, [limits.audit]);
     },
     async audit({ computeId, sinceMs, untilMs, limit, after }: AuditQuery) {
       if (limit < 1) return { entries: [] };
       const place = auditPlace(after) ?? { atMs: Number.MAX_VALUE, id: '' };
-      const given = [sinceMs, untilMs, place.atMs, place.id, limit];
+      const params = [sinceMs, untilMs, place.atMs, place.id, limit];
       type Row = { at_ms: number; id: string; body: string };
       const { rows } = await (computeId === undefined
-        ? pool.query<Row>(OF_ALL, given)
-        : pool.query<Row>(OF_COMPUTE, [...given, computeId]));
+        ? pool.query<Row>(OF_ALL, params)
+        : pool.query<Row>(OF_COMPUTE, [...params, computeId]));
       return auditPage(
         rows.map(({ at_ms: atMs, id, body: text }) => ({ atMs, id, text })),
         limit,

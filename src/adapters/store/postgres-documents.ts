@@ -29,8 +29,8 @@ export function createPostgresDocuments({ pool }: PostgresEngine): DocumentStore
       await pool.query(PUT, [collection, name, text]);
     },
     replaceDocument: async (collection, name, { was, text }) => {
-      const own = [collection, name, text];
-      const { rows } = await (was === undefined ? pool.query(ADD_NEW, own) : pool.query(REPLACE, [...own, was]));
+      const params = [collection, name, text];
+      const { rows } = await (was === undefined ? pool.query(ADD_NEW, params) : pool.query(REPLACE, [...params, was]));
       return rows.length > 0;
     },
     deleteDocuments: async (collection, names) => {

@@ -54,8 +54,8 @@ export function createPostgresOverrides(options: {
       if (outcome.ok) await addAudit(client, also);
       return outcome;
     });
-  const holds = createRevisedEntries({ read: createReader(engine, 'holds'), entry: readers.hold });
-  const freezes = createRevisedEntries({ read: createReader(engine, 'freezes'), entry: readers.freeze });
+  const holds = createRevisedEntries({ read: createReader(engine, 'holds'), parse: readers.hold });
+  const freezes = createRevisedEntries({ read: createReader(engine, 'freezes'), parse: readers.freeze });
 
   const remove = (kind: Kind, id: string, also?: WithAudit) =>
     exclusively(engine, kind, async (client) => {
@@ -106,10 +106,10 @@ async function putEntry(options: {
 
 function createReader({ pool }: PostgresEngine, kind: Kind): ReadRevised {
   const key = revisionKey(kind);
-  return async (known) => {
-    const [now] = (await pool.query<{ value: string }>(REVISION, [key])).rows;
-    if (known !== undefined && now?.value === known) return undefined;
-    if (now === undefined) await pool.query(FIRST_REVISION, [key, randomUUID()]);
+  return async (knownRevision) => {
+    const [current] = (await pool.query<{ value: string }>(REVISION, [key])).rows;
+    if (knownRevision !== undefined && current?.value === knownRevision) return undefined;
+    if (current === undefined) await pool.query(FIRST_REVISION, [key, randomUUID()]);
     type Row = { revision: string | null; kind: string | null; id: string | null; body: string | null };
     const { rows } = await pool.query<Row>(READ, [key, kind, endedKind(kind)]);
     const texts = new Map<string, string>();

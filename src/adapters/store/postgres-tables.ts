@@ -39,7 +39,7 @@ const TABLES = [
   ...AUDIT_TABLES,
 ] as const;
 
-/** Differs from advisory locks of other parts on the same server. */
+/** The first key of the store's advisory locks; other users of the server must take another one. */
 const LOCK_CLASS = 0x656262;
 
 /** Creates missing tables, one daemon at a time: CREATE … IF NOT EXISTS fails when two run it together. */

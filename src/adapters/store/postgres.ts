@@ -102,8 +102,7 @@ function createPostgresRecords(options: {
     brokenRecords: async () => records.broken,
     putRecord: async (projectId, computeId, record, { name, holder, token }, also = {}) => {
       const { outbox: queued = [], audit: entry } = also;
-      const own = [name, holder, token, projectId, computeId, recordToJson(record)];
-      const params = [...own, ...audit.columns(entry)];
+      const params = [name, holder, token, projectId, computeId, recordToJson(record), ...audit.columns(entry)];
       const isStored = await (queued.length === 0
         ? hasChanged(STATEMENTS.putRecord, params)
         : hasChanged(STATEMENTS.putRecordAndAppend, [...params, ...outboxColumns(queued)]));
@@ -112,10 +111,11 @@ function createPostgresRecords(options: {
       return isStored;
     },
     putIntent: async (projectId, computeId, record, { name, holder, token }, { ttlMs, decidedBy }) => {
-      const own = [name, holder, token, projectId, computeId, recordToJson(record), ttlMs];
+      const recordParams = [name, holder, token, projectId, computeId, recordToJson(record), ttlMs];
       const { overrides: revision, generation } = decidedBy;
-      const isAny = generation === 'any';
-      const params = [...own, ...revisionsOf(revision), isAny ? null : generation, isAny ? 2 : 3];
+      // The last parameter is the number of rows that must be unchanged: two revisions, and the generation unless any may write.
+      const expected = generation === 'any' ? [null, 2] : [generation, 3];
+      const params = [...recordParams, ...revisionsOf(revision), ...expected];
       const [row] = await rowsOf<{ outcome: IntentOutcome }>(STATEMENTS.putIntent, params);
       return row?.outcome ?? 'lease_lost';
     },
@@ -202,7 +202,7 @@ const STATEMENTS = {
   projectIds: 'SELECT DISTINCT project_id FROM ebb_record ORDER BY project_id',
 } as const;
 
-/** Units in one statement; each has up to 3 KB. */
+/** Units in one statement. A unit of usage has up to 3 KB. */
 const UNITS_AT_ONCE = 300;
 
 const ACCOUNTS = 'SELECT DISTINCT account FROM ebb_usage ORDER BY account';
@@ -266,16 +266,16 @@ function createPostgresHistory(options: {
 }): HistoryStore {
   const { engine, limits, audit } = options;
   const { pool } = engine;
-  /** Counting all entries takes milliseconds, so it is done when 1 % were added. */
+  /** Removing the oldest entries scans all, so it is done each time that 1 % of the limit were added. */
   const countEvery = Math.ceil(limits.history / 100);
 
   return {
     audit: audit.audit,
-    appendHistory: async (given) => {
-      const audited = given.filter(({ kind }) => AUDIT_KINDS.has(kind));
+    appendHistory: async (all) => {
+      const audited = all.filter(({ kind }) => AUDIT_KINDS.has(kind));
       await audit.add(audited, pool.query.bind(pool));
       if (audited.length > 0) await audit.added();
-      const entries = given.filter(({ kind }) => !AUDIT_KINDS.has(kind));
+      const entries = all.filter(({ kind }) => !AUDIT_KINDS.has(kind));
       if (entries.length === 0) return;
       const computeIds = entries.map(({ computeId }) => computeId);
       const texts = entries.map((entry) => historyToJson(entry, limits.historyEntryBytes));
@@ -373,7 +373,7 @@ export function staysOver(last: Generation, own: DecisionIdentity, over: number 
   return (last.decisionVersion ?? 0) > (own.decisionVersion ?? 0);
 }
 
-/** True if `last` stays. One of the same number may lack fields, because a daemon of 0.1.0 has stored it again. */
+/** True if `last` is as new as `known`, and stays. With the same number it may lack fields, because a daemon of 0.1.0 has stored it again. */
 export function isAsNew(last: Generation, known: Generation): boolean {
   if (last.number !== known.number) return last.number > known.number;
   return last.setHash !== known.setHash || last.decisionHash !== undefined;

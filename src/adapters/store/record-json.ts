@@ -4,7 +4,7 @@ import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { LocatedRecord, RecordStore } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 
-/** Grows when older versions would misread a new record. */
+/** To be raised when older versions of ebb would misread a new record. */
 const VERSION = 1;
 
 // Loose objects keep unknown fields, so that data of a newer daemon survive a write by an older one.

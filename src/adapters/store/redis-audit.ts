@@ -6,8 +6,8 @@ import { type AuditPlace, auditPage, auditPlace, auditToJson } from './history-j
 import type { StoreLimits } from './limits.ts';
 
 /**
- * A Lua function. KEYS at k: the stream. ARGV from a: instant, lifetime of an entry in ms, most entries of a stream, entry. Ids of a stream
- * grow and are never in the future: an entry from a clock that is ahead gets the time of its arrival, and does not expire others.
+ * A Lua function. KEYS at k: the stream. ARGV from a: instant, lifetime of an entry in ms, maximum number of entries of a stream, entry. Ids
+ * of a stream grow and are never in the future: an entry from a clock that is ahead gets the time of its arrival, and does not expire others.
  */
 export const AUDIT = `
 local function audit(k, a)
@@ -45,7 +45,7 @@ export function createRedisAudit(options: {
   const { commands: redis, prefix } = engine;
   const streams = Array.from({ length: STREAMS }, (_, index) => `${prefix}:store:audit:${index}`);
 
-  /** The keys and arguments of {@link AUDIT}; empty without an entry. */
+  /** The keys and arguments that {@link AUDIT} needs to add an entry; empty without an entry. */
   function part(entry: HistoryEntry | undefined): { keys: string[]; args: (string | number)[] } {
     if (!entry) return { keys: [], args: [] };
     const { computeId, atMs, text } = auditToJson(entry, limits.historyEntryBytes);
@@ -80,7 +80,7 @@ export function createRedisAudit(options: {
       const place = auditPlace(after);
       const isAfter = ({ atMs, id }: AuditPlace) =>
         !place || atMs < place.atMs || (atMs === place.atMs && id < place.id);
-      const isOf = ({ text }: Found) =>
+      const isOfCompute = ({ text }: Found) =>
         computeId === undefined || text.includes(`"computeId":${JSON.stringify(computeId)}`);
       const keys = computeId === undefined ? streams : [streamOf(computeId)];
       const newest = await newestMs(keys);
@@ -90,7 +90,7 @@ export function createRedisAudit(options: {
       for (let spanMs = FIRST_SLICE_MS; found.length < limit && toMs >= oldestMs; spanMs *= SLICE_GROWTH) {
         const fromMs = computeId === undefined ? Math.max(oldestMs, toMs - spanMs) : oldestMs;
         const some = await slice(keys, fromMs, toMs);
-        found.push(...some.filter((entry) => isAfter(entry) && isOf(entry)));
+        found.push(...some.filter((entry) => isAfter(entry) && isOfCompute(entry)));
         toMs = fromMs - 1;
       }
       return auditPage(found, limit);
@@ -98,7 +98,7 @@ export function createRedisAudit(options: {
   };
 }
 
-/** The instant of the stream, and the id of the entry. */
+/** An entry's instant comes from its stream id, which may be later than its own; its id is in its text. */
 function placeOf(streamId: string, text: string): Found {
   return { atMs: msOf(streamId), id: /"id":"([^"]*)"/.exec(text)?.[1] ?? '', text };
 }

@@ -8,9 +8,9 @@ import type { RedisAudit } from './redis-audit.ts';
 import type { RunScript } from './redis-scripts.ts';
 
 /**
- * KEYS: entries of the compute, computes by their last entry, number of all entries. ARGV: compute, time of the last entry, most of a
- * compute, most in all, key prefix of entries, lifetime of an entry, entries. The compute with the oldest last entry makes room; of computes
- * with only expired entries, some are removed each time. An entry with a timestamp in the future doesn't make others expire.
+ * KEYS: entries of the compute, computes by their last entry, number of all entries. ARGV: compute, time of the last entry, maximum numbers
+ * of entries of a compute and in all, key prefix of entries, lifetime of an entry in ms, entries. The compute with the oldest last entry
+ * makes room. Of computes with only expired entries, up to ten are removed each time. A timestamp in the future doesn't make others expire.
  */
 const APPEND = `
 local added = #ARGV - 6
@@ -84,9 +84,9 @@ export function createRedisHistory(options: {
 
   return {
     audit: audit.audit,
-    appendHistory: async (given) => {
-      for (const entry of given.filter(({ kind }) => AUDIT_KINDS.has(kind))) await audit.append(entry);
-      const entries = given.filter(({ kind }) => !AUDIT_KINDS.has(kind));
+    appendHistory: async (all) => {
+      for (const entry of all.filter(({ kind }) => AUDIT_KINDS.has(kind))) await audit.append(entry);
+      const entries = all.filter(({ kind }) => !AUDIT_KINDS.has(kind));
       for (const computeId of new Set(entries.map((entry) => entry.computeId))) {
         const ofCompute = entries.filter((entry) => entry.computeId === computeId);
         await append(computeId, ofCompute.slice(-limits.historyPerCompute));
@@ -109,7 +109,7 @@ export function createRedisHistory(options: {
   };
 }
 
-/** Also used to delete a record. */
+/** Exported since the samples of a compute are deleted with its record. */
 export function samplesKeyOf(prefix: string): string {
   return `${prefix}:store:samples`;
 }

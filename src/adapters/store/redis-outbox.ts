@@ -5,7 +5,7 @@ import type { OutboxEntry, OutboxStore, QueuedEntry } from '../../ports/outbox.t
 import type { StoreLimits } from './limits.ts';
 import { APPEND_OUTBOX, type RunScript } from './redis-scripts.ts';
 
-/** Grows when older versions would misread a new entry. */
+/** To be raised when older versions of ebb would misread a new entry. */
 const VERSION = 1;
 
 const Stored = z.looseObject({
@@ -19,7 +19,7 @@ const Stored = z.looseObject({
   error: z.string().exactOptional(),
 });
 
-/** KEYS: known. ARGV: prefix of the keys, id, state, tries, error. Returns 1 if the entry exists. */
+/** KEYS: the set `known`. ARGV: prefix of the keys, id, state, tries, error. Returns 1 if the entry exists. */
 const UPDATE = `
 local text = redis.call('HGET', ARGV[1] .. 'entries', ARGV[2])
 local number = redis.call('ZSCORE', KEYS[1], ARGV[2])
@@ -34,7 +34,7 @@ redis.call('HSET', ARGV[1] .. 'entries', ARGV[2], cjson.encode(entry))
 return 1
 `;
 
-/** KEYS: known. ARGV: prefix of the keys, id. Returns 1 if the entry existed. Its id stays known. */
+/** KEYS: the set `known`, in which the id stays. ARGV: prefix of the keys, id. Returns 1 if the entry existed. */
 const FINISH = `
 local text = redis.call('HGET', ARGV[1] .. 'entries', ARGV[2])
 if not text then return 0 end
@@ -57,7 +57,7 @@ export function createRedisOutbox(options: { engine: RedisEngine; run: RunScript
   const { engine, run, limits } = options;
   const { commands: redis } = engine;
   const prefix = `${engine.prefix}:store:outbox:`;
-  const known = `${prefix}known`;
+  const knownKey = `${prefix}known`;
 
   async function read(ids: readonly string[]): Promise<QueuedEntry[]> {
     if (ids.length === 0) return [];
@@ -95,7 +95,7 @@ export function createRedisOutbox(options: { engine: RedisEngine; run: RunScript
       return { receivers, lost: Number((await redis.get(`${prefix}lost`)) ?? 0) };
     },
     updateOutbox: async (id, { state, tries, error = '' }) =>
-      (await run(UPDATE, [known], [prefix, id, state, tries, error])) === 1,
-    finishOutbox: async (id) => (await run(FINISH, [known], [prefix, id])) === 1,
+      (await run(UPDATE, [knownKey], [prefix, id, state, tries, error])) === 1,
+    finishOutbox: async (id) => (await run(FINISH, [knownKey], [prefix, id])) === 1,
   };
 }

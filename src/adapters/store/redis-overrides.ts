@@ -10,8 +10,8 @@ import type { RunScript } from './redis-scripts.ts';
 import { createRevisedEntries, type ReadRevised, readersOf } from './revised-entries.ts';
 
 /**
- * KEYS: texts by id, ids by their expiry, revision, deleted ids by their expiry. ARGV: id, text, expiry, now, most, new revision; then the
- * arguments of {@link AUDIT}. Returns 1 if it was stored, or had been deleted before. Expired entries make room.
+ * KEYS: texts by id, ids by their expiry, revision, deleted ids by their expiry. ARGV: id, text, expiry, now, maximum number, new revision;
+ * then the arguments of {@link AUDIT}. Returns 1 if the entry was stored, or had been deleted before. Expired entries make room.
  */
 const PUT = `${AUDIT}
 redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', ARGV[4])
@@ -28,7 +28,7 @@ redis.call('SET', KEYS[3], ARGV[6])
 return put and 1 or 0
 `;
 
-/** KEYS as above. ARGV: id, new revision, most deleted ids to keep; then the arguments of {@link AUDIT}. Returns 1 if it existed. */
+/** KEYS as above. ARGV: id, new revision, how many deleted ids to keep; then the arguments of {@link AUDIT}. Returns 1 if it existed. */
 const DELETE = `${AUDIT}
 if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
 redis.call('ZADD', KEYS[4], redis.call('ZSCORE', KEYS[2], ARGV[1]) or '+inf', ARGV[1])
@@ -46,7 +46,7 @@ if revision == ARGV[1] then return false end
 return {revision, redis.call('HGETALL', KEYS[1]), redis.call('ZRANGE', KEYS[4], 0, -1)}
 `;
 
-/** KEYS: approvals by time. ARGV: text, time, most; then the arguments of {@link AUDIT}. */
+/** KEYS: approvals by time. ARGV: text, time, how many to keep; then the arguments of {@link AUDIT}. */
 const APPROVE = `${AUDIT}
 redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])
 redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - tonumber(ARGV[3]))
@@ -86,14 +86,14 @@ export function createRedisOverrides(options: {
     (await runAudited(DELETE, [keys[kind], [id, randomUUID(), limits[kind]]], also)) === 1;
   const reader =
     (kind: 'holds' | 'freezes'): ReadRevised =>
-    async (known) => {
-      const read = (await run(READ, keys[kind], [known ?? 'unknown'])) as [string, string[], string[]] | null;
+    async (knownRevision) => {
+      const read = (await run(READ, keys[kind], [knownRevision ?? 'unknown'])) as [string, string[], string[]] | null;
       if (read === null) return undefined;
       const [revision, flat, ended] = read;
       return { revision, texts: pairs(flat), endedIds: new Set(ended) };
     };
-  const holds = createRevisedEntries({ read: reader('holds'), entry: readers.hold });
-  const freezes = createRevisedEntries({ read: reader('freezes'), entry: readers.freeze });
+  const holds = createRevisedEntries({ read: reader('holds'), parse: readers.hold });
+  const freezes = createRevisedEntries({ read: reader('freezes'), parse: readers.freeze });
 
   return {
     ...readersOf(holds, freezes),

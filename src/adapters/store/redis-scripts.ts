@@ -15,8 +15,9 @@ end
 `;
 
 /**
- * KEYS: lease, last token. ARGV: holder, ttl in ms. Returns the token, or false while the lease is held. The token is the time in
- * microseconds, or one more than the last, so that it grows even if the last one was lost with a flushed Redis.
+ * KEYS: lease, last token. ARGV: holder, ttl in ms. Returns the token, or false while the lease is held; one that lasts much longer than the
+ * ttl comes from a wrong clock, and is taken over. The token is the time in microseconds, or one more than the last, so that it grows even
+ * if the last one was lost with a flushed Redis.
  */
 const ACQUIRE_LEASE = `
 local left = redis.call('PTTL', KEYS[1])
@@ -46,8 +47,8 @@ return 1
 `;
 
 /**
- * A Lua function that appends to the outbox. ARGV at `from`: prefix of the keys, most entries to keep, then id, receiver and text of each
- * entry. `known` has the ids of all kept entries by their number, `entries` the texts of those not sent.
+ * A Lua function that appends to the outbox. ARGV at `from`: prefix of the keys, how many entries to keep, then id, receiver and text of
+ * each entry. `known` has the ids of all kept entries by their number, `entries` the texts of those not sent.
  */
 export const APPEND_OUTBOX = `
 local function append(from)

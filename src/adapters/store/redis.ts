@@ -26,14 +26,14 @@ import { createRedisOverrides, revisionKeysOf } from './redis-overrides.ts';
 import { createRunScript, type RunScript, SCRIPTS } from './redis-scripts.ts';
 import { revisionsOf, sharedAsk } from './revised-entries.ts';
 
-/** Units in one round trip; each has up to 3 KB. */
+/** Units in one round trip. A unit of usage has up to 3 KB. */
 const UNITS_AT_ONCE = 300;
 
 /** A hash for each account: unit → bytes. */
 function createRedisUsage({ commands: redis, prefix }: RedisEngine): UsageStore {
   const keyOf = (account: string) => `${prefix}:store:usage:${account}`;
   return {
-    // Only a dump needs them, so they are found by a scan, on each node of a Cluster.
+    // Only a dump needs the list of accounts, so it is found by a scan, on each node of a Cluster.
     async usageAccounts() {
       const keys = new Set<string>();
       const pattern = `${prefix.replaceAll(/[\\*?[\]]/g, '\\$&')}${keyOf('*').slice(prefix.length)}`;
@@ -143,17 +143,23 @@ function createRedisRecords(options: {
     putRecord: async (projectId, computeId, record, lease, { outbox = [], audit: entry } = {}) => {
       const appended = outboxArguments(engine, limits, outbox);
       const audited = audit.part(entry);
-      const own = [...proofOf(lease), projectId, computeId, recordToJson(record), record.intent ? 'SADD' : 'SREM'];
+      const recordArgs = [
+        ...proofOf(lease),
+        projectId,
+        computeId,
+        recordToJson(record),
+        record.intent ? 'SADD' : 'SREM',
+      ];
       const scriptKeys = [...recordKeys(lease, projectId), appended.key, ...audited.keys];
-      const args = [...own, ...audited.args, ...appended.args];
+      const args = [...recordArgs, ...audited.args, ...appended.args];
       return (await run('putRecord', scriptKeys, args)) === 1;
     },
     putIntent: async (projectId, computeId, record, lease, { ttlMs, decidedBy }) => {
       const { overrides: revision, generation } = decidedBy;
-      const own = [...proofOf(lease), projectId, computeId, recordToJson(record), Math.ceil(ttlMs)];
+      const recordArgs = [...proofOf(lease), projectId, computeId, recordToJson(record), Math.ceil(ttlMs)];
       const scriptKeys = [...recordKeys(lease, projectId), ...revisionKeysOf(prefix), generationKeyOf(prefix)];
       const outcome = await run('putIntent', scriptKeys, [
-        ...own,
+        ...recordArgs,
         ...revisionsOf(revision),
         generation === 'any' ? '' : generation,
       ]);
@@ -180,7 +186,7 @@ function proofOf({ holder, token }: Lease): string[] {
   return [holder, String(token)];
 }
 
-/** KEYS: collection. ARGV: name, text, and the expected text, left out for none. Returns 1 if it was as expected. */
+/** KEYS: collection. ARGV: name, new text, and the expected text, left out if there must be none. Returns 1 if it was as expected. */
 const REPLACE = `
 if (redis.call('HGET', KEYS[1], ARGV[1]) or nil) ~= ARGV[3] then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])

@@ -12,35 +12,35 @@ interface Sortable {
   createdAtMs: number;
 }
 
-/** Reads the texts by id; undefined, and nothing is read, if the revision is still `known`. */
+/** Reads the texts by id; undefined, and nothing is read, if the revision is still `knownRevision`. */
 export type ReadRevised = (
-  known: string | undefined,
+  knownRevision: string | undefined,
 ) => Promise<{ revision: string; texts: ReadonlyMap<string, string>; endedIds: ReadonlySet<string> } | undefined>;
 
 /** Entries that are read before each write and rarely change: they are only read again when their revision has changed. Oldest first. */
 export function createRevisedEntries<Entry extends Sortable>(options: {
   read: ReadRevised;
-  entry: EntryReader<Entry>;
+  parse: EntryReader<Entry>;
 }): () => Promise<Revised<Entry>> {
-  const { read, entry } = options;
-  let known: Revised<Entry> | undefined;
+  const { read, parse } = options;
+  let current: Revised<Entry> | undefined;
   /** Parsed entries by id: while its text is the same, an entry stays the same object, so that values derived from it can be cached. */
   let parsed = new Map<string, { text: string; entry: Entry | undefined }>();
 
   return sharedAsk(async () => {
-    const before = known;
+    const before = current;
     const changed = await read(before?.revision);
     if (changed === undefined && before !== undefined) return before;
-    const last = parsed;
+    const parsedBefore = parsed;
     parsed = new Map(
       [...(changed?.texts ?? [])].map(([id, text]) => {
-        const same = last.get(id);
-        return [id, same?.text === text ? same : { text, entry: entry(id, text) }];
+        const same = parsedBefore.get(id);
+        return [id, same?.text === text ? same : { text, entry: parse(id, text) }];
       }),
     );
     const entries = [...parsed.values()].flatMap((item) => item.entry ?? []).toSorted(oldestFirst);
-    known = { revision: changed?.revision ?? '', entries, endedIds: changed?.endedIds ?? new Set() };
-    return known;
+    current = { revision: changed?.revision ?? '', entries, endedIds: changed?.endedIds ?? new Set() };
+    return current;
   });
 }
 

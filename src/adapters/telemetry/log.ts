@@ -90,7 +90,7 @@ const SECRET_FIELDS: ReadonlySet<string> = new Set([
   'secret',
 ]);
 
-/** Log lines are flat; deeper levels are objects of a library, and are left out. */
+/** Fields of log lines are hardly nested. Anything deeper than this is an object of a library, and is left out. */
 const DEEPEST = 8;
 
 /**

@@ -122,7 +122,7 @@ function recordingInto({ counters, gauges, histograms }: Instruments): Metrics {
   };
 }
 
-/** Computes between turns of the event loop, about a millisecond. */
+/** Computes rendered in one turn of the event loop, in about a millisecond. */
 const CHUNK = 250;
 
 /** Ids, which never change; {@link COMPUTE_METRICS.ebb_compute_info} has the names. */
