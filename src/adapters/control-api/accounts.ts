@@ -28,7 +28,7 @@ export interface ApiAccount {
 
 /**
  * Adds the account's key to a call, redacts in answers every key that was ever used, and stops calls under a refused key. A refused key
- * is read again at once, and tried again now and then. The returned `accounts` note which project keys their lists have lost.
+ * is read again at once, and tried again now and then. Listing the projects of a returned account forgets keys that are no longer listed.
  */
 export function withAccountKeys(
   send: SendExchange,
@@ -178,9 +178,9 @@ function createAccountStates(options: {
   const refusedSlots = (account: string) => slotsOf(account, gate.refusedSlots());
   const missingSlots = (account: string) => slotsOf(account, missing.keys());
 
-  function stateOf(account: string, otherwise: State): State {
+  function stateOf(account: string, withoutTrouble: State): State {
     if (refusedSlots(account).length > 0) return 'refused';
-    return missingSlots(account).length > 0 ? 'missing' : otherwise;
+    return missingSlots(account).length > 0 ? 'missing' : withoutTrouble;
   }
 
   function messageOf(account: string): string {
@@ -194,9 +194,10 @@ function createAccountStates(options: {
     return `account ${account} has no API key to send: ${missing.get(slot)}; put it there`;
   }
 
-  function review(account: string, otherwise: State): void {
+  /** Stores and reports the state of an account: `withoutTrouble` if none of its keys is refused or missing. */
+  function review(account: string, withoutTrouble: State): void {
     const before = states.get(account) ?? 'unknown';
-    const state = stateOf(account, otherwise);
+    const state = stateOf(account, withoutTrouble);
     states.set(account, state);
     if (state !== 'unknown') metrics.set('ebb_api_key_valid', { account }, state === 'valid' ? 1 : 0);
     if (state === before) return;
@@ -223,12 +224,12 @@ function createAccountStates(options: {
       gate.refused(slot, key, clock.monotonicMs());
       review(account, 'valid');
     },
-    /** There is no key to send; `message` says why, without a key. */
+    /** Notes that there is no key to send; `message` says why, and contains no key. */
     missing(account: string, slot: string, message: string) {
       missing.set(slot, message);
       review(account, 'valid');
     },
-    /** A key was found; it may still be refused. */
+    /** Notes that a key was read; it may still be refused. */
     found(account: string, slot: string) {
       if (missing.delete(slot)) review(account, 'unknown');
     },
@@ -262,18 +263,17 @@ export interface KeyProbes {
 
 export const DEFAULT_KEY_PROBES: KeyProbes = { firstMs: 5_000, longestMs: 60_000 };
 
-/** Where many keys are refused, as of projects, the longest pause is this for each other one, in milliseconds: probes need few requests. */
+/** The longest pause is at least this, in milliseconds, times the number of other refused keys, so that probes take few requests. */
 const PAUSE_FOR_EACH_MS = 1_000;
 
-/** It is never longer than this, in milliseconds: nothing else notices that a project's key works again. */
+/** Many refused keys make it no longer than this, in milliseconds, since only a probe notices that a key works again. */
 const LONGEST_OF_MANY_MS = 300_000;
 
 interface Refusal {
   key: string;
   waitMs: number;
   nextProbeAtMs: number;
-  /** A probe is under way. */
-  probing: boolean;
+  isProbing: boolean;
 }
 
 export interface KeyGate {
@@ -295,20 +295,20 @@ export function createKeyGate(probes: KeyProbes): KeyGate {
       if (nowMs < refusal.nextProbeAtMs) return false;
       // Other calls wait for the result of this probe.
       refusal.nextProbeAtMs = nowMs + refusal.waitMs;
-      refusal.probing = true;
+      refusal.isProbing = true;
       return true;
     },
     refused(slot, key, nowMs) {
       const before = refusals.get(slot);
       const known = before?.key === key ? before : undefined;
       // Requests that were in flight together count as one refusal; only a probe tells something new.
-      if (known !== undefined && !known.probing) return;
+      if (known !== undefined && !known.isProbing) return;
       const longestMs = Math.max(
         probes.longestMs,
         Math.min((refusals.size - 1) * PAUSE_FOR_EACH_MS, LONGEST_OF_MANY_MS),
       );
       const waitMs = known === undefined ? probes.firstMs : Math.min(longestMs, known.waitMs * 2);
-      refusals.set(slot, { key, waitMs, nextProbeAtMs: nowMs + waitMs, probing: false });
+      refusals.set(slot, { key, waitMs, nextProbeAtMs: nowMs + waitMs, isProbing: false });
     },
     accepted: (slot) => void refusals.delete(slot),
     refusedSlots: () => [...refusals.keys()],

@@ -29,7 +29,7 @@ export function afterHerds(
     if (!busy) return;
     if (!told.has(busy)) onWait(busy);
     told.add(busy);
-    // The call itself answers that it was aborted.
+    // If it was aborted, the call that follows says so.
     const isOver = await clock.sleepUntil(busy.untilMs, signal).then(
       () => true,
       () => false,

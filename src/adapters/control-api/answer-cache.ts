@@ -30,7 +30,7 @@ interface Cached<Value> {
 }
 
 interface CachedProject {
-  /** Of the project in the list, when the answers were read: they hold while it stays the same. */
+  /** The project's `updatedAtMs` in the list when the answers were read: they are valid while it stays the same. */
   updatedAtMs: number;
   computes?: ComputeList;
   branches?: Branch[];
@@ -38,7 +38,7 @@ interface CachedProject {
 
 export interface AnswerCache {
   api: ControlApi;
-  /** Notes projects that were listed in another way: without that, their cached answers are not used. */
+  /** Notes projects that were not listed through `api`: otherwise their cached answers would not be used. */
   noteListed(projects: Iterable<Project>): void;
   /** The cached answer to this query, if there is one. */
   usage(query: UsageQuery): Promise<UsagePages | undefined>;
@@ -107,7 +107,7 @@ export function createAnswerCache(options: AnswerCacheOptions): AnswerCache {
   };
 }
 
-/** The answers of both files. Remembers the age of the oldest that was used. */
+/** The answers in both files, and the age of the oldest that was used. */
 function cachedAnswers(options: AnswerCacheOptions) {
   const { now, fewestProjects } = options;
   const fleet = cacheFile<CachedProject>(FLEET_FILE, options);
@@ -155,7 +155,7 @@ export async function forgetCachedFleet(folder: string): Promise<void> {
   await rm(join(folder, FLEET_FILE), { force: true }).catch(() => {});
 }
 
-/** The entries of a file that are young enough, read on first use; none unless cached answers are used. */
+/** The entries of a file that are young enough, read on first use; at first none if `usesCache` is false. */
 function cacheFile<Value>(file: string, { folder, place, now, usesCache }: AnswerCacheOptions) {
   const path = join(folder, file);
   let reading: Promise<Map<string, Cached<Value>>> | undefined;

@@ -58,8 +58,8 @@ export interface ControlApiOptions {
 }
 
 /**
- * The layers between a call and the wire, from the outside in: retries under a deadline, the account's key, the rate budget, metrics,
- * `guard`, HTTP. Throws if the base URL can't be used.
+ * The layers between a call and the wire, from the outside in: retries under a deadline, slowed reads while the API is silent, the account's
+ * key, the rate budget, metrics, `guard`, HTTP. Throws if the base URL can't be used.
  */
 export function createCaller(options: ControlApiOptions, guard: (send: Transport) => Transport) {
   const { accounts, metrics, log, clock, newId, random } = options;
@@ -223,7 +223,7 @@ function withRetries(
     let failingSinceMs: number | undefined;
     for (let attempt = 0; ; attempt += 1) {
       const result = await send(call, signal);
-      // The result of the attempt before says more than that a repeat was not sent.
+      // If a repeat was not sent, the result of the attempt before says more.
       if (before !== undefined && isNotSent(result)) return before;
       failingSinceMs ??= clock.monotonicMs();
       const waitMs = outage.nextWaitMs(result, {
@@ -249,7 +249,7 @@ function withRetries(
 
 /**
  * 429, 503 and 423 (locked) say that nothing was done. After a lock has ended, the caller may want another change, so the caller chooses
- * whether that is repeated. A GET may always be repeated; a write only if it certainly did not arrive.
+ * whether that is repeated. Without a usable answer a GET is always repeated, a write only if it certainly did not arrive.
  */
 function mayRepeat(call: ApiCall, error: ControlApiError): boolean {
   if (error.code === 'locked') return call.repeatLocked;

@@ -84,7 +84,7 @@ export function controlApiOver(options: {
     async updateCompute(projectId, computeId, patch, callOptions = {}) {
       const project = await find(projectId, callOptions);
       if (!project.ok) return project;
-      const target = compute(project.value, computeId);
+      const target = targetOf(project.value, computeId);
       const request: Request = { ...target, method: 'PATCH', template: COMPUTE, body: patchBody(patch) };
       const answer = await ask(call, request, ChangeAnswerBody, callOptions);
       if (!answer.ok) return answer;
@@ -96,7 +96,7 @@ export function controlApiOver(options: {
     async restartCompute(projectId, computeId, callOptions = {}) {
       const project = await find(projectId, callOptions);
       if (!project.ok) return project;
-      const request: Request = { ...compute(project.value, computeId), method: 'POST', template: RESTART };
+      const request: Request = { ...targetOf(project.value, computeId), method: 'POST', template: RESTART };
       const answer = await ask(call, request, RestartAnswerBody, callOptions);
       return answer.ok ? { ok: true, value: { operations: answer.value.operations.map(operationOf) } } : answer;
     },
@@ -117,7 +117,7 @@ async function periodOfProject(
 }
 
 /** The account and ids of a call about one compute. */
-export function compute({ account, projectId }: ProjectRef, computeId: string): Pick<Request, 'account' | 'ids'> {
+function targetOf({ account, projectId }: ProjectRef, computeId: string): Pick<Request, 'account' | 'ids'> {
   return { account, ids: { project_id: projectId, endpoint_id: computeId } };
 }
 
@@ -130,17 +130,17 @@ function createAccountLookup(options: {
   probe: (account: string, projectId: string, options: CallOptions) => Promise<ApiResult<unknown>>;
 }) {
   const { accounts, probe } = options;
-  const known = new Map<string, string>();
+  const accountByProject = new Map<string, string>();
   return {
-    remember: (projectId: string, account: string) => void known.set(projectId, account),
+    remember: (projectId: string, account: string) => void accountByProject.set(projectId, account),
     async find(projectId: string, callOptions: CallOptions): Promise<ApiResult<string>> {
-      const account = known.get(projectId) ?? (accounts.length === 1 ? accounts[0] : undefined);
+      const account = accountByProject.get(projectId) ?? (accounts.length === 1 ? accounts[0] : undefined);
       if (account !== undefined) return { ok: true, value: account };
       let refusal: ApiResult<string> = NO_ACCOUNT;
       for (const candidate of accounts) {
         const result = await probe(candidate, projectId, callOptions);
         if (result.ok) {
-          known.set(projectId, candidate);
+          accountByProject.set(projectId, candidate);
           return { ok: true, value: candidate };
         }
         // Another error outweighs "not found": the project may be in that account.

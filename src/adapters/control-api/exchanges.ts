@@ -98,8 +98,8 @@ export function withBudget(
   };
 }
 
-/** After this many late grants in a row the next one is used even if late: a process that is always late would never send anything. */
-const MAX_TRIES = 4;
+/** The last of this many grants is used even if it is late: a process that is always late would never send anything. */
+const MAX_GRANTS = 4;
 
 /** Waits until the request may be sent, and returns the milliseconds spent waiting. A grant that is used too late is replaced. */
 async function inTurn(
@@ -109,7 +109,7 @@ async function inTurn(
 ): Promise<number> {
   let grant = permit?.take() ?? (await budget.acquire(request, signal));
   let { waitedMs } = grant;
-  for (let tries = 1; !(await grant.waitUntilDue(signal, { evenIfLate: tries >= MAX_TRIES })); tries += 1) {
+  for (let tries = 1; !(await grant.waitUntilDue(signal, { evenIfLate: tries >= MAX_GRANTS })); tries += 1) {
     grant = await budget.acquire({ ...request, isAgain: true }, signal);
     waitedMs += grant.waitedMs;
   }

@@ -37,52 +37,56 @@ export async function createGroupBudget(options: {
 interface Sent {
   /** In monotonic time. */
   atMs: number;
-  /** The time of its entry in the log. */
+  /** The time of its entry in the log, by the clock of the log. */
   loggedMs: number;
-  /** When the log began that has it; undefined if none has. */
+  /** Identifies the log that has the entry by the time when the log began; undefined if no log has it. */
   log: number | undefined;
 }
 
-/** What this daemon knows of an account: the log that has answered last, by its beginning, and the requests of the last minute. */
-interface Own {
+/** This daemon's requests for an account. */
+interface OwnRequests {
+  /** When the log began that has answered last. */
   log: number | undefined;
+  /** Those of the last minute. */
   sent: Sent[];
 }
 
 /**
- * Requests sent while the engine is unavailable are in no shared log, nor are those from before a loss of its data. Each daemon adds its own of
- * the last minute, which counts as unknown for a minute, since other daemons may have gone.
+ * Uses a part of the limit alone while the shared log is unavailable. Requests that were sent then, or before the log was lost, are in no
+ * shared log: each daemon adds those that it has sent within the last minute. Daemons may have ended before they could do so, so the
+ * steady rate applies for a minute.
  */
 export function withFallback(
   shared: BudgetStore,
   { perMinute, perRouteSecond, jitterMs }: RateLimits,
   clock: Pick<Clock, 'monotonicMs'>,
 ): BudgetStore {
-  const share = (limit: number) => Math.max(1, Math.floor(limit / DAEMONS_WITHOUT_ENGINE));
+  const alonePart = (limit: number) => Math.max(1, Math.floor(limit / DAEMONS_WITHOUT_ENGINE));
   const alone = createMemoryBudgets({
-    limits: { perMinute: share(perMinute), perRouteSecond: share(perRouteSecond), jitterMs },
+    limits: { perMinute: alonePart(perMinute), perRouteSecond: alonePart(perRouteSecond), jitterMs },
     known: false,
     clock,
   });
+  /** Accounts for which the shared log has not answered since it was unavailable. */
   const unlogged = new Set<string>();
-  const owns = new Map<string, Own>();
+  const requests = new Map<string, OwnRequests>();
 
-  function ownOf(account: string): Own {
-    const own = owns.get(account) ?? { log: undefined, sent: [] };
-    owns.set(account, own);
+  function requestsOf(account: string): OwnRequests {
+    const own = requests.get(account) ?? { log: undefined, sent: [] };
+    requests.set(account, own);
     const sinceMs = clock.monotonicMs() - MINUTE_MS - jitterMs;
     own.sent = own.sent.filter(({ atMs }) => atMs > sinceMs);
     return own;
   }
 
-  function note({ sent }: Own, { timeMs, afterMs }: PermitGrant, log: number | undefined): void {
+  function note({ sent }: OwnRequests, { timeMs, afterMs }: PermitGrant, log: number | undefined): void {
     const nowMs = clock.monotonicMs();
     for (const ms of afterMs) sent.push({ atMs: nowMs + ms, loggedMs: timeMs + ms, log });
   }
 
-  /** Asks the shared log, and adds to it what this daemon has sent that it lacks. */
+  /** Asks the shared log, and adds to it this daemon's requests that it lacks. */
   async function askShared(account: string, wanted: PermitRequest): Promise<PermitGrant> {
-    const own = ownOf(account);
+    const own = requestsOf(account);
     const lacking = own.sent.filter(({ log }) => log !== own.log);
     const isUnlogged = unlogged.has(account) || lacking.length > 0;
     // Another call that is made meanwhile must not add them again.
@@ -101,14 +105,14 @@ export function withFallback(
 
   return {
     async grant(account, wanted) {
-      const own = ownOf(account);
+      const own = requestsOf(account);
       const { log } = own;
       own.sent = own.sent.filter(({ loggedMs }) => !wanted.unsent?.includes(loggedMs));
       try {
         let granted = await askShared(account, wanted);
         own.log = granted.beganAtMs;
         if (log !== undefined && log !== granted.beganAtMs) {
-          // The log was lost, and has granted this without what was sent before.
+          // The log was lost, so it has not counted earlier requests: this grant is given back, and asked for again.
           const { timeMs, afterMs } = granted;
           granted = await askShared(account, { ...wanted, unsent: afterMs.map((ms) => timeMs + ms) });
         }
@@ -162,8 +166,9 @@ const READING_SHARE = 1 / 4;
 /** The budget of a command that reads while unknown daemons may run. With `alone` it may use the whole limit. */
 export function createReadingBudget(options: { alone: boolean; limits: RateLimits; clock: Clock }): RateBudget {
   const { alone, limits, clock } = options;
-  const part = (limit: number) => (alone ? limit : Math.max(1, Math.ceil(limit * READING_SHARE)));
+  const partOf = (limit: number) => (alone ? limit : Math.max(1, Math.ceil(limit * READING_SHARE)));
   const { perMinute, perRouteSecond, jitterMs } = limits;
-  const own = { perMinute: part(perMinute), perRouteSecond: part(perRouteSecond), jitterMs };
-  return createRateBudget({ budgets: createMemoryBudgets({ limits: own, known: true, clock }), perMinute, clock });
+  const ownLimits = { perMinute: partOf(perMinute), perRouteSecond: partOf(perRouteSecond), jitterMs };
+  const budgets = createMemoryBudgets({ limits: ownLimits, known: true, clock });
+  return createRateBudget({ budgets, perMinute, clock });
 }

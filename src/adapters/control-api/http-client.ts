@@ -30,8 +30,8 @@ export interface ViaProxy {
 const MAX_CONNECTIONS = 128;
 
 /**
- * Loads undici, which takes a tenth of the time of a command: most commands send nothing. A daemon does so at its start, since the first
- * request's deadline includes it. It is the default export, since a bundled CommonJS package has no other when it is imported dynamically.
+ * Loads undici when it is needed: that takes a tenth of a command's time, and most commands send nothing. A daemon loads it at its start,
+ * since the first request's deadline would include that. A bundled CommonJS package has only a default export when imported dynamically.
  */
 export const loadHttpClient = async () => (await import('undici')).default;
 

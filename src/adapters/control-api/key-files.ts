@@ -4,7 +4,7 @@ import { errorCode } from '../../common/errors.ts';
 import type { ApiAccount, KeySource } from './accounts.ts';
 import { isSafeId } from './wire.ts';
 
-// Messages are told to teams, too: they name files without the folder on this machine.
+// Messages are shown to teams, too, so they name files without the folder on this machine.
 
 /** A key file that holds nothing else; read again when the file changes or the key was refused. */
 export function keyFromFile(path: string): KeySource {
@@ -33,19 +33,19 @@ export function keysFromFolder(folder: string): Required<Pick<ApiAccount, 'key' 
 }
 
 function createKeyReader(): (path: string, refusedKey: string | undefined) => Promise<string> {
-  const known = new Map<string, { key: string; version: string }>();
+  const lastReads = new Map<string, { key: string; version: string }>();
   return async (path, refusedKey) => {
     try {
       const { mtimeMs, ctimeMs, ino, size } = await stat(path);
       // With inode and ctime, to notice another file that was moved into its place.
       const version = `${mtimeMs} ${ctimeMs} ${ino} ${size}`;
-      const before = known.get(path);
+      const before = lastReads.get(path);
       if (before?.version === version && before.key !== refusedKey) return before.key;
       const key = (await readFile(path, 'utf8')).trim();
-      known.set(path, { key, version });
+      lastReads.set(path, { key, version });
       return key;
     } catch (error) {
-      known.delete(path);
+      lastReads.delete(path);
       throw new Error(`the key file ${basename(path)} cannot be read (${errorCode(error)})`);
     }
   };

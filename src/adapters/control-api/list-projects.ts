@@ -49,8 +49,8 @@ async function* listAll(
 /** Each project of an account once, and an error for contradictory ones. */
 function withoutRepeats(account: string, pages: readonly ApiResult<Project[]>[]): ApiResult<Project[]>[] {
   const { projects, contradictory } = distinctProjects(pages.flatMap((page) => (page.ok ? page.value : [])));
-  const counts = (project: Project) => projects.get(project.projectId) === project;
-  const once = pages.map((page) => (page.ok ? { ...page, value: page.value.filter(counts) } : page));
+  const isNewest = (project: Project) => projects.get(project.projectId) === project;
+  const once = pages.map((page) => (page.ok ? { ...page, value: page.value.filter(isNewest) } : page));
   if (contradictory.length === 0) return once;
   const message = `the list shows ${contradictory.join(', ')} twice, with different values`;
   return [...once, { ok: false, error: { code: 'malformed', route: `GET ${PROJECTS}`, account, message } }];
@@ -79,9 +79,9 @@ async function* projectsOf(
       yield page;
       continue;
     }
-    const own = page.value.filter((project) => isExpected(account, project));
-    foreign.push(...page.value.filter((project) => !own.includes(project)).map((project) => project.id));
-    if (own.length > 0) yield { ok: true, value: own.map((project) => projectOf(account.name, project)) };
+    const expected = page.value.filter((project) => isExpected(account, project));
+    foreign.push(...page.value.filter((project) => !expected.includes(project)).map((project) => project.id));
+    if (expected.length > 0) yield { ok: true, value: expected.map((project) => projectOf(account.name, project)) };
   }
   if (foreign.length > 0) yield { ok: false, error: foreignProjects(account, foreign) };
 }

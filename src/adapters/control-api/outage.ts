@@ -5,11 +5,11 @@ import { type ApiResult, type ControlApiError, isUnavailable } from '../../ports
 export interface Patience {
   /** Nothing is tried again once no connection could be made for this long, in milliseconds. */
   unreachedMs: number;
-  /** Called once, when a call is tried again and again. `untilMs`: the end of that at the latest, milliseconds since the epoch. */
+  /** Called once, when a call has failed several times. `untilMs`: when it is given up at the latest, milliseconds since the epoch. */
   onWait(error: ControlApiError, untilMs: number): void;
 }
 
-/** `onWait` is called after this many failures of a call, or this long, in milliseconds: a short outage is not reported. */
+/** `onWait` is called after this many failures of a call, or once it has failed for this long: a short outage is not reported. */
 const FAILURES = 3;
 const QUIET_MS = 3_000;
 
@@ -26,11 +26,11 @@ interface NextTry {
 /** One for each client: after an outage that was waited for, its other calls don't wait again. */
 export function createOutage(clock: Pick<Clock, 'now' | 'monotonicMs'>, patience: Patience | undefined) {
   let unreachedSinceMs: number | undefined;
-  let isSaid = false;
+  let isReported = false;
 
-  function say(error: ControlApiError, { failures, failingMs }: NextTry, leftMs: number): void {
-    if (isSaid || !isUnavailable(error) || (failures < FAILURES && failingMs < QUIET_MS)) return;
-    isSaid = true;
+  function report(error: ControlApiError, { failures, failingMs }: NextTry, leftMs: number): void {
+    if (isReported || !isUnavailable(error) || (failures < FAILURES && failingMs < QUIET_MS)) return;
+    isReported = true;
     patience?.onWait(error, clock.now() + leftMs);
   }
 
@@ -44,7 +44,7 @@ export function createOutage(clock: Pick<Clock, 'now' | 'monotonicMs'>, patience
         (unreachedSinceMs ?? Number.POSITIVE_INFINITY) + (patience?.unreachedMs ?? Number.POSITIVE_INFINITY);
       const leftMs = Math.min(next.remainingMs, endsMs - nowMs);
       if (result.ok || next.waitMs === undefined || next.waitMs >= leftMs) return undefined;
-      say(result.error, next, leftMs);
+      report(result.error, next, leftMs);
       return next.waitMs;
     },
   };

@@ -46,7 +46,7 @@ interface Line {
   isServing: boolean;
   /** A more urgent request has arrived: grants are asked for at once, without the pause. */
   isHurried: boolean;
-  /** Ends that pause. */
+  /** Ends the pause. */
   pausing: AbortController;
   /** The log entries of grants that were not used: their times by the clock of the log, by route. */
   unsent: Map<string, number[]>;
@@ -248,7 +248,7 @@ function newLine(about: Pick<Line, 'account' | 'budgets' | 'clock'>): Line {
   };
 }
 
-/** Each request that leaves the last minute makes room for one: first for writes. Those granted by then leave it a minute later. */
+/** A request makes room for another a minute after it was sent, first for a waiting write; that one makes room a minute later, and so on. */
 function waitingIn(line: Line, perMinute: number): WaitingRequests | undefined {
   const { waiters, isFull, clock, pausedUntilMs } = line;
   if (!isFull || waiters.length === 0) return undefined;
@@ -259,7 +259,9 @@ function waitingIn(line: Line, perMinute: number): WaitingRequests | undefined {
   const leavesMs = sentMs[Math.min(before % perMinute, sentMs.length - 1)] ?? nowMs;
   const freedAtMs = leavesMs + MINUTE_MS * (1 + Math.floor(before / perMinute));
   return {
-    ...{ writes, reads: waiters.length - writes, perMinute },
+    writes,
+    reads: waiters.length - writes,
+    perMinute,
     waitedMs: nowMs - Math.min(...waiters.map(({ sinceMs }) => sinceMs)),
     inMs: Math.max(pausedUntilMs, freedAtMs) - nowMs,
   };

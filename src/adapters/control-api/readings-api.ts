@@ -23,7 +23,7 @@ interface ReadProject {
 
 /**
  * A read-only control API that answers from the readings of daemons. The live one, which is opened when it is first needed, answers the
- * rest: usage, running operations, past ones that are not stored (`withKept`), the computes of projects in `readAgain`, and, with
+ * rest: usage, running operations, past ones that are not stored (`withStored`), the computes of projects in `readAgain`, and, with
  * `asksBranches`, branches that the daemons don't read. The list ends with an error for listed projects that are `unread`.
  */
 export function createReadingsApi(
@@ -33,12 +33,12 @@ export function createReadingsApi(
     asksBranches = true,
   }: { projects: readonly ReadProject[]; unread?: readonly string[]; asksBranches?: boolean },
   openLive: () => Promise<ApiResult<FleetApi>>,
-  withKept: (askLive: OperationsReader['operationsFrom']) => OperationsReader,
+  withStored: (askLive: OperationsReader['operationsFrom']) => OperationsReader,
 ): FleetApi & {
   /** From now on, `listComputes` of these projects asks the live API. With `onFailure`, their stored reading is returned where that fails. */
   readAgain(projectIds: Iterable<string>, onFailure?: (error: ControlApiError) => void): void;
 } {
-  const known = createReadOnlyApi(projects.map(contentsOf), "ebb's store");
+  const stored = createReadOnlyApi(projects.map(contentsOf), "ebb's store");
   const unknownBranches = new Set(projects.filter(lacksBranches).map(({ project }) => project.projectId));
   const outdated = new Map<string, ((error: ControlApiError) => void) | undefined>();
   let opening: Promise<ApiResult<FleetApi>> | undefined;
@@ -47,25 +47,25 @@ export function createReadingsApi(
     return opening;
   };
   return {
-    ...known,
+    ...stored,
     async *listProjects(options) {
-      yield* known.listProjects(options);
+      yield* stored.listProjects(options);
       if (unread.length > 0) yield { ok: false, error: unreadError(unread, projects.length + unread.length) };
     },
     readAgain(projectIds, onFailure) {
       for (const projectId of projectIds) outdated.set(projectId, onFailure);
     },
     async listComputes(project, options) {
-      if (!outdated.has(project.projectId)) return known.listComputes(project, options);
+      if (!outdated.has(project.projectId)) return stored.listComputes(project, options);
       const opened = await live();
       const answer = opened.ok ? await opened.value.listComputes(project, options) : opened;
       const onFailure = outdated.get(project.projectId);
       if (answer.ok || !onFailure) return answer;
       onFailure(answer.error);
-      return known.listComputes(project, options);
+      return stored.listComputes(project, options);
     },
     async *listBranches(projectId, options) {
-      if (!unknownBranches.has(projectId) || !asksBranches) return yield* known.listBranches(projectId, options);
+      if (!unknownBranches.has(projectId) || !asksBranches) return yield* stored.listBranches(projectId, options);
       const opened = await live();
       if (opened.ok) yield* opened.value.listBranches(projectId, options);
       else yield opened;
@@ -75,7 +75,7 @@ export function createReadingsApi(
       if (opened.ok) yield* opened.value.listOperations(projectId, options);
       else yield opened;
     },
-    ...withKept(async (...asked) => {
+    ...withStored(async (...asked) => {
       const opened = await live();
       return opened.ok ? opened.value.operationsFrom(...asked) : opened;
     }),

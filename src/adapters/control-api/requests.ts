@@ -57,8 +57,8 @@ export function apiCall(request: Request, options: CallOptions): ApiCall {
 }
 
 function queryText(query: NonNullable<Request['query']>): string {
-  const given = Object.entries(query).filter((entry): entry is [string, string | number] => entry[1] !== undefined);
-  const text = given.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&');
+  const defined = Object.entries(query).filter((entry): entry is [string, string | number] => entry[1] !== undefined);
+  const text = defined.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&');
   return text === '' ? '' : `?${text}`;
 }
 

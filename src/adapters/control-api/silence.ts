@@ -2,19 +2,19 @@ import type { Clock } from '../../ports/clock.ts';
 import { type ApiResult, type ControlApiError, isUnavailable } from '../../ports/control-api.ts';
 import { type ApiCall, isWrite, routeOf, type SendOnce } from './api-call.ts';
 
-/** An account counts as silent after so many failed reads, of so many different projects at least, without an answer in between. */
+/** An account counts as silent after this many failed reads, of at least this many projects, without an answer in between. */
 const FAILURES = 10;
 const PROJECTS = 2;
 
 /** While an account is silent, one read is sent in this interval, in milliseconds: less than a tenth of the rate limit. */
 const PROBE_EVERY_MS = 1_000;
 
-/** What is known of an account since its last answer. */
+/** The failures of an account since its last answer, and the reads that wait for their turn. */
 interface Silence {
   failures: number;
   /** The projects of the failed reads; all lists of projects count as one. */
   projects: Set<string>;
-  last?: ControlApiError;
+  lastError?: ControlApiError;
   probedAtMs: number;
   /** Each lets one waiting read go, in the order of arrival. */
   waiting: Set<() => void>;
@@ -57,7 +57,7 @@ function isSilent({ failures, projects }: Silence): boolean {
   return failures >= FAILURES && projects.size >= PROJECTS;
 }
 
-/** Waits for the turn, or for an answer. False if the signal was aborted before. */
+/** Waits for the read's turn, or until the account answers. False if the signal was aborted before. */
 function turn(silence: Silence, clock: Pick<Clock, 'monotonicMs' | 'wait'>, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const go = () => {
@@ -104,7 +104,7 @@ function note(silence: Silence, call: ApiCall, result: ApiResult<unknown>): void
     if (isWrite(call) || call.signal?.aborted) return;
     silence.failures += 1;
     silence.projects.add(call.projectId ?? '');
-    silence.last = result.error;
+    silence.lastError = result.error;
   } else if (result.ok || result.error.status !== undefined) {
     silence.failures = 0;
     silence.projects.clear();
@@ -112,8 +112,8 @@ function note(silence: Silence, call: ApiCall, result: ApiResult<unknown>): void
   }
 }
 
-function notSent(call: ApiCall, { last }: Silence): ApiResult<never> {
-  const { code = 'unavailable', status, message } = last ?? {};
+function notSent(call: ApiCall, { lastError }: Silence): ApiResult<never> {
+  const { code = 'unavailable', status, message } = lastError ?? {};
   const about = { route: routeOf(call), account: call.account, message: `not sent, as others failed: ${message}` };
   const error = { code, ...about, othersFail: true } as const;
   return { ok: false, error: status === undefined ? error : { ...error, status } };
