@@ -12,7 +12,7 @@ describe('budgets in this process', () =>
       return {
         async open(limits, clock = () => performance.now()) {
           ask = clock;
-          one ??= createMemoryBudgets({ limits, known: false, clock: { monotonicMs: () => ask() } });
+          one ??= createMemoryBudgets({ limits, assumesUnused: false, clock: { monotonicMs: () => ask() } });
           return one;
         },
         reset: async () => {

@@ -22,7 +22,7 @@ function mostIn(windowMs: number, instants: readonly number[]): number {
 /** Two daemons under one log, which want more than they get. */
 async function startDaemons() {
   const clock = { nowMs: 0, monotonicMs: () => clock.nowMs };
-  const newLog = () => createMemoryBudgets({ limits: LIMITS, known: false, clock });
+  const newLog = () => createMemoryBudgets({ limits: LIMITS, assumesUnused: false, clock });
   const shared = { log: newLog(), isAway: false };
   const answer = async <T>(ask: (log: BudgetStore) => Promise<T>) => {
     if (shared.isAway) throw new Error('away');

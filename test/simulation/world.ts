@@ -142,7 +142,7 @@ export function createWorld(plan: SimPlan): World {
     platform: platformOf(plan, time),
     store: createStores(time, plan),
     broker: createMemoryBroker(time),
-    budgets: createMemoryBudgets({ limits: DEFAULT_RATE_LIMITS, known: true, clock: time }),
+    budgets: createMemoryBudgets({ limits: DEFAULT_RATE_LIMITS, assumesUnused: true, clock: time }),
     files: createFiles(plan, time),
     people: {
       holds: [],

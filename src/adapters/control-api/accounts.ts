@@ -300,14 +300,14 @@ export function createKeyGate(probes: KeyProbes): KeyGate {
     },
     refused(slot, key, nowMs) {
       const before = refusals.get(slot);
-      const known = before?.key === key ? before : undefined;
+      const current = before?.key === key ? before : undefined;
       // Requests that were in flight together count as one refusal; only a probe tells something new.
-      if (known !== undefined && !known.isProbing) return;
+      if (current !== undefined && !current.isProbing) return;
       const longestMs = Math.max(
         probes.longestMs,
         Math.min((refusals.size - 1) * PAUSE_FOR_EACH_MS, LONGEST_OF_MANY_MS),
       );
-      const waitMs = known === undefined ? probes.firstMs : Math.min(longestMs, known.waitMs * 2);
+      const waitMs = current === undefined ? probes.firstMs : Math.min(longestMs, current.waitMs * 2);
       refusals.set(slot, { key, waitMs, nextProbeAtMs: nowMs + waitMs, isProbing: false });
     },
     accepted: (slot) => void refusals.delete(slot),

@@ -64,7 +64,7 @@ export function withFallback(
   const alonePart = (limit: number) => Math.max(1, Math.floor(limit / DAEMONS_WITHOUT_ENGINE));
   const alone = createMemoryBudgets({
     limits: { perMinute: alonePart(perMinute), perRouteSecond: alonePart(perRouteSecond), jitterMs },
-    known: false,
+    assumesUnused: false,
     clock,
   });
   /** Accounts for which the shared log has not answered since it was unavailable. */
@@ -136,13 +136,13 @@ export function withFallback(
 /** Budgets of this process alone, for accounts (or shares of them) that it has to itself. */
 export function createMemoryBudgets(options: {
   limits: RateLimits;
-  /** True if nothing was sent for the accounts before. */
-  known: boolean;
+  /** True to assume that nothing was sent for the accounts before; otherwise the steady rate applies for a minute. */
+  assumesUnused: boolean;
   clock: Pick<Clock, 'monotonicMs'>;
 }): BudgetStore {
-  const { limits, known, clock } = options;
+  const { limits, assumesUnused, clock } = options;
   const states = new Map<string, RateBudgetState>();
-  const stateOf = (account: string) => states.get(account) ?? newRateBudget(limits, clock.monotonicMs(), known);
+  const stateOf = (account: string) => states.get(account) ?? newRateBudget(limits, clock.monotonicMs(), assumesUnused);
   return {
     async grant(account, wanted) {
       const { state, ...granted } = grant(limits, stateOf(account), clock.monotonicMs(), wanted);
@@ -169,6 +169,6 @@ export function createReadingBudget(options: { alone: boolean; limits: RateLimit
   const partOf = (limit: number) => (alone ? limit : Math.max(1, Math.ceil(limit * READING_SHARE)));
   const { perMinute, perRouteSecond, jitterMs } = limits;
   const ownLimits = { perMinute: partOf(perMinute), perRouteSecond: partOf(perRouteSecond), jitterMs };
-  const budgets = createMemoryBudgets({ limits: ownLimits, known: true, clock });
+  const budgets = createMemoryBudgets({ limits: ownLimits, assumesUnused: true, clock });
   return createRateBudget({ budgets, perMinute, clock });
 }

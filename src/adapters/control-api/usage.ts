@@ -51,7 +51,7 @@ const Page = z.union([
 
 /** Reads usage within its share of the rate limit, which these routes have apart from the others. */
 export function createUsageReader({ call, clock }: { call: Caller; clock: Clock }): ControlApi['usage'] {
-  const budgets = createMemoryBudgets({ limits: LIMITS, known: true, clock });
+  const budgets = createMemoryBudgets({ limits: LIMITS, assumesUnused: true, clock });
   const budget = createRateBudget({ budgets, perMinute: LIMITS.perMinute, clock });
 
   /** The units of one list: all projects, or the branches of `projectIds`. */

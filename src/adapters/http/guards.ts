@@ -70,15 +70,15 @@ export function readerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
     invalidUserMessage: { code: 'unauthorised', message: UNKNOWN_TOKEN },
   });
   return (context, next) => {
-    const given = context.req.header('authorization') ?? '';
-    const isBrowser = given === '' && context.req.header('accept')?.includes('text/html') === true;
-    return isBrowser || /^basic /i.test(given) ? password(context, next) : bearer(context, next);
+    const authorization = context.req.header('authorization') ?? '';
+    const isBrowser = authorization === '' && context.req.header('accept')?.includes('text/html') === true;
+    return isBrowser || /^basic /i.test(authorization) ? password(context, next) : bearer(context, next);
   };
 }
 
 /**
- * Guards routes that need no token against DNS rebinding: a web page whose name was made to resolve to this machine sends that name as
- * host. It is never an address, so beyond this machine addresses are accepted.
+ * Guards routes that need no token against DNS rebinding, where another page's name is made to resolve to this machine: such a request has
+ * that name as host. It is never an address, so where other machines can reach ebb, all addresses are accepted.
  */
 export function knownHostGuard({ isLocal, hosts }: { isLocal: boolean; hosts: readonly string[] }): MiddlewareHandler {
   return async (context, next) => {

@@ -44,8 +44,8 @@ function createVerifier({ provider, log, now = () => new Date() }: LoginOptions)
       isFailing = false;
       const { [nameClaim]: name, [groupsClaim]: claimed } = payload;
       if (typeof name !== 'string' || !isShowable(name) || name.length > MAX_CHARACTERS.owner) return undefined;
-      const own = [claimed].flat().filter((group) => typeof group === 'string');
-      return { name, grants: own.flatMap((group) => groups.get(group) ?? []) };
+      const claimedGroups = [claimed].flat().filter((group) => typeof group === 'string');
+      return { name, grants: claimedGroups.flatMap((group) => groups.get(group) ?? []) };
     } catch (error) {
       if (isOfToken(error)) return undefined;
       const message = `the keys of the login provider at ${jwksUrl} can't be read: none of its tokens is accepted`;

@@ -86,8 +86,8 @@ async function askDaemon<T>(
   { id = '', query = {}, body }: Call,
 ): Promise<OperatorResult<T>> {
   const [method, path] = API_PATHS[name];
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  const search = new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)]));
+  const defined = Object.entries(query).filter(([, value]) => value !== undefined);
+  const search = new URLSearchParams(defined.map(([key, value]): [string, string] => [key, String(value)]));
   const target = `${url}/api/v1${path.replace('{id}', encodeURIComponent(id))}?${search}`;
   const headers = {
     accept: 'application/json',

@@ -54,8 +54,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       error: `${listen.host} can be reached from other machines: set EBB_TOKEN or EBB_TOKEN_FILE, listen on 127.0.0.1, or give --insecure`,
     };
   }
-  const known = [listen.host.toLowerCase(), ...hosts];
-  const { fetch } = routes({ operator, log, tokens, isLocal, hosts: known, dump });
+  const knownHosts = [listen.host.toLowerCase(), ...hosts];
+  const { fetch } = routes({ operator, log, tokens, isLocal, hosts: knownHosts, dump });
   const server = createServer(getRequestListener(fetch, { overrideGlobalObjects: false }));
   const error = await listening(server, listen);
   if (error !== undefined) return { ok: false, error };
@@ -138,7 +138,7 @@ function routes(options: {
   app.get(OPEN_PATH, (context) => context.json({ alive: true }));
   // Not guarded: browsers request them without the password, and they contain no data.
   app.route('/', assetRoutes());
-  // Everything else changes something, or is not for everybody.
+  // The rest must not be cached: it changes something, or is not for everybody.
   app.use(async (context, next) => {
     await next();
     context.header('cache-control', 'no-store');

@@ -157,7 +157,7 @@ function parseLine(line: string): NamedToken | undefined {
 export type Targets = readonly string[] | 'all' | 'own';
 
 /** Finds the targets in the path or the body of a request, which are not validated yet. */
-export type TargetsOf = (given: { id: string | undefined; body: unknown }) => Targets;
+export type TargetsOf = (request: { id: string | undefined; body: unknown }) => Targets;
 
 /** A message if the token's roles don't allow the request. A limited role needs targets that are known to be in its scope. */
 export async function whyForbidden(
@@ -209,9 +209,9 @@ export function callerOf({ name, grants }: TokenHolder, context: Context, owner 
 
 /** The teams whose scopes limit a role; undefined for an unlimited one. */
 function teamsOfHolder(grants: TokenHolder['grants'], limited: Role): string[] | undefined {
-  const own = grants?.filter(({ role }) => role === limited) ?? [];
-  const teams = own.flatMap(({ team }) => team ?? []);
-  return teams.length > 0 && teams.length === own.length ? [...new Set(teams)] : undefined;
+  const ofRole = grants?.filter(({ role }) => role === limited) ?? [];
+  const teams = ofRole.flatMap(({ team }) => team ?? []);
+  return teams.length > 0 && teams.length === ofRole.length ? [...new Set(teams)] : undefined;
 }
 
 /** Writes a refused request to the log and to the audit. */

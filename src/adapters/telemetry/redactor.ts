@@ -12,14 +12,14 @@ export interface Redactor {
 
 /** Replaces secret values wherever they appear: the fallback for redaction by field name. */
 export function createRedactor(secrets: readonly string[]): Redactor {
-  const known = new Set<string>();
+  const forms = new Set<string>();
   let pattern: RegExp | undefined;
   const hide = (secret: string): void => {
     if (secret.length < SHORTEST_SECRET) return;
-    for (const form of formsOf(secret)) known.add(form);
-    // The longest first: a URL must be replaced before the password inside it.
-    const forms = [...known].sort((a, b) => b.length - a.length);
-    pattern = new RegExp(forms.map((form) => form.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|'), 'g');
+    for (const form of formsOf(secret)) forms.add(form);
+    // A URL must be replaced before the password inside it.
+    const longestFirst = [...forms].sort((a, b) => b.length - a.length);
+    pattern = new RegExp(longestFirst.map((form) => form.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|'), 'g');
   };
   secrets.forEach(hide);
   return { hide, redact: (text) => (pattern === undefined ? text : text.replace(pattern, REDACTED)) };

@@ -52,10 +52,10 @@ async function serve(
   const { path, query, body, status, hasNoAge, needs } = route;
   const id = path.includes('{id}') ? idOf(context) : '';
   const asked = { id, query: query && queryOf(context, query), body: body && (await bodyOf(context, body)) };
-  const { owner: given } = (asked.body ?? asked.query ?? {}) as { owner?: string };
+  const { owner: namedOwner } = (asked.body ?? asked.query ?? {}) as { owner?: string };
   // Readers may have no token.
   const holder = context.get('caller') ?? { name: undefined };
-  const owner = holder.name ?? given ?? '';
+  const owner = holder.name ?? namedOwner ?? '';
   const caller = callerOf(holder, context, owner);
   const result = await route.run({ operator, owner, caller, ...asked });
   if (!result.ok && result.error.code === 'forbidden' && needs) {
@@ -98,7 +98,7 @@ export function openApiDocument(): Json {
 }
 
 function namedSchemas(): Json {
-  return Object.assign({}, ...API_ROUTES.map(({ answer }) => make(answer, 'output').named));
+  return Object.assign({}, ...API_ROUTES.map(({ answer }) => jsonSchemaOf(answer, 'output').named));
 }
 
 const ERROR = {
@@ -114,9 +114,9 @@ function operationOf({ method, path, name, summary, query, body, answer, status 
     summary,
     security: method === 'get' ? [{}, { token: [] }, { password: [] }] : [{ token: [] }],
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: { required: true, ...contentOf(make(body, 'input').schema) } }),
+    ...(body && { requestBody: { required: true, ...contentOf(jsonSchemaOf(body, 'input').schema) } }),
     responses: {
-      [status]: { description: 'Done', ...contentOf(make(answer, 'output').schema) },
+      [status]: { description: 'Done', ...contentOf(jsonSchemaOf(answer, 'output').schema) },
       '4XX': { description: 'Refused', ...contentOf({ $ref: '#/components/schemas/Error' }) },
       '5XX': { description: 'Not now', ...contentOf({ $ref: '#/components/schemas/Error' }) },
     },
@@ -124,7 +124,7 @@ function operationOf({ method, path, name, summary, query, body, answer, status 
 }
 
 function parametersOf(query: z.ZodObject): Json[] {
-  const { properties = {} } = make(query, 'input').schema as { properties?: Record<string, Json> };
+  const { properties = {} } = jsonSchemaOf(query, 'input').schema as { properties?: Record<string, Json> };
   return Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', schema }));
 }
 
@@ -132,8 +132,8 @@ function contentOf(schema: Json): Json {
   return { content: { 'application/json': { schema } } };
 }
 
-/** A schema, and the named schemas that it refers to. It is wrapped in an object, so that a named schema is a reference, too. */
-function make(schema: z.ZodType, io: 'input' | 'output'): { schema: Json; named: Readonly<Record<string, Json>> } {
+/** The JSON Schema, and the named ones that it refers to. An object is put around it, so that it becomes a reference if it has a name itself. */
+function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output'): { schema: Json; named: Readonly<Record<string, Json>> } {
   const text = JSON.stringify(z.toJSONSchema(z.object({ it: schema }), { io }));
   const { properties, $defs = {} } = JSON.parse(text.replaceAll('#/$defs/', '#/components/schemas/'));
   const entries = Object.entries<Json>($defs).map(([name, { id: _id, ...one }]) => [name, one]);

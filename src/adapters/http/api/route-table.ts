@@ -92,7 +92,7 @@ interface Route {
   answer: z.ZodType;
   /** 200 by default. */
   status?: 200 | 201;
-  /** Other documents carry their age while the store is unavailable. */
+  /** True if the answer does not carry its age while the store is unavailable, as others do. */
   hasNoAge?: true;
   /** The role that a token needs, and the targets of the request; absent for reads. */
   needs?: { role: Exclude<Role, 'read'>; targets: TargetsOf };

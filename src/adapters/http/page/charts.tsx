@@ -147,7 +147,7 @@ export function isOver({ spent, month }: Pick<BudgetDocument, 'spent' | 'month'>
   return spent !== null && spent > month.amount;
 }
 
-/** Where there is no cost to draw. */
+/** Shown where usage was not measured, so that there are no costs. */
 export function NotMeasured() {
   return (
     <p class="dim">

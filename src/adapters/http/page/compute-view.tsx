@@ -240,7 +240,7 @@ function isUndecided({ next_change: change }: FleetRowDocument, now: string): bo
   return change !== null && Date.parse(change) <= Date.parse(now);
 }
 
-/** The change of a compute that is overdue, due or waits, then the next one in the forecast, with their reasons. */
+/** The change of a compute that is overdue, due or waiting, with its reason; then the next one in the forecast, with its policies. */
 export function NextChange({ row, now }: { row: FleetRowDocument; now: string }) {
   return (
     <>

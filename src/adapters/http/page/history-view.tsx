@@ -99,7 +99,7 @@ function Who({ line, narrowed }: { line: DecisionDocument; narrowed: (more: Part
   );
 }
 
-/** Behind a line to open, so that a phone shows entries, too. */
+/** The filters that are folded away, so that a phone shows entries, too. */
 const MORE_FILTERS = ['compute', 'owner', 'policy', 'who', 'since', 'until'] as const;
 
 function Filters({ query }: { query: Query }) {

@@ -160,9 +160,9 @@ export function Guards({ status, owner, now }: GuardsProps) {
   const ownerOf = new Map(status.policies?.map((policy) => [policy.name, policy.owner]));
   const isShown = ({ guard }: { guard: string }) => owner === undefined || (ownerOf.get(guard) ?? owner) === owner;
   // A guard without an owner is shown once it was asked about a compute of this owner.
-  const isAboutThem = ({ guard, asked_at }: { guard: string; asked_at: string | null }) =>
+  const isAboutOwner = ({ guard, asked_at }: { guard: string; asked_at: string | null }) =>
     owner === undefined || ownerOf.get(guard) === owner || asked_at !== null;
-  const guards = status.guards?.filter((one) => isShown(one) && isAboutThem(one));
+  const guards = status.guards?.filter((one) => isShown(one) && isAboutOwner(one));
   const watches = status.guard_watches?.filter(isShown);
   if (!guards || guards.length === 0) return <p class="dim">No policy of {owner} is a guard.</p>;
   return (
@@ -190,9 +190,9 @@ export function Guards({ status, owner, now }: GuardsProps) {
 }
 
 function guardWords(one: NonNullable<StatusDocument['guards']>[number]): string {
-  const said = [one.healthy, one.bad, one.unknown].map(numberWords);
-  const does = [one.held_back > 0 && `holds back ${one.held_back}`, one.watched > 0 && `watches ${one.watched}`];
-  return [`${said[0]} healthy, ${said[1]} bad, ${said[2]} unknown`, ...does.filter(Boolean)].join('; ');
+  const [healthy, bad, unknown] = [one.healthy, one.bad, one.unknown].map(numberWords);
+  const actions = [one.held_back > 0 && `holds back ${one.held_back}`, one.watched > 0 && `watches ${one.watched}`];
+  return [`${healthy} healthy, ${bad} bad, ${unknown} unknown`, ...actions.filter(Boolean)].join('; ');
 }
 
 type FloorCost = NonNullable<NonNullable<StatusDocument['guard_floors']>[number]['cost_month']>;

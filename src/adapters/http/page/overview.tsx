@@ -302,8 +302,8 @@ function needsOf(status: StatusDocument, owner: string | undefined): Need[] {
 
 /** All budgets, or those of an owner, by spent share. */
 export function budgetsOf({ budgets, policies }: StatusDocument, owner: string | undefined): StatusDocument['budgets'] {
-  const own = new Set((policies ?? []).filter((policy) => policy.owner === owner).map(({ name }) => name));
-  const shown = owner === undefined ? budgets : budgets.filter(({ budget }) => own.has(budget));
+  const ofOwner = new Set((policies ?? []).filter((policy) => policy.owner === owner).map(({ name }) => name));
+  const shown = owner === undefined ? budgets : budgets.filter(({ budget }) => ofOwner.has(budget));
   const share = ({ spent, month }: StatusDocument['budgets'][number]) => (spent ?? 0) / month.amount;
   return shown.toSorted((a, b) => share(b) - share(a));
 }

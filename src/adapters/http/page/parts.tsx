@@ -44,7 +44,7 @@ export function Minute({ iso }: { iso: string }) {
 
 const INSTANT = /(\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
 
-/** A reason's text, with instants as times, and with their distance if `now` is given. */
+/** A reason's text, whose instants become times, with their distance from `now` if that is given. */
 export function Message({ text, now }: { text: string; now?: string }) {
   const time = (iso: string) => (now === undefined ? <Minute iso={iso} /> : <Instant iso={iso} now={now} />);
   return <>{text.split(INSTANT).map((part, index) => (index % 2 === 1 ? time(part) : part))}</>;
@@ -56,8 +56,8 @@ export function Badge({ kind }: { kind: string }) {
 
 /** A path with a query of the parameters that have a value. */
 export function addressOf(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
-  const text = new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)])).toString();
+  const set = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
+  const text = new URLSearchParams(set.map(([key, value]): [string, string] => [key, String(value)])).toString();
   return text === '' ? path : `${path}?${text}`;
 }
 
@@ -196,26 +196,27 @@ export function suspendWords(seconds: number | null): string {
 export function instantWords(iso: string, nowIso: string): string {
   const [date = '', time = ''] = iso.split('T');
   const clock = time.slice(0, 5);
-  const away = Date.parse(iso) - Date.parse(nowIso);
+  const awayMs = Date.parse(iso) - Date.parse(nowIso);
   if (iso.slice(0, 10) === nowIso.slice(0, 10)) return clock;
-  if (away > 0 && away < 7 * DAY_MS) return `${DAYS[new Date(iso).getUTCDay()]} ${clock}`;
+  if (awayMs > 0 && awayMs < 7 * DAY_MS) return `${DAYS[new Date(iso).getUTCDay()]} ${clock}`;
   return `${date} ${clock}`;
 }
 
 /** `in 2 h 15 min`, `3 d ago`. */
 function distanceWords(iso: string, nowIso: string): string {
-  const away = Date.parse(iso) - Date.parse(nowIso);
-  const length = durationWords(Math.abs(away));
-  return away < 0 ? `${length} ago` : `in ${length}`;
+  const awayMs = Date.parse(iso) - Date.parse(nowIso);
+  const length = durationWords(Math.abs(awayMs));
+  return awayMs < 0 ? `${length} ago` : `in ${length}`;
 }
 
-/** Writes a duration in its two largest units. */
+/** `45 s`, `12 min`, `2 h 15 min`, `3 d 4 h`. */
 function durationWords(ms: number): string {
   if (ms < MINUTE_MS) return `${Math.floor(ms / SECOND_MS)} s`;
   if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
-  const [unit, larger, smaller, name] = ms < DAY_MS ? [MINUTE_MS, HOUR_MS, 'min', 'h'] : [HOUR_MS, DAY_MS, 'h', 'd'];
-  const rest = Math.floor((ms % Number(larger)) / Number(unit));
-  return `${Math.floor(ms / Number(larger))} ${name}${rest === 0 ? '' : ` ${rest} ${smaller}`}`;
+  const [largeMs, large, smallMs, small] =
+    ms < DAY_MS ? ([HOUR_MS, 'h', MINUTE_MS, 'min'] as const) : ([DAY_MS, 'd', HOUR_MS, 'h'] as const);
+  const rest = Math.floor((ms % largeMs) / smallMs);
+  return `${Math.floor(ms / largeMs)} ${large}${rest === 0 ? '' : ` ${rest} ${small}`}`;
 }
 
 export function holdWords({ size, suspend_timeout_seconds: timeout, freeze, limited }: HoldDocument): string {

@@ -1,6 +1,6 @@
 /**
  * Keeps a page fresh: asks for it again and exchanges the parts that have changed. Everything works without it, too.
- * A part in which somebody is working stays as it is until they have left it.
+ * A part in which text is selected stays as it is until the selection ends.
  */
 const EVERY_MS = 10_000;
 const PATIENCE_MS = 8_000;
@@ -33,10 +33,10 @@ async function refresh() {
 const DAY_MS = 86_400_000;
 const WRITTEN = /^(?:\d{4}-\d{2}-\d{2} |[A-Z][a-z]{2} )?(\d{2}:\d{2}(?::\d{2})?)( UTC)?$/;
 
-/** Times are served in UTC; a browser knows where its reader is. Weekday and time within a week, else the date. */
+/** Times are served in UTC, but a browser knows its reader's time zone. Weekday and time for the next six days, else date and time. */
 function inLocalTime(root) {
   const two = (number) => String(number).padStart(2, '0');
-  // The daemon's clock, not the reader's.
+  // Today is the day by the daemon's clock, not by the reader's.
   const asOf = root.querySelector('#as-of time');
   const today = asOf ? new Date(asOf.dateTime) : new Date();
   for (const time of root.querySelectorAll('time[datetime]')) {
@@ -69,13 +69,13 @@ function exchange(part, fresh) {
   again?.focus({ preventScroll: true });
 }
 
-/** Somebody selects text in it. */
+/** True if text in the part is selected. */
 function isInUse(part) {
   const selection = document.getSelection();
   return selection !== null && !selection.isCollapsed && selection.containsNode(part, true);
 }
 
-/** Finds an element again that was made anew. */
+/** Identifies an element, to find its successor after its part was replaced. */
 function keyOf(element) {
   return `${element.tagName} ${element.id} ${element.getAttribute('href')} ${element.textContent}`;
 }
