@@ -133,7 +133,10 @@ function contentOf(schema: Json): Json {
 }
 
 /** The JSON Schema, and the named ones that it refers to. An object is put around it, so that it becomes a reference if it has a name itself. */
-function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output'): { schema: Json; named: Readonly<Record<string, Json>> } {
+function jsonSchemaOf(
+  schema: z.ZodType,
+  io: 'input' | 'output',
+): { schema: Json; named: Readonly<Record<string, Json>> } {
   const text = JSON.stringify(z.toJSONSchema(z.object({ it: schema }), { io }));
   const { properties, $defs = {} } = JSON.parse(text.replaceAll('#/$defs/', '#/components/schemas/'));
   const entries = Object.entries<Json>($defs).map(([name, { id: _id, ...one }]) => [name, one]);
