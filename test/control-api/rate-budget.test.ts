@@ -40,7 +40,11 @@ const GENEROUS = {
 test('it says what waits for the limit, and until when, while there is no room', async () => {
   const time = { nowMs: 0 };
   const clock = clockOf(time);
-  const budgets = createMemoryBudgets({ limits: { perMinute: 3, perRouteSecond: 3, jitterMs: 0 }, assumesUnused: true, clock });
+  const budgets = createMemoryBudgets({
+    limits: { perMinute: 3, perRouteSecond: 3, jitterMs: 0 },
+    assumesUnused: true,
+    clock,
+  });
   const budget = createRateBudget({ budgets, perMinute: 3, clock });
   const stop = new AbortController();
   const acquire = (priority: Priority, route = 'r') => budget.acquire({ account: 'a', route, priority }, stop.signal);

@@ -28,8 +28,8 @@ import type { BudgetStore } from './rate-budget.ts';
 const KEPT_MS = WEEK_MS;
 
 /**
- * `grant` and `learn` of domain/rate-budget/grant.ts as one atomic step, by Redis' own clock; the contract suite holds the two
- * together. KEYS: the account's hash, its list of a minute, its list of the route. ARGV: requests in a minute, in a second, the
+ * `grant` and `learn` of domain/rate-budget/grant.ts as one atomic step, by Redis' own clock; the contract suite compares the two
+ * implementations. KEYS: the account's hash, its list of a minute, its list of the route. ARGV: requests in a minute, in a second, the
  * jitter, the instant (empty: Redis' clock), `grant` or `learn`. Then for `grant`: the number of requests, the priority from 1, whether
  * some are unlogged, how many unlogged ones follow, how long ago each was sent, and log entries for which nothing was sent. For `learn`:
  * the pause.

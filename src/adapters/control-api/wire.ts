@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { COMPUTE_STATES } from '../../domain/compute/compute.ts';
 import type { UnreadableCompute } from '../../ports/control-api.ts';
 
-// Answers of the control API, as far as ebb uses them. Unknown fields, actions and statuses are ignored.
+// Answers of the control API, as far as ebb uses them. Unknown fields are ignored, unknown actions and statuses accepted.
 
 /** Ids enter paths and queries, so an id with any other character is refused. */
 export const WireId = z
