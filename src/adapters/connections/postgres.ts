@@ -134,9 +134,7 @@ export function explainPostgresError(error: unknown): CountOutcome {
   return failed(CODES.get(code) ?? 'unavailable', message);
 }
 
-/**
- * True for the limit of a role or a database, which says nothing about the server. Messages are translated, names of routines aren't.
- */
+/** True for the limit of a role or a database, which says nothing about the server. Messages are translated, names of routines aren't. */
 function isOwnLimit(error: unknown): boolean {
   const routine = error instanceof Error && 'routine' in error ? error.routine : undefined;
   return routine === 'InitializeSessionUserId' || routine === 'CheckMyDatabase';

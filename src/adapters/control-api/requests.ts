@@ -19,9 +19,7 @@ export interface Request {
 
 const DEFAULT_DEADLINE_MS = 30_000;
 
-/**
- * Sends a request and parses the answer by `schema`. An unsafe id is refused as `invalid` before anything is sent.
- */
+/** Sends a request and parses the answer by `schema`. An unsafe id is refused as `invalid` before anything is sent. */
 export async function ask<S extends z.ZodType>(
   call: Caller,
   request: Request,

@@ -78,17 +78,14 @@ function connect(place: RedisPlace, { lazyConnect, waits, retryDelay, redisOptio
   };
   if (place.kind === 'cluster') {
     const { nodes, tls, username, password } = place;
+    const nodeOptions = { ...common, ...defined({ username, password, tls: tls ? {} : undefined }) };
     return new Cluster([...nodes], {
       lazyConnect,
       enableOfflineQueue: waits,
       clusterRetryStrategy: retryDelay,
       slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
       slotsRefreshInterval: CLUSTER_REFRESH_MS,
-      redisOptions: {
-        ...common,
-        ...withoutUndefined({ username, password, tls: tls ? {} : undefined }),
-        replyMapping: 'legacy',
-      },
+      redisOptions: { ...nodeOptions, replyMapping: 'legacy' },
       // By default names are resolved first, but certificates are made out to names.
       ...(tls && { dnsLookup: (host, done) => done(null, host) }),
     });
@@ -98,7 +95,7 @@ function connect(place: RedisPlace, { lazyConnect, waits, retryDelay, redisOptio
   const { sentinels, name, db, tls, username, password, sentinelUsername, sentinelPassword } = place;
   return new Redis({
     ...single,
-    ...withoutUndefined({ username, password, sentinelUsername, sentinelPassword }),
+    ...defined({ username, password, sentinelUsername, sentinelPassword }),
     ...(tls && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
     sentinels: [...sentinels],
     name,
@@ -110,9 +107,7 @@ function connect(place: RedisPlace, { lazyConnect, waits, retryDelay, redisOptio
 }
 
 /** Leaves out undefined fields, which ioredis takes for values. */
-function withoutUndefined<Options extends object>(
-  options: Options,
-): { [Key in keyof Options]?: NonNullable<Options[Key]> } {
+function defined<Options extends object>(options: Options): { [Key in keyof Options]?: NonNullable<Options[Key]> } {
   const fields = Object.entries(options).filter(([, value]) => value !== undefined);
   return Object.fromEntries(fields) as { [Key in keyof Options]?: NonNullable<Options[Key]> };
 }

@@ -147,9 +147,7 @@ const ListedChange = z.object({
   compute: z.string().describe('Id of the compute.'),
   at: z.string().meta({ format: 'date-time' }),
   policy: z.string(),
-  disconnects: z
-    .boolean()
-    .describe('Whether the change restarts the compute and disconnects its clients, if its state stays as it is.'),
+  disconnects: z.boolean().describe('Whether it disconnects clients, if the state of the compute stays as it is.'),
   from: Settings.describe('The present values of the settings that change. Empty: the compute is only restarted.'),
   to: Settings,
 });
@@ -159,10 +157,7 @@ const Changes = z
     computes: z.number().int(),
     raised: z.number().int(),
     lowered: z.number().int(),
-    disconnecting: z
-      .number()
-      .int()
-      .describe('How many of the changes disconnect clients, if the states of the computes stay as they are.'),
+    disconnecting: z.number().int().describe('How many disconnect clients, if the computes stay in their states.'),
     from: z.string().meta({ format: 'date-time' }),
     to: z.string().meta({ format: 'date-time' }),
     list: z.array(ListedChange).describe('Each change, at most 500: those that disconnect clients come first.'),

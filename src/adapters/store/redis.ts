@@ -77,10 +77,8 @@ export function createRedisStore(options: {
   const { engine, records, overrides, limits } = options;
   const { commands: redis, prefix } = engine;
   const keys = { storeId: `${prefix}:store:id`, lastToken: `${prefix}:store:last-token` };
-  const runScript = createRunScript(engine);
-  const audit = createRedisAudit({ engine, run: runScript, limits });
-  const run = (script: keyof typeof SCRIPTS, scriptKeys: string[], args: (string | number)[]) =>
-    runScript(SCRIPTS[script], scriptKeys, args);
+  const run = createRunScript(engine);
+  const audit = createRedisAudit({ engine, run, limits });
 
   return {
     storeId: async () => {
@@ -89,23 +87,24 @@ export function createRedisStore(options: {
       await redis.setnx(keys.storeId, randomUUID());
       return (await redis.get(keys.storeId)) ?? '';
     },
-    timeMs: async () => Number(await run('time', [keys.storeId], [])),
+    timeMs: async () => Number(await run(SCRIPTS.time, [keys.storeId], [])),
     acquireLease: async (name, holder, ttlMs) => {
-      const token = await run('acquireLease', [leaseKeyOf(prefix, name), keys.lastToken], [holder, Math.ceil(ttlMs)]);
+      const scriptKeys = [leaseKeyOf(prefix, name), keys.lastToken];
+      const token = await run(SCRIPTS.acquireLease, scriptKeys, [holder, Math.ceil(ttlMs)]);
       return token === null ? undefined : { name, holder, token: Number(token) };
     },
     renewLease: async (lease, ttlMs) =>
-      (await run('renewLease', [leaseKeyOf(prefix, lease.name)], [...proofOf(lease), Math.ceil(ttlMs)])) === 1,
+      (await run(SCRIPTS.renewLease, [leaseKeyOf(prefix, lease.name)], [...proofOf(lease), Math.ceil(ttlMs)])) === 1,
     releaseLease: async (lease) => {
-      await run('releaseLease', [leaseKeyOf(prefix, lease.name)], proofOf(lease));
+      await run(SCRIPTS.releaseLease, [leaseKeyOf(prefix, lease.name)], proofOf(lease));
     },
-    ...createRedisRecords({ engine, run: runScript, records, limits, audit }),
-    ...createRedisOverrides({ engine, run: runScript, readers: overrides, limits, audit }),
-    ...createRedisGenerations({ engine, run: runScript }),
-    ...createRedisHistory({ engine, run: runScript, limits, audit }),
-    ...createRedisOutbox({ engine, run: runScript, limits }),
+    ...createRedisRecords({ engine, run, records, limits, audit }),
+    ...createRedisOverrides({ engine, run, readers: overrides, limits, audit }),
+    ...createRedisGenerations({ engine, run }),
+    ...createRedisHistory({ engine, run, limits, audit }),
+    ...createRedisOutbox({ engine, run, limits }),
     ...createRedisUsage(engine),
-    ...createRedisDocuments({ engine, run: runScript }),
+    ...createRedisDocuments({ engine, run }),
     close: async () => {},
   };
 }
@@ -117,7 +116,7 @@ function createRedisRecords(options: {
   limits: StoreLimits;
   audit: RedisAudit;
 }): RecordStore {
-  const { engine, run: runScript, records, limits, audit } = options;
+  const { engine, run, records, limits, audit } = options;
   const { commands: redis, prefix } = engine;
   const keys = {
     projects: `${prefix}:store:projects`,
@@ -125,8 +124,6 @@ function createRedisRecords(options: {
     records: (projectId: string) => `${prefix}:store:records:${projectId}`,
     samples: samplesKeyOf(prefix),
   };
-  const run = (script: keyof typeof SCRIPTS, scriptKeys: string[], args: (string | number)[]) =>
-    runScript(SCRIPTS[script], scriptKeys, args);
   const recordKeys = (lease: Lease, projectId: string) => [
     leaseKeyOf(prefix, lease.name),
     keys.records(projectId),
@@ -143,27 +140,18 @@ function createRedisRecords(options: {
     putRecord: async (projectId, computeId, record, lease, { outbox = [], audit: entry } = {}) => {
       const appended = outboxArguments(engine, limits, outbox);
       const audited = audit.part(entry);
-      const recordArgs = [
-        ...proofOf(lease),
-        projectId,
-        computeId,
-        recordToJson(record),
-        record.intent ? 'SADD' : 'SREM',
-      ];
+      const pendingCommand = record.intent ? 'SADD' : 'SREM';
+      const recordArgs = [...proofOf(lease), projectId, computeId, recordToJson(record), pendingCommand];
       const scriptKeys = [...recordKeys(lease, projectId), appended.key, ...audited.keys];
       const args = [...recordArgs, ...audited.args, ...appended.args];
-      return (await run('putRecord', scriptKeys, args)) === 1;
+      return (await run(SCRIPTS.putRecord, scriptKeys, args)) === 1;
     },
     putIntent: async (projectId, computeId, record, lease, { ttlMs, decidedBy }) => {
       const { overrides: revision, generation } = decidedBy;
       const recordArgs = [...proofOf(lease), projectId, computeId, recordToJson(record), Math.ceil(ttlMs)];
       const scriptKeys = [...recordKeys(lease, projectId), ...revisionKeysOf(prefix), generationKeyOf(prefix)];
-      const outcome = await run('putIntent', scriptKeys, [
-        ...recordArgs,
-        ...revisionsOf(revision),
-        generation === 'any' ? '' : generation,
-      ]);
-      return outcome as IntentOutcome;
+      const required = [...revisionsOf(revision), generation === 'any' ? '' : generation];
+      return (await run(SCRIPTS.putIntent, scriptKeys, [...recordArgs, ...required])) as IntentOutcome;
     },
     pendingWrites: async (projectId) => {
       if (projectId !== undefined) return pendingWritesOf([projectId], readRecords);
@@ -172,7 +160,7 @@ function createRedisRecords(options: {
     },
     deleteRecord: async (projectId, computeId, lease) => {
       const scriptKeys = [...recordKeys(lease, projectId), keys.samples];
-      return (await run('deleteRecord', scriptKeys, [...proofOf(lease), projectId, computeId])) === 1;
+      return (await run(SCRIPTS.deleteRecord, scriptKeys, [...proofOf(lease), projectId, computeId])) === 1;
     },
     projectIds: async () => (await redis.smembers(keys.projects)).sort(),
   };

@@ -98,7 +98,7 @@ export function openApiDocument(): Json {
 }
 
 function namedSchemas(): Json {
-  return Object.assign({}, ...API_ROUTES.map(({ answer }) => jsonSchemaOf(answer, 'output').named));
+  return Object.assign({}, ...API_ROUTES.map(({ answer }) => schemaOf(answer, 'output').named));
 }
 
 const ERROR = {
@@ -114,9 +114,9 @@ function operationOf({ method, path, name, summary, query, body, answer, status 
     summary,
     security: method === 'get' ? [{}, { token: [] }, { password: [] }] : [{ token: [] }],
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: { required: true, ...contentOf(jsonSchemaOf(body, 'input').schema) } }),
+    ...(body && { requestBody: { required: true, ...contentOf(schemaOf(body, 'input').schema) } }),
     responses: {
-      [status]: { description: 'Done', ...contentOf(jsonSchemaOf(answer, 'output').schema) },
+      [status]: { description: 'Done', ...contentOf(schemaOf(answer, 'output').schema) },
       '4XX': { description: 'Refused', ...contentOf({ $ref: '#/components/schemas/Error' }) },
       '5XX': { description: 'Not now', ...contentOf({ $ref: '#/components/schemas/Error' }) },
     },
@@ -124,7 +124,7 @@ function operationOf({ method, path, name, summary, query, body, answer, status 
 }
 
 function parametersOf(query: z.ZodObject): Json[] {
-  const { properties = {} } = jsonSchemaOf(query, 'input').schema as { properties?: Record<string, Json> };
+  const { properties = {} } = schemaOf(query, 'input').schema as { properties?: Record<string, Json> };
   return Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', schema }));
 }
 
@@ -133,10 +133,7 @@ function contentOf(schema: Json): Json {
 }
 
 /** The JSON Schema, and the named ones that it refers to. An object is put around it, so that it becomes a reference if it has a name itself. */
-function jsonSchemaOf(
-  schema: z.ZodType,
-  io: 'input' | 'output',
-): { schema: Json; named: Readonly<Record<string, Json>> } {
+function schemaOf(schema: z.ZodType, io: 'input' | 'output'): { schema: Json; named: Readonly<Record<string, Json>> } {
   const text = JSON.stringify(z.toJSONSchema(z.object({ it: schema }), { io }));
   const { properties, $defs = {} } = JSON.parse(text.replaceAll('#/$defs/', '#/components/schemas/'));
   const entries = Object.entries<Json>($defs).map(([name, { id: _id, ...one }]) => [name, one]);
