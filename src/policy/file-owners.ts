@@ -29,7 +29,7 @@ interface OwnedFile {
 export interface FileOwners {
   files: OwnedFile[];
   problems: PolicyProblem[];
-  /** For each team, a file that would belong to no team without a link or hard link of this team: its path without that link. */
+  /** For each team with a link or hard link to a file that no team would own otherwise: a path of that file outside the team. */
   takenByLink: Map<Team, string>;
 }
 
@@ -37,14 +37,14 @@ export interface OwnerOptions {
   paths: readonly string[];
   teams: readonly Team[];
   cwd: string;
-  /** True if `paths` are all policies: then a team without a file is a problem. */
+  /** True if `paths` are those of all policies: then a team without a file is a problem. */
   isComplete: boolean;
 }
 
 /** One of the paths by which a file was found. */
 interface FoundPath {
   name: string;
-  /** The path without links before its last part. */
+  /** The path with the links before its last part resolved. */
   place: string;
   /** The links in the path. */
   links: readonly string[];
@@ -102,8 +102,8 @@ function assign({ real, foundPaths, hardLinks, claims, cwd }: FileToAssign, owne
     for (const [{ team }, link] of others) report(link, team, message);
     return;
   }
-  const other = claims.find(({ linked }) => linked.has(real));
-  if (linkOfTeam.size === 0 && other) linkOfTeam.set(other, name);
+  const linking = claims.find(({ linked }) => linked.has(real));
+  if (linkOfTeam.size === 0 && linking) linkOfTeam.set(linking, name);
   for (const [{ team }, link] of linkOfTeam) {
     files.push({ name: link, real, team });
     if (unowned !== undefined) takenByLink.set(team, unowned);
@@ -180,7 +180,7 @@ function isMissedByTeam(path: string, claims: readonly TeamClaims[], cwd: string
 }
 
 const MISSING =
-  'a file that is meant for it counts without a team, and may select anything: correct its policies in ebb.yaml, or put a file there';
+  'a file meant for this team would belong to none, and could select anything: correct its policies in ebb.yaml, or put a file there';
 
 /** Problems of a team's paths: a path that matches nothing, or no file of the team among the policies. */
 function missingFiles(
@@ -195,7 +195,7 @@ function missingFiles(
   }
   if (!isComplete || files.some((file) => file.team === team)) return missing;
   const file = shownPath(team.policies[0] ?? '', cwd);
-  const message = `no policy file is of team ${name}: add this path to policies in ebb.yaml, or put a file there that is no link to another's`;
+  const message = `no policy file is of team ${name}: add this path to policies in ebb.yaml, or put a file there that is not a link to another team's file`;
   return [...missing, { code: 'no-files', file, message, team: name }];
 }
 
@@ -210,7 +210,7 @@ async function realRoots(paths: readonly string[], cwd: string, resolveReal: Res
   return roots;
 }
 
-/** The places of a team, by its paths: without links before their last part, which may be a link itself. */
+/** The files and folders that a team's paths give it. Only the last part of a path may be a link. */
 interface TeamClaims {
   team: Team;
   /** Folders with all that is below them. */
@@ -360,7 +360,7 @@ async function doubtSimilar(
   for (const entry of similar) doubtful.add(await placeOf(join(base, entry), options.resolveReal));
 }
 
-/** The path without links before its last part. */
+/** The path with the links before its last part resolved. */
 async function placeOf(path: string, resolveReal: ResolveRealPath): Promise<string> {
   const { real = dirname(path) } = await resolveReal(dirname(path));
   return join(real, basename(path));

@@ -25,8 +25,8 @@ const KEYS: { key: GlobKey; names: 1 | 2 }[] = [
 ];
 
 /**
- * An upper bound of the steps of all policies that may select the same compute. Each selector key, by the beginnings or the
- * ends of its globs, gives one bound: the most that may match one name. The lowest applies.
+ * An upper bound of the steps of all policies that may select the same compute. The globs of each selector key give two bounds, by
+ * their beginnings and by their ends: the most steps of policies whose globs may match the same name. The lowest bound applies.
  */
 function mostStepsOfOneCompute(policies: readonly Policy[], stepsOf: (policy: Policy) => number): number {
   const all = policies.map((policy) => ({ policy, steps: stepsOf(policy) }));
@@ -34,12 +34,12 @@ function mostStepsOfOneCompute(policies: readonly Policy[], stepsOf: (policy: Po
     if (!policies.some(({ select }) => select[key])) return [];
     // A freeze also applies where a name is unknown.
     const freezes = all.filter(({ policy }) => names > 1 && policy.select[key] && ruleOf(policy).stopsWrites);
-    const unknown = freezes.reduce((sum, { steps }) => sum + steps, 0);
+    const ofUnknownNames = freezes.reduce((sum, { steps }) => sum + steps, 0);
     return ([false, true] as const).map((fromEnd) => {
-      const { any, one } = mostOfOneName(
+      const { ofAnyName, ofOneName } = mostOfOneName(
         all.map(({ policy, steps }) => ({ heads: headsOf(policy.select, key, fromEnd), steps })),
       );
-      return any + one + (names > 1 ? Math.max(one, unknown) : 0);
+      return ofAnyName + ofOneName + (names > 1 ? Math.max(ofOneName, ofUnknownNames) : 0);
     });
   });
   const total = all.reduce((sum, { steps }) => sum + steps, 0);
@@ -56,21 +56,23 @@ function stepsToSelect(policies: readonly Policy[]): number {
   return KEYS.reduce((sum, { key, names }) => {
     const globs = policies.flatMap(({ select }) => select[key] ?? []).map((glob) => glob.replace(/^!/, ''));
     // A glob costs more than its minimum only if the name begins like it.
-    const { any, one } = mostOfOneName(globs.map((glob) => ({ heads: [headOf(glob)], steps: stepsToMatch(glob) })));
-    return sum + names * (globs.length * STEPS_OF_GLOB + any + one);
+    const entries = globs.map((glob) => ({ heads: [headOf(glob)], steps: extraStepsOf(glob) }));
+    const { ofAnyName, ofOneName } = mostOfOneName(entries);
+    return sum + names * (globs.length * STEPS_OF_GLOB + ofAnyName + ofOneName);
   }, 0);
 }
 
-function stepsToMatch(glob: string): number {
+/** The steps to match a name that begins like the glob, beyond {@link STEPS_OF_GLOB}. */
+function extraStepsOf(glob: string): number {
   if (glob.includes('?')) return 1 + glob.length * STEPS_OF_CHARACTER;
   return /\*.+\*/.test(glob) ? STEPS_OF_STARS : 0;
 }
 
-/** The literal beginnings of globs, or their ends read backwards. The head of a glob without wildcards ends in a NUL. */
+/** The literal beginnings (heads) of globs, or their ends read backwards. The head of a glob without wildcards ends in a NUL. */
 function headsOf(select: SelectorKeys, key: GlobKey, fromEnd: boolean): string[] {
   const globs = select[key]?.filter((glob) => !glob.startsWith('!')) ?? ['*'];
   const heads = globs.map((glob) => headOf(fromEnd ? glob.split('').reverse().join('') : glob));
-  // Without heads that begin with another one, so that a name begins with at most one of them.
+  // Heads that begin with another head are left out, so that a name begins with at most one of them.
   const distinct: string[] = [];
   for (const head of heads.sort(ascending)) if (!head.startsWith(distinct.at(-1) ?? '\0')) distinct.push(head);
   return distinct;
@@ -81,22 +83,22 @@ function headOf(glob: string): string {
   return head.length === glob.length ? `${head}\0` : head;
 }
 
-/** The steps of entries that match any name, and the most that a single name adds to them. */
-function mostOfOneName(entries: readonly { heads: readonly string[]; steps: number }[]): { any: number; one: number } {
+/** The steps of entries that match any name, and the most steps that a single name adds to these. */
+function mostOfOneName(entries: readonly { heads: readonly string[]; steps: number }[]) {
   const steps = new Map<string, number>();
   for (const entry of entries) for (const head of entry.heads) steps.set(head, (steps.get(head) ?? 0) + entry.steps);
-  const any = steps.get('') ?? 0;
+  const ofAnyName = steps.get('') ?? 0;
   steps.delete('');
-  let one = 0;
-  // The heads that the current one begins with.
+  let ofOneName = 0;
+  // The heads with which the current head begins, shortest first; `sum` counts the steps of each with those before it.
   const ancestors: { head: string; sum: number }[] = [];
   for (const head of [...steps.keys()].sort(ascending)) {
     while (ancestors.length > 0 && !head.startsWith(ancestors.at(-1)?.head ?? '')) ancestors.pop();
     const sum = (ancestors.at(-1)?.sum ?? 0) + (steps.get(head) ?? 0);
     ancestors.push({ head, sum });
-    one = Math.max(one, sum);
+    ofOneName = Math.max(ofOneName, sum);
   }
-  return { any, one };
+  return { ofAnyName, ofOneName };
 }
 
 /** Limits of a set of policy files: far above usual sizes, but so low that a hostile file is refused before it costs anything. */
@@ -144,7 +146,7 @@ export function whyPolicyTooCostly(policy: Policy): string | undefined {
   return 'so many times that follow each other so closely take too long to look through; write fewer, or fewer crons that fire often';
 }
 
-/** The same for all policies of a set together. */
+/** The message for a policy set that takes too long to evaluate; undefined for any other. */
 export function whySetTooCostly(policies: readonly Policy[]): string | undefined {
   const { stepsOfOrdinaryPolicy, stepsOfSet, crons, daysOfFilters, zones } = POLICY_LIMITS;
   const costly = policies.map(stepsToEvaluate).filter((steps) => steps > stepsOfOrdinaryPolicy);

@@ -19,7 +19,7 @@ export interface PolicySettings {
   notify: { receivers: ReceiverNames };
 }
 
-/** The defaults of `ebb.yaml`: policies can name no source and no receiver of it. */
+/** The defaults: the settings define no source, no team and no receiver. */
 export const DEFAULT_POLICY_SETTINGS: PolicySettings = {
   knownSources: NO_SOURCES,
   teams: [],
@@ -29,19 +29,19 @@ export const DEFAULT_POLICY_SETTINGS: PolicySettings = {
 export interface LoadOptions {
   /** Files, folders and globs. */
   paths: readonly string[];
-  /** Undefined if the settings could not be read: then what policies name of them is not checked. */
+  /** Undefined if the settings could not be read: then names of sources and receivers are not checked. */
   settings: PolicySettings | undefined;
   /** The folder of relative paths; default: the working folder of the process. */
   cwd?: string;
   /** Called before each file is read, with its absolute path. */
   onRead?: (file: string) => void;
-  /** True if `paths` are all policies: then a team without a file is a problem. */
+  /** True if `paths` are those of all policies: then a team without a file is a problem. */
   isComplete?: boolean;
 }
 
 /**
- * Loads a policy set from files. With any problem there is no set, except that teams don't affect each other (`others`). Never
- * throws because of the files.
+ * Loads a policy set from files. If there is a problem, there is no set; if only teams have problems, `others` is the set
+ * without these teams. Never throws because of the files.
  */
 export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResult> {
   const { paths, cwd = process.cwd(), onRead, settings, isComplete = false } = options;
@@ -66,7 +66,7 @@ export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResu
     const message = `${count} policy files; at most ${POLICY_LIMITS.files} are read`;
     problems.push({ code: 'limit', file: paths.join(', '), message, team: team?.name });
   }
-  const readReferenced = (policyFile: string, path: string): Read => {
+  const readReferenced = (policyFile: string, path: string): TextResult => {
     const file = resolve(dirname(resolve(cwd, policyFile)), path);
     onRead?.(file);
     return readText(file);
@@ -76,13 +76,13 @@ export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResu
     unread: problems,
     knownSources,
     receivers: notify.receivers,
-    settingsUnread: settings === undefined,
+    areSettingsUnread: settings === undefined,
   });
   return refuseLostFiles(loaded, owned.takenByLink, cwd);
 }
 
 /**
- * A team's link can take a file that would otherwise belong to no team. If the team's files are then refused, its policies would
+ * A team's link can make it the owner of a file that would otherwise belong to no team. If the team's files are then refused, its policies would
  * silently be missing for everyone, so nothing is loaded.
  */
 function refuseLostFiles(
@@ -100,9 +100,9 @@ function refuseLostFiles(
   return { ok: false, problems: [...loaded.problems, ...problems] };
 }
 
-type Read = { ok: true; text: string } | { ok: false; code: PolicyProblem['code']; message: string };
+type TextResult = { ok: true; text: string } | { ok: false; code: PolicyProblem['code']; message: string };
 
-function readText(file: string): Read {
+function readText(file: string): TextResult {
   try {
     return readBounded(file);
   } catch (error) {
@@ -112,7 +112,7 @@ function readText(file: string): Read {
 }
 
 /** Reads no more bytes than allowed, whatever size the file system reports. */
-function readBounded(file: string): Read {
+function readBounded(file: string): TextResult {
   // Non-blocking, so that opening a pipe without a writer does not wait.
   const handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   try {

@@ -16,9 +16,9 @@ interface OwnerNames {
   policies: readonly Pick<Policy, 'owner'>[];
 }
 
-/** Owners of receivers that don't exist: the receiver would never get the notifications of the intended owner. */
+/** Problems of receivers that name an unknown owner: they would never get the notifications of the intended one. */
 export function unknownOwners(names: OwnerNames): PolicyProblem[] {
-  const existing = [...new Set([...certainOwners(names), ...names.owners.map(([, owner]) => owner), UNOWNED])];
+  const existing = [...new Set([...definedOwners(names), ...names.owners.map(([, owner]) => owner), UNOWNED])];
   return names.receivers.flatMap(({ name, owners = [] }) =>
     owners
       .filter((owner) => !existing.includes(owner))
@@ -31,10 +31,10 @@ export function unknownOwners(names: OwnerNames): PolicyProblem[] {
 
 /** Labels under `owners` that differ by a letter from a team or the owner of a policy file, which would split one team's usage. */
 export function misspeltOwners(names: OwnerNames): PolicyProblem[] {
-  const certain = certainOwners(names);
+  const defined = definedOwners(names);
   return labelRules(names.owners).flatMap(([glob, owner]) => {
-    const near = certain.find((candidate) => leven(candidate, owner) === 1 || haveSameLetters(candidate, owner));
-    if (near === undefined || certain.includes(owner)) return [];
+    const near = defined.find((candidate) => leven(candidate, owner) === 1 || haveSameLetters(candidate, owner));
+    if (near === undefined || defined.includes(owner)) return [];
     return [
       problemIn(names, `owners."${glob}": no team or policy file has the owner "${owner}"; did you mean "${near}"?`),
     ];
@@ -42,7 +42,7 @@ export function misspeltOwners(names: OwnerNames): PolicyProblem[] {
 }
 
 /** The owners that teams and policy files define. */
-function certainOwners({ teams, policies }: OwnerNames): string[] {
+function definedOwners({ teams, policies }: OwnerNames): string[] {
   return [...new Set([...teams.map(({ name }) => name), ...policies.flatMap(({ owner }) => owner ?? [])])];
 }
 

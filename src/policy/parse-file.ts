@@ -55,7 +55,7 @@ export function parsePolicyFile(path: string, text: string, options: ParseFileOp
   return { policies, written, sources, problems: reader.problems, warnings };
 }
 
-/** The owner of a team's file is the team, so that a label can't assign costs or alerts to another one. */
+/** The owner of a team's file is the team, so that a label can't assign costs or alerts to another team. */
 function checkOwner({ document, report }: FileReader, { owner }: PolicyFileHead, team: Team | undefined): void {
   if (!team || owner === undefined || owner === team.name) return;
   report(document.spanOf(['owner']), 'team', `this file belongs to team ${team.name} of ebb.yaml; leave out owner`);

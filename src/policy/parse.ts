@@ -47,8 +47,8 @@ interface ParseOptions {
   knownSources?: KnownSources | undefined;
   /** The receivers that policies may name; default: none. */
   receivers?: ReceiverNames | undefined;
-  /** The settings could not be read: names of sources and receivers may be theirs, and are not checked. */
-  settingsUnread?: boolean | undefined;
+  /** True if the settings could not be read: they may define any source or receiver, so names of these are not checked. */
+  areSettingsUnread?: boolean | undefined;
   /** Problems of files that could not be read. */
   unread?: readonly PolicyProblem[];
 }
@@ -71,9 +71,9 @@ export function parsePolicyFiles(files: readonly PolicyFileText[], options: Pars
   const { knownSources = NO_SOURCES, unread = [] } = options;
   const filesOf = (owner: Team | undefined) => files.filter(({ team }) => team === owner);
   const common = parseFiles(filesOf(undefined), knownSources, options);
-  const forTeams = { ...knownSources, sources: common.sources };
+  const sourcesForTeams = { ...knownSources, sources: common.sources };
   const teams = new Set(files.flatMap(({ team }) => team ?? []));
-  const all = [common, ...[...teams].map((team) => parseFiles(filesOf(team), forTeams, options))];
+  const all = [common, ...[...teams].map((team) => parseFiles(filesOf(team), sourcesForTeams, options))];
   const problems = [...unread, ...all.flatMap((part) => part.problems).sort(byPlace)];
   if (problems.length === 0) return { ok: true, ...combine(all) };
   const broken = new Set(problems.map(({ team }) => team));
@@ -101,7 +101,7 @@ function combine(parts: readonly TeamFiles[], broken: ReadonlySet<string | undef
 const NO_REFERENCED_FILES: ReadReferenced = () => ({ ok: false, message: 'no such file' });
 
 function parseFiles(files: readonly PolicyFileText[], knownSources: KnownSources, options: ParseOptions): TeamFiles {
-  const { readReferenced = NO_REFERENCED_FILES, receivers = [], settingsUnread = false } = options;
+  const { readReferenced = NO_REFERENCED_FILES, receivers = [], areSettingsUnread = false } = options;
   const readIcal = icalReader(readReferenced);
   const parsed = files
     .toSorted((a, b) => comparePaths(a.path, b.path))
@@ -117,10 +117,10 @@ function parseFiles(files: readonly PolicyFileText[], knownSources: KnownSources
   const problems = [
     ...fileProblems,
     ...gathered.problems,
-    // Not if sources could not be read, as the missing names may be among them.
-    ...(parsed.every((file) => file.sources) && !settingsUnread ? unusableSources(written, sources) : []),
+    // If sources could not be read, a missing name may be among them.
+    ...(parsed.every((file) => file.sources) && !areSettingsUnread ? unusableSources(written, sources) : []),
     ...trialProblems(policies, written, { isComplete: fileProblems.length === 0 }),
-    ...(settingsUnread ? [] : unknownReceivers(written, receivers)),
+    ...(areSettingsUnread ? [] : unknownReceivers(written, receivers)),
     ...budgetProblems(policies, written),
     ...duplicateNames(written),
     ...limitProblems(parsed, written),
@@ -170,8 +170,8 @@ function exceededLimit(files: readonly ParsedFile[], count: number): string | un
 }
 
 /**
- * Problems of trials that concern other policies, or a selector of a group. Names of teams are looked at once all files are read, and
- * those of no policy that was read once no policy is missing.
+ * Problems of trials with the policies in `of`, and with their selectors. An unknown name is a problem only if no policy is missing because
+ * of other problems (`isComplete`). Policies of teams in trials of no team are left to {@link wrongTeamNames}.
  */
 function trialProblems(
   policies: readonly Policy[],
@@ -182,38 +182,38 @@ function trialProblems(
   return policiesOfKind(policies, 'trial').flatMap((policy) => {
     const place = written.find(({ name }) => name === policy.name);
     if (!place) return [];
-    const isAsked = (name: string) => isRead(name) && (place.team !== undefined || !name.includes('/'));
-    const problems = notWithdrawn(policy, place, { policies, written, isAsked });
+    const isChecked = (name: string) => isRead(name) && (place.team !== undefined || !name.includes('/'));
+    const problems = trialNameProblems(policy, place, { policies, written, isChecked });
     const message = selectorProblem(policy);
     return message === undefined ? problems : [...problems, place.problemAt([...place.at, 'select'], 'value', message)];
   });
 }
 
-/** Wrong names of teams' policies in trials of no team: warnings, since what a team does with its own files must not break those of all. */
+/** Wrong names of teams' policies in trials of no team. They are warnings, since a team must not break the files of all by an edit of its own. */
 function wrongTeamNames(parts: readonly TeamFiles[], broken: ReadonlySet<string | undefined>): PolicyProblem[] {
   const policies = parts.flatMap((part) => part.policies);
   const written = parts.flatMap((part) => part.written);
-  const isAsked = (name: string) => name.includes('/') && !broken.has(name.split('/')[0]);
+  const isChecked = (name: string) => name.includes('/') && !broken.has(name.split('/')[0]);
   const ofNoTeam = parts.filter(({ team }) => team === undefined).flatMap((part) => part.written);
   return policiesOfKind(policies, 'trial').flatMap((policy) => {
     const place = ofNoTeam.find(({ name }) => name === policy.name);
-    return place ? notWithdrawn(policy, place, { policies, written, isAsked }) : [];
+    return place ? trialNameProblems(policy, place, { policies, written, isChecked }) : [];
   });
 }
 
-/** A problem for each name in `of` that a trial can't withdraw, among those that are asked for. */
-function notWithdrawn(
+/** A problem for each name in `of` that `isChecked` accepts and the trial can't withdraw. */
+function trialNameProblems(
   policy: TrialPolicy,
   { at, problemAt }: WrittenPolicy,
-  known: { policies: readonly Policy[]; written: readonly WrittenPolicy[]; isAsked(name: string): boolean },
+  set: { policies: readonly Policy[]; written: readonly WrittenPolicy[]; isChecked(name: string): boolean },
 ): PolicyProblem[] {
   return policy.of.flatMap((name, index) => {
-    const message = known.isAsked(name) ? whyNotWithdrawn(policy, index, known.policies, known.written) : undefined;
+    const message = set.isChecked(name) ? whyNotWithdrawable(policy, index, set.policies, set.written) : undefined;
     return message === undefined ? [] : [problemAt([...at, 'of', index], 'value', message)];
   });
 }
 
-function whyNotWithdrawn(
+function whyNotWithdrawable(
   { of }: TrialPolicy,
   index: number,
   policies: readonly Policy[],

@@ -25,7 +25,7 @@ export interface PolicyProblem {
   /** From 1, in UTF-16 code units. */
   column?: number;
   message: string;
-  /** The team whose files it concerns. */
+  /** The team whose files the problem concerns. */
   team?: string | undefined;
   /** The line, or the part of it around the place, with the range to underline. Secrets are masked. */
   excerpt?: { text: string; from: number; length: number };

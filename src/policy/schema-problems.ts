@@ -40,10 +40,10 @@ function placeIssue(document: YamlDocument, issue: Issue, path: Path): PlacedMes
     return [{ span: document.keySpanOf(path), code: 'not-supported', message: issue.message }];
   }
   if (path.length > 0 && !document.has(path)) {
-    const message = `missing key "${String(path.at(-1))}"; ${wordsOf(issue, undefined)}`;
+    const message = `missing key "${String(path.at(-1))}"; ${messageOf(issue, undefined)}`;
     return [{ span: document.keySpanOf(path), code: 'missing-key', message }];
   }
-  return [{ span: document.spanOf(path), code: 'value', message: wordsOf(issue, document.valueAt(path)) }];
+  return [{ span: document.spanOf(path), code: 'value', message: messageOf(issue, document.valueAt(path)) }];
 }
 
 /** True if the value matches a branch of a union except for something within it. */
@@ -53,19 +53,19 @@ export function isAboutContent(issue: Issue): boolean {
 }
 
 /** The message of an issue; `found` is the value at its place. */
-export function wordsOf(issue: Issue, found: unknown): string {
+export function messageOf(issue: Issue, found: unknown): string {
   if (issue.code === 'invalid_value') {
     const values = issue.values.map(String);
-    const isOwnText = !issue.message.startsWith('Invalid');
+    const hasOwnMessage = !issue.message.startsWith('Invalid');
     const isOther = typeof found === 'string' && !values.includes(found);
     const suggestion = isOther ? didYouMean(found, values) : '';
-    return `${isOwnText ? issue.message : `expected ${values.join(' or ')}`}${suggestion}`;
+    return `${hasOwnMessage ? issue.message : `expected ${values.join(' or ')}`}${suggestion}`;
   }
   if (issue.code === 'invalid_union' && typeof found === 'string') {
     return `${issue.message}${didYouMean(found, issue.errors.flat().flatMap(valuesOf))}`;
   }
-  const isOwnText = issue.code !== 'invalid_type' || !issue.message.startsWith('Invalid');
-  return `${isOwnText ? issue.message : `expected ${issue.expected}`}${writeInstead(issue, found)}`;
+  const hasOwnMessage = issue.code !== 'invalid_type' || !issue.message.startsWith('Invalid');
+  return `${hasOwnMessage ? issue.message : `expected ${issue.expected}`}${writeInstead(issue, found)}`;
 }
 
 function valuesOf(issue: Issue): string[] {

@@ -102,10 +102,10 @@ export function gatherSources(
   return { sources, problems };
 }
 
-/** The full name of the source that a policy names: its team's, or else the common one. */
+/** The full name of the source that a policy names: that of its team, or else the one without a team. */
 export function sourceName(sources: ReadonlyMap<string, unknown>, team: string | undefined, name: string): string {
-  const own = `${team}/${name}`;
-  return team !== undefined && sources.has(own) ? own : name;
+  const ofTeam = `${team}/${name}`;
+  return team !== undefined && sources.has(ofTeam) ? ofTeam : name;
 }
 
 function namedSource({ at, valueAt }: WrittenPolicy): { key: 'connections' | 'source'; name: string } | undefined {
@@ -116,7 +116,7 @@ function namedSource({ at, valueAt }: WrittenPolicy): { key: 'connections' | 'so
   return undefined;
 }
 
-/** Problems of policies whose source is not defined, or not suitable. */
+/** Problems of policies whose source is not defined, not suitable, or polled too rarely for the query. */
 export function unusableSources(
   written: readonly WrittenPolicy[],
   sources: ReadonlyMap<string, ConnectionSource>,

@@ -45,11 +45,14 @@ export function beyondTeam({ kind, priority, select }: Policy, team: Team): { at
 /** The fix for a glob that is not within the scope; undefined if it is. */
 function fixFor(glob: string, selected: readonly string[], scope: readonly string[]): string | undefined {
   if (glob.startsWith('!')) return undefined;
-  const included = scope.filter((one) => !one.startsWith('!'));
-  if (!included.some((one) => globCovers(one, glob))) return 'select only projects within these';
-  const isExcluded = (out: string) => !globsMeet(out, glob) || excludesOf(selected).some((own) => globCovers(own, out));
-  const missing = excludesOf(scope).filter((out) => !isExcluded(out));
-  return missing.length === 0 ? undefined : `add ${missing.map((out) => `"!${out}"`).join(', ')} to select.projects`;
+  const includes = scope.filter((one) => !one.startsWith('!'));
+  if (!includes.some((include) => globCovers(include, glob))) return 'select only projects within these';
+  const isExcluded = (exclude: string) =>
+    !globsMeet(exclude, glob) || excludesOf(selected).some((other) => globCovers(other, exclude));
+  const missing = excludesOf(scope).filter((exclude) => !isExcluded(exclude));
+  return missing.length === 0
+    ? undefined
+    : `add ${missing.map((exclude) => `"!${exclude}"`).join(', ')} to select.projects`;
 }
 
 function excludesOf(globs: readonly string[]): string[] {

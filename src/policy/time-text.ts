@@ -164,7 +164,7 @@ function readZone(zone: string | undefined, errors: string[]): string | undefine
 const FULL_DAY_NAMES = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'];
 const LOOSE_CLOCK = /(?<![\w:])(\d{1,2})(?::(\d{2}))?\s*([ap]m)?(?![\w:])/gi;
 
-/** Guesses the intended text: `09:00-17:00` for `9am-5pm`. It may be no valid time. */
+/** Guesses the intended text: `09:00-17:00` for `9am-5pm`. The result may be no valid time. */
 function timeMeant(text: string): string {
   return text
     .replaceAll(/[A-Za-z]+/g, (word) => dayOf(word) ?? word)

@@ -89,7 +89,7 @@ export function toManualChanges(manual: written.ManualChanges): ManualChanges {
   return typeof manual === 'string' ? { kind: manual } : { kind: 'respect-for', forMs: manual.respect_for };
 }
 
-/** `notify` of the settings. */
+/** The receivers in `notify` of the settings. */
 export type ReceiverNames = readonly { name: string }[];
 
 /** Problems of `notify`, of a policy or one of its steps, with names that the settings don't define. */

@@ -3,7 +3,7 @@ import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Two changes within this time may have the same file times. */
+/** File systems may give the same time to two changes within this time. */
 const FILE_TIME_RESOLUTION_MS = 3_000;
 
 /** Files are read once they have not changed for this long, but at the latest after {@link MAX_WAITS} of these times. */
@@ -46,6 +46,7 @@ export interface FileChanges {
 }
 
 export interface FileWatch {
+  /** True if the files may have changed since the last reading. */
   changed(): Promise<boolean>;
   /** Milliseconds since each file was written; without files behind links. */
   writtenAgoMs(): Promise<ReadonlyMap<string, number>>;
@@ -68,7 +69,7 @@ export function watchFiles({ files }: { files: () => Promise<readonly string[]> 
 
   const stampNow = async () => stampOf(await files());
 
-  async function unchanged(): Promise<Stamp> {
+  async function stampOnceUnchanged(): Promise<Stamp> {
     let stamp = await stampNow();
     for (let waits = 0; waits < MAX_WAITS; waits += 1) {
       await delay(UNCHANGED_MS);
@@ -85,19 +86,19 @@ export function watchFiles({ files }: { files: () => Promise<readonly string[]> 
     },
     async writtenAgoMs() {
       const { files: found, atMs } = await stampNow();
-      const own = [...found].filter(([file, { path }]) => path === resolve(file));
-      return new Map(own.map(([file, { changedMs }]) => [file, Math.max(0, atMs - changedMs)]));
+      const direct = [...found].filter(([file, { path }]) => path === resolve(file));
+      return new Map(direct.map(([file, { changedMs }]) => [file, Math.max(0, atMs - changedMs)]));
     },
     changes: () => changes,
     async readConsistently(read, { waitUntilUnchanged }) {
-      const before = last;
-      const begun = waitUntilUnchanged ? await unchanged() : await stampNow();
+      const previous = last;
+      const before = waitUntilUnchanged ? await stampOnceUnchanged() : await stampNow();
       const result = await read();
       const after = await stampNow();
-      changes = await changesBetween(before ?? after, after);
-      // Not if `read` throws: then the changes still have to be read.
+      changes = await changesBetween(previous ?? after, after);
+      // Unchanged if `read` throws: then the changes still have to be read.
       last = after;
-      return after.text === begun.text ? result : read();
+      return after.text === before.text ? result : read();
     },
   };
 }
@@ -106,7 +107,7 @@ async function changesBetween(before: Stamp, after: Stamp): Promise<FileChanges>
   const inPlace: string[] = [];
   const replaced: string[] = [];
   if (before.text === after.text) return { inPlace, replaced };
-  // Sorted, since files are looked at all at once, and found in any order.
+  // Sorted, since the files are stamped concurrently, in any order.
   for (const file of [...new Set([...before.files.keys(), ...after.files.keys()])].sort()) {
     const [old, now] = [before.files.get(file), after.files.get(file)];
     if (old?.text === now?.text) continue;
@@ -117,7 +118,7 @@ async function changesBetween(before: Stamp, after: Stamp): Promise<FileChanges>
   return { inPlace, replaced };
 }
 
-/** Also false if the old file was only moved away: some editors do that before they write a new one. */
+/** True if a file was replaced. False if the old one still exists in the folder: some editors move it away and write a new one. */
 async function isOtherFile(old: FileStamp, now: FileStamp): Promise<boolean> {
   if (old.path !== now.path) return true;
   if (old.inode === now.inode) return false;
@@ -168,7 +169,7 @@ async function stampOf(files: readonly string[]): Promise<Stamp> {
         stat(file, { bigint: true }).catch((error: NodeJS.ErrnoException) => error),
         realpath(file).catch(() => file),
         lstat(file).then(
-          (own) => own.isSymbolicLink(),
+          (entry) => entry.isSymbolicLink(),
           () => false,
         ),
       ]);

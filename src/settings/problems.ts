@@ -3,7 +3,7 @@ import { BEARER_TOKEN_FORM, isBearerToken } from '../common/bearer-token.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
 import { didYouMean } from '../common/names.ts';
 import { ACCOUNT_PLANS } from '../domain/compute/cost.ts';
-import { isAboutContent, wordsOf } from '../policy/schema-problems.ts';
+import { isAboutContent, messageOf } from '../policy/schema-problems.ts';
 import { ACCOUNT_KEYS } from './account-schema.ts';
 import { isPlainAndRemote } from './addresses.ts';
 import { AUDIT_KEYS, WEBHOOK_KEYS } from './audit-schema.ts';
@@ -59,7 +59,7 @@ function issueMeant(issue: Issue, parent: readonly string[]): PlacedIssue[] {
 
 /** The message of an issue. Those of zod's enumerations, in schemas that the policy language shares, are put into words. */
 function wordsFor(issue: Issue, path: readonly string[], config: ConfigFile): string {
-  return issue.message.startsWith('Invalid') ? wordsOf(issue, valueAt(path, config)) : issue.message;
+  return issue.message.startsWith('Invalid') ? messageOf(issue, valueAt(path, config)) : issue.message;
 }
 
 /** The place of a setting, or of the innermost entry that lacks it. */

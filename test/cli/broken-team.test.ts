@@ -35,7 +35,7 @@ const PLAN = ['plan', '--fleet', 'fleet.json', '--at', MONDAY_NINE];
 
 it('a team without files is an error, and the others are planned', async () => {
   const { ebb } = await aFolder();
-  const said = 'policies of team web: matches no file; a file that is meant for it counts without a team';
+  const said = 'policies of team web: matches no file; a file meant for this team would belong to none';
   const [validated, plan] = await Promise.all([ebb('validate'), ebb(...PLAN)]);
   expect([validated.status, validated.stderr]).toEqual([1, expect.stringContaining(said)]);
   expect([plan.status, plan.stderr]).toEqual([1, expect.stringMatching(/^error: .*web\.\*: policies of team web/)]);

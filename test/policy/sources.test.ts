@@ -53,8 +53,8 @@ describe('sources of connection counts', () => {
 
   it('are not asked for, nor receivers, where the settings that may have them could not be read', () => {
     const text = `version: 1\n${room('counts', ', notify: [team]')}`;
-    const problems = (settingsUnread: boolean) => {
-      const parsed = parsePolicyFiles([{ path: 'a.yaml', text }], { settingsUnread });
+    const problems = (areSettingsUnread: boolean) => {
+      const parsed = parsePolicyFiles([{ path: 'a.yaml', text }], { areSettingsUnread });
       return parsed.ok ? 0 : parsed.problems.length;
     };
     expect([problems(true), problems(false)]).toEqual([0, 2]);

@@ -165,7 +165,7 @@ describe('the files of a team', () => {
     expect(problem).toMatchObject({
       ...{ team: 'team-web', code: 'no-files' },
       message:
-        'policies of team team-web: matches no file; a file that is meant for it counts without a team, and may select anything: correct its policies in ebb.yaml, or put a file there',
+        'policies of team team-web: matches no file; a file meant for this team would belong to none, and could select anything: correct its policies in ebb.yaml, or put a file there',
     });
   });
 });

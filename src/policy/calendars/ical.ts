@@ -12,15 +12,15 @@ const MAX_STEPS = 30_000;
 const MAX_INTERVAL = 1000;
 /** Repeated events may not begin earlier, as ical.js visits every occurrence from the first one on. */
 const FIRST_REPEATED_YEAR = 1900;
-/** Iterations of ical.js in a year. By weekday or date, it visits each day of the named months instead. */
+/** Iterations of ical.js in a year, by frequency. For a rule with weekdays or dates, it visits each day of the named months instead. */
 const STEPS_PER_YEAR: Readonly<Record<string, number>> = { DAILY: 366, WEEKLY: 53, MONTHLY: 12, YEARLY: 1 };
-/** Parts of rules with which ical.js always terminates. */
+/** The supported parts of rules. ical.js does not terminate on some combinations, which {@link checkRule} refuses. */
 const RULE_PARTS = ['FREQ', 'INTERVAL', 'COUNT', 'UNTIL', 'WKST', 'BYDAY', 'BYMONTHDAY', 'BYMONTH'];
 
 /** Never leaves this module. */
 class CalendarError extends Error {}
 
-/** The days of all whole-day events of an iCalendar text, until the end of {@link LAST_YEAR}. */
+/** The days of all events of an iCalendar text, which must be whole-day events; repeated ones until the end of {@link LAST_YEAR}. */
 export function daysOfIcal(text: string): DaysResult {
   try {
     const events = new ICAL.Component(ICAL.parse(text)).getAllSubcomponents('vevent');
@@ -40,7 +40,7 @@ export function daysOfIcal(text: string): DaysResult {
   }
 }
 
-/** Events without those that change an occurrence of another one, which are attached to it. */
+/** The events that are not cancelled. One that only changes an occurrence of another event is attached to that event. */
 function mainEvents(components: readonly ICAL.Component[]): ICAL.Event[] {
   const exceptions = groupBy(
     components.filter((component) => component.hasProperty('recurrence-id')),
@@ -77,7 +77,7 @@ function daysOfOccurrence(start: ICAL.Time, seconds: number): number[] {
   return daysFrom(first, Math.min(MAX_DAYS + 1, Math.max(1, Math.ceil(seconds / DAY_SECONDS))));
 }
 
-/** An upper bound of the iterations of ical.js until {@link LAST_YEAR}. Throws for rules that it doesn't handle correctly. */
+/** An upper bound of the iterations of ical.js until {@link LAST_YEAR}. Throws for rules that ical.js doesn't handle correctly. */
 function stepsOf(event: ICAL.Event): number {
   const { startDate, component } = event;
   if (!startDate?.isDate) throw new CalendarError(`${nameOf(event)} is not a whole-day event`);
@@ -124,12 +124,12 @@ function checkRule(event: ICAL.Event, parts: RuleParts): void {
   const isDaily = parts.get('FREQ') === 'DAILY' && [...parts.keys()].some((part) => part.startsWith('BY'));
   const isKnown = Object.hasOwn(STEPS_PER_YEAR, parts.get('FREQ') ?? '');
   const isMonthly = parts.get('FREQ') === 'MONTHLY' && parts.has('BYMONTH');
-  if (isPlain && !isDaily && isKnown && !isMonthly && hasDates(parts) && !mayNeverMatch(parts)) return;
+  if (isPlain && !isDaily && isKnown && !isMonthly && areRealDates(parts) && !mayNeverMatch(parts)) return;
   const rule = [...parts].map((part) => part.join('=')).join(';');
   throw new CalendarError(`${nameOf(event)} repeats by a rule that is not supported: ${rule.slice(0, 80)}`);
 }
 
-/** Such as a fifth Monday, or a Monday the 28th, of every fourth February. */
+/** True for rules such as a fifth Monday, or a Monday the 28th, of every fourth February. */
 function mayNeverMatch(parts: RuleParts): boolean {
   const places = [...(parts.get('BYDAY') ?? '').matchAll(/-?\d+/g)].map(([place]) => Math.abs(Number(place)));
   const isFifth = places.some((place) => place >= 5);
@@ -138,7 +138,8 @@ function mayNeverMatch(parts: RuleParts): boolean {
   return !isEveryTime && parts.has('BYDAY') && parts.has('BYMONTHDAY');
 }
 
-function hasDates(parts: RuleParts): boolean {
+/** True if each named day is in each named month of every year. */
+function areRealDates(parts: RuleParts): boolean {
   const days = (parts.get('BYMONTHDAY') ?? '1').split(',').map(Number);
   const months = (parts.get('BYMONTH') ?? '1').split(',').map(Number);
   return months.every((month) =>

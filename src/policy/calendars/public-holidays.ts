@@ -13,14 +13,14 @@ export interface HolidayPlace {
 
 const cache = new Map<string, DaysResult>();
 
-/** The public holidays of a place in the years of calendars, whole dates only. */
+/** The public holidays of a place up to {@link LAST_YEAR}, without those that begin within a day. */
 export function publicHolidays(place: HolidayPlace): DaysResult {
   return holidaysIn(place, CALENDAR_YEARS);
 }
 
 /** The holidays of a country in the years of a span, as days since 1970-01-01; undefined if the country is unknown. */
 export function holidaysOf(country: string, { fromMs, toMs }: Span): readonly number[] | undefined {
-  // Its first and last day may be in another year in local time.
+  // In local time, the first and the last day of the span may be in another year.
   const first = new Date(fromMs - DAY_MS).getUTCFullYear();
   const last = new Date(toMs + DAY_MS).getUTCFullYear();
   const found = holidaysIn({ country, state: undefined, region: undefined }, { first, last });
@@ -34,13 +34,15 @@ function holidaysIn(place: HolidayPlace, years: Years): DaysResult {
   return result;
 }
 
-/** A year takes some milliseconds. */
+/** Takes some milliseconds for each year. */
 function readHolidays({ country, state, region }: HolidayPlace, { first, last }: Years): DaysResult {
   const holidays = openHolidays();
   const wrong =
-    notAmong({ what: 'country', code: country, of: '' }, (language) => holidays.getCountries(language)) ??
-    notAmong({ what: 'state', code: state, of: country }, (language) => holidays.getStates(country, language)) ??
-    notAmong({ what: 'region', code: region, of: `${country} ${state}` }, (language) =>
+    codeProblem({ level: 'country', code: country, within: '' }, (language) => holidays.getCountries(language)) ??
+    codeProblem({ level: 'state', code: state, within: country }, (language) =>
+      holidays.getStates(country, language),
+    ) ??
+    codeProblem({ level: 'region', code: region, within: `${country} ${state}` }, (language) =>
       holidays.getRegions(country, state ?? '', language),
     );
   if (wrong !== undefined) return { ok: false, message: wrong };
@@ -55,45 +57,46 @@ function openHolidays(): Holidays {
   return new Loaded();
 }
 
-interface Place {
-  what: 'country' | 'state' | 'region';
+interface PlaceCode {
+  level: 'country' | 'state' | 'region';
   code: string | undefined;
-  /** The country of a region. */
-  of: string;
+  /** The place that contains it, such as `DE` for a state; empty for a country. */
+  within: string;
 }
 
-/** Names by code; without a language, in that of the country. */
+/** The names of places by code, in a language; by default in that of the country. */
 type NamesIn = (language?: string) => Readonly<Record<string, string>> | undefined;
 
-function notAmong({ what, code, of }: Place, namesIn: NamesIn): string | undefined {
+/** The problem of a code that is not in the data; undefined for a known or absent code. */
+function codeProblem({ level, code, within }: PlaceCode, namesIn: NamesIn): string | undefined {
   const codes = Object.keys(namesIn() ?? {});
   if (code === undefined || codes.includes(code)) return undefined;
-  const place = of === '' ? '' : ` of ${of}`;
+  const place = within === '' ? '' : ` of ${within}`;
   const few = codes.length > 0 && codes.length < 60 ? `; expected one of ${codes.join(', ')}` : '';
   const named = codeOf(code, [namesIn(), namesIn('en')]);
   const suggestion = named === undefined ? didYouMean(code, codes) || few : `; write ${named}`;
-  return `${JSON.stringify(code)} is not a ${what}${place}${suggestion}`;
+  return `${JSON.stringify(code)} is not a ${level}${place}${suggestion}`;
 }
 
-/** Frequent codes that are not in the data. */
-const USUAL: Readonly<Record<string, string>> = { UK: 'GB', EN: 'GB', USA: 'US' };
+/** Codes that people often write, with those that the data have instead. */
+const COMMON_MISTAKES: Readonly<Record<string, string>> = { UK: 'GB', EN: 'GB', USA: 'US' };
 
 /** The code of a place by its name, ignoring case. */
 function codeOf(name: string, tables: readonly ReturnType<NamesIn>[]): string | undefined {
   const wanted = name.trim().toLowerCase();
   const entries = tables.flatMap((names) => Object.entries(names ?? {}));
-  const found = entries.find(([, text]) => text.toLowerCase() === wanted)?.[0] ?? USUAL[name.toUpperCase()];
+  const found = entries.find(([, text]) => text.toLowerCase() === wanted)?.[0] ?? COMMON_MISTAKES[name.toUpperCase()];
   return entries.some(([code]) => code === found) ? found : undefined;
 }
 
-/** None for holidays that begin within a day. */
+/** The days of a holiday; empty if it begins within a day. */
 function daysOf(holiday: { date: string; start: Date; end: Date }): number[] {
   const day = dayOfDate(holiday.date.slice(0, 10));
   const count = Math.round((holiday.end.getTime() - holiday.start.getTime()) / DAY_MS);
   return day === undefined || !holiday.date.startsWith('00:00', 11) ? [] : daysFrom(day, count);
 }
 
-/** Calendars cover these years; fixed, so that a set means the same on every day. */
+/** Calendars end with this year. It is fixed, so that a policy set means the same whenever it is read. */
 export const LAST_YEAR = 2050;
 const CALENDAR_YEARS: Years = { first: 2024, last: LAST_YEAR };
 

@@ -69,10 +69,10 @@ function daysOrReport({ document, report }: FileReader, at: Path, entry: string)
   return [];
 }
 
-/** Ten years. */
+/** Ten years, and a few days. */
 const MAX_DAYS_OF_RANGE = 3660;
 
-/** The days of a date, or of a range with both ends. */
+/** The days of a date, or of a range including both ends. */
 function daysOfEntry(entry: string): DaysResult {
   const [first = '', last = first, ...rest] = entry.split('/').map((part) => part.trim());
   const from = dayOfDate(first);

@@ -77,7 +77,7 @@ const BudgetPolicy = mapping({
   include_protected: z
     .boolean(expected('true or false'))
     .default(false)
-    .describe('Whether limits also hold for default and protected branches.'),
+    .describe('Limits also hold for default and protected branches, and for those of unknown role.'),
 }).superRefine(({ steps }, context) => {
   const domainSteps = steps.map(toStep);
   for (const [index, step] of domainSteps.entries()) {

@@ -13,7 +13,7 @@ const FreezePolicy = mapping({
   at: At,
   allow: z
     .array(z.enum(['raise']), expected('a list: [raise]'))
-    .describe('What is still written.')
+    .describe('Changes that are still written: raises of the size.')
     .default([]),
 });
 type FreezePolicy = z.infer<typeof FreezePolicy>;

@@ -33,7 +33,7 @@ const BadWhenText = z
     return z.NEVER;
   });
 
-/** Undefined for a valid limit. A multiple must not include the usual value. */
+/** The problem of a limit; undefined if it is valid. A factor must not make the usual value itself bad. */
 function limitProblem(sign: string | undefined, limit: number, relative: boolean): string | undefined {
   if (sign === undefined) return `expected ${BAD_WHEN}`;
   if (!relative) return undefined;
@@ -82,7 +82,7 @@ const GuardPolicy = mapping({
     .optional()
     .describe('An alert instead of a query: bad while it fires.'),
   match: MatchText.describe(
-    `Labels of a series, and the value that a compute's has, with ${Object.keys(PLACEHOLDERS).join(', ')} in braces; or a mapping of values to projects.`,
+    `Labels by which a series is matched to a compute, and their values, with ${Object.keys(PLACEHOLDERS).join(', ')} in braces; or a mapping of values to projects.`,
   ),
   bad_when: BadWhenText.optional().describe(
     'Which values are bad: above or below a limit, or a multiple of what the compute had before. Required with query.',
@@ -110,14 +110,14 @@ const GuardPolicy = mapping({
   retry: duration({ minMs: HOUR_MS, maxMs: 90 * DAY_MS, text: '1h to 90d' })
     .optional()
     .describe('How long until a lowering that was taken back is tried again. Default: not before its policy changes.'),
-}).superRefine(({ query, alert, match, bad_when, watch, settle, for: badFor, ...more }, context) => {
+}).superRefine(({ query, alert, match, bad_when, watch, settle, for: badFor, then: remedy, retry }, context) => {
   const report = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
   const leastWatch = settle + badFor;
   if (watch < leastWatch) {
     const least = formatDuration(leastWatch / 1000);
     report(['watch'], `expected at least settle and for together, or no harm could be found: write ${least} or more`);
   }
-  if (more.retry !== undefined && more.then === 'notify') report(['retry'], 'nothing is taken back with then: notify');
+  if (retry !== undefined && remedy === 'notify') report(['retry'], 'nothing is taken back with then: notify');
   if ((query === undefined) === (alert === undefined)) {
     report(query === undefined ? [] : ['alert'], 'expected either query or alert');
     return;

@@ -18,10 +18,10 @@ export type WrittenSetting =
   /** A range of timeouts in canonical seconds; −1 is never, the longest. */
   | { field: 'suspend_after'; at: Path; minSeconds: number; maxSeconds: number };
 
-interface Parts<Written, P extends PolicyBase> {
+interface KindParts<Written, P extends PolicyBase> {
   /** The YAML form. docs/policy-reference.md is generated from its descriptions. */
   schema: z.ZodType<Written> & z.ZodObject;
-  /** Times get their zones; absent fields stay absent. */
+  /** Turns the parsed YAML into the domain's policy: its times have zones, and absent keys stay absent. */
   toDomain(written: Written, context: FileContext): P;
   /** All times of the policy, for lints. */
   times(policy: P): readonly WrittenTimes[];
@@ -32,7 +32,7 @@ interface Parts<Written, P extends PolicyBase> {
 }
 
 /** The syntax of a kind: parses policies, and knows the places of their values. */
-export interface KindSyntax<P extends PolicyBase> extends Omit<Parts<never, P>, 'schema' | 'toDomain'> {
+export interface KindSyntax<P extends PolicyBase> extends Omit<KindParts<never, P>, 'schema' | 'toDomain'> {
   schema: z.ZodObject;
   read(entry: unknown): KindResult<P>;
 }
@@ -42,7 +42,7 @@ export type KindResult<P extends PolicyBase = Policy> =
   | { ok: false; issues: z.core.$ZodIssue[] };
 
 export function kindSyntax<Written extends { enabled: boolean }, P extends PolicyBase>(
-  parts: Parts<Written, P>,
+  parts: KindParts<Written, P>,
 ): KindSyntax<P> {
   const { schema, toDomain, ...places } = parts;
   return {

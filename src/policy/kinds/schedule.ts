@@ -72,7 +72,7 @@ const SchedulePolicy = mapping({
 });
 type SchedulePolicy = z.infer<typeof SchedulePolicy>;
 
-/** The lead of `ready: true` if the number of raises is unknown. */
+/** The lead of `ready: true` where the wave of a compute is unknown. */
 const LEAD_WITHOUT_WAVES_MS = 3 * MINUTE_MS;
 
 function toSchedule(policy: SchedulePolicy, context: FileContext): domain.SchedulePolicy {

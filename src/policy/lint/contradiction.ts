@@ -49,8 +49,8 @@ function groupsOf({ schedules, openings }: LintContext): Iterable<Schedule[]> {
 function* contradictionsOf(later: Schedule, earlier: Schedule, context: LintContext): Iterable<Remark> {
   const { overlap, nowMs } = context;
   for (const field of FIELDS) {
-    const [one, other] = [later.fields[field], earlier.fields[field]];
-    const found = mayContradict(one, other, context) ? firstContradiction(one, other, context) : undefined;
+    const windows = [later.fields[field], earlier.fields[field]] as const;
+    const found = mayContradict(...windows, context) ? firstContradiction(...windows, context) : undefined;
     if (!found) continue;
     const compute = overlap.shared(later.policy, earlier.policy)?.computeId;
     const message = [
@@ -70,17 +70,17 @@ function mayContradict(later: FieldWindows, earlier: FieldWindows, { weekSpans }
   );
 }
 
-/** Goes from change to change, skipping times at which one of the schedules has no value. */
+/** The first contradiction. Goes from change to change, skipping times at which one of the schedules has no value. */
 function firstContradiction(later: FieldWindows, earlier: FieldWindows, { nowMs, endMs }: LintContext) {
   let atMs: number | undefined = nowMs;
   while (atMs !== undefined && atMs < endMs) {
-    const one = later.effectiveAt(atMs);
-    const other = earlier.effectiveAt(atMs);
-    if (one && other && one.isAbsolute === other.isAbsolute && one.value !== other.value) {
-      return { atMs, later: one, earlier: other };
+    const ofLater = later.effectiveAt(atMs);
+    const ofEarlier = earlier.effectiveAt(atMs);
+    if (ofLater && ofEarlier && ofLater.isAbsolute === ofEarlier.isAbsolute && ofLater.value !== ofEarlier.value) {
+      return { atMs, later: ofLater, earlier: ofEarlier };
     }
-    if (!one) atMs = later.nextStartAfter(atMs);
-    else if (other) atMs = earliest([later.nextChangeAfter(atMs), earlier.nextChangeAfter(atMs)], (ms) => ms);
+    if (!ofLater) atMs = later.nextStartAfter(atMs);
+    else if (ofEarlier) atMs = earliest([later.nextChangeAfter(atMs), earlier.nextChangeAfter(atMs)], (ms) => ms);
     else atMs = earlier.nextStartAfter(atMs);
   }
   return undefined;

@@ -51,6 +51,7 @@ function losesItsOpening(at: readonly TimeSpec[], { nowMs }: LintContext): boole
 function changesOfDay(spec: TimeSpec): number {
   if (spec.kind === 'cron') {
     const { count, longestPauseMinutes } = firingsOfDay(spec.cron);
+    // Openings without a pause between them are one opening.
     return longestPauseMinutes * MINUTE_MS <= spec.forMs ? 2 : 2 * count;
   }
   if (spec.kind !== 'cron-switch') return 0;

@@ -21,7 +21,7 @@ const CHANGE_CLOCKS = ['EST5EDT', 'CST6CDT', 'MST7MDT', 'PST8PDT', 'CET', 'MET',
 /** "Etc/GMT+5" is five hours behind UTC, not ahead. */
 const ETC = /^Etc\/GMT([+-])(\d{1,2})$/;
 
-/** Zones that are an offset and not a place: local times are wrong for half of the year, or have the wrong sign. */
+/** Zones that name no place: fixed offsets, which are wrong for half of the year or have an unexpected sign, and old names. */
 export const fixedOffsetZone: LintRule = function* (context) {
   const files = new Set<string>();
   for (const policy of context.policies) {
@@ -29,7 +29,7 @@ export const fixedOffsetZone: LintRule = function* (context) {
     files.add(policy.file);
     if (fileRemark) yield fileRemark;
     for (const { at, text } of timesOf(policy, context)) {
-      const remark = remarkOn(policy, at, ownZone(text));
+      const remark = remarkOn(policy, at, writtenZone(text));
       if (remark) yield remark;
     }
   }
@@ -42,7 +42,7 @@ function remarkOnFile(policy: Policy, { written }: LintContext): Remark | undefi
 }
 
 /** The zone in the text of a time, if any. */
-function ownZone(text: unknown): string | undefined {
+function writtenZone(text: unknown): string | undefined {
   if (typeof text === 'string') return /[\d\sa-z]\s([A-Za-z][\w/+-]*)$/.exec(text.trim())?.[1];
   const zone: unknown = typeof text === 'object' && text !== null ? Reflect.get(text, 'zone') : undefined;
   return typeof zone === 'string' ? zone : undefined;

@@ -3,7 +3,7 @@ export interface Glob {
   /** The text before the first wildcard. */
   prefix: string;
   isLiteral: boolean;
-  /** True if it is a prefix and one `*`. */
+  /** True if the text is a prefix and one `*`. */
   isPrefix: boolean;
 }
 

@@ -6,7 +6,7 @@ import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { SchedulePolicy } from '../../domain/policy/kinds/schedule.ts';
 import { valuesOf } from '../kinds/schedule.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
-import { mayBeAccount } from './selector-overlap.ts';
+import { maySelectIn } from './selector-overlap.ts';
 
 /** A headroom whose `max_size` is below the maximum of a schedule. */
 export const headroomTooSmall: LintRule = function* (context) {
@@ -64,7 +64,7 @@ export const minimumLimitsConnections: LintRule = function* (context) {
 
 /** The profiles of the accounts in which a policy may select something. */
 function profilesFor({ select }: HeadroomPolicy, { profiles }: LintContext): ConnectionProfile[] {
-  return [...profiles].filter(([account]) => mayBeAccount(select, account)).map(([, profile]) => profile);
+  return [...profiles].filter(([account]) => maySelectIn(select, account)).map(([, profile]) => profile);
 }
 
 interface HeadroomWithSizes {

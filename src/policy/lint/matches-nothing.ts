@@ -13,7 +13,7 @@ export const matchesNothing: LintRule = function* (context) {
   }
 };
 
-/** Computes without labels are unknown to the guard, so that they would never be lowered while they are awake. */
+/** Computes of projects that a mapping in `match` does not name: the guard never finds a value for them. */
 function* unmatched(policy: Policy, { overlap }: LintContext): Iterable<Remark> {
   const guard = asKind(policy, 'guard');
   const computes = overlap.computesOf(policy);

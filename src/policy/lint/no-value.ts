@@ -15,9 +15,9 @@ import { FIELDS, type Field, proposedValue } from './schedules.ts';
  */
 export const noValue: LintRule = function* (context) {
   for (const field of FIELDS) {
-    const setting = context.policies.filter((policy) => maySet(policy, field));
+    const setters = context.policies.filter((policy) => maySet(policy, field));
     for (const policy of context.schedules) {
-      const gapMs = hasWindowsOnly(policy, field) ? firstGap(policy, field, setting, context) : undefined;
+      const gapMs = hasWindowsOnly(policy, field) ? firstGap(policy, field, setters, context) : undefined;
       if (gapMs === undefined) continue;
       const message = [
         `no policy says what ${field} is from ${isoInstant(gapMs)} on, when the window closes, so it stays as the window left it`,
@@ -42,19 +42,19 @@ function maySet(policy: Policy, field: Field): boolean {
   return ruleOf(policy).mayChange(policy).includes(group) && !syntaxOf(policy).onlyRaises;
 }
 
-/** The first end of a window of the policy at which nothing else sets the field. */
+/** The first end of a window of the policy at which nothing else sets the field; `setters` are all policies that may set it. */
 function firstGap(
   policy: SchedulePolicy,
   field: Field,
-  setting: readonly Policy[],
+  setters: readonly Policy[],
   context: LintContext,
 ): number | undefined {
   const { overlap } = context;
   // An observing policy does not set anything for an enforced one.
-  const counts = (other: Policy) => other === policy || other.mode === 'enforce' || policy.mode === 'observe';
-  const relevant = new Set(setting.filter(counts));
+  const isSetter = (other: Policy) => other === policy || other.mode === 'enforce' || policy.mode === 'observe';
+  const relevant = new Set(setters.filter(isSetter));
   const combinations = overlap.combinationsWith(policy) ?? [
-    setting.filter((other) => other === policy || overlap.mayMeet(policy, other)),
+    setters.filter((other) => other === policy || overlap.mayMeet(policy, other)),
   ];
   for (const combination of combinations) {
     const together = combination.filter((other) => relevant.has(other));
@@ -71,12 +71,13 @@ function gapAmong(
   { openings, nowMs, endMs }: LintContext,
 ): number | undefined {
   const schedules = policiesOfKind(together, 'schedule');
+  // Policies of other kinds, and `otherwise`, set the field at all times.
   if (schedules.length < together.length || schedules.some((other) => hasOtherwise(other, field))) return undefined;
-  const own = windowsOf(policy, field);
+  const windows = windowsOf(policy, field);
   const all: Openings = openings.of(schedules.flatMap((other) => windowsOf(other, field)));
   for (let atMs: number | undefined = nowMs; atMs !== undefined; atMs = all.nextStartAfter(atMs)) {
     const closesMs = all.isOpenAt(atMs) ? all.nextChangeAfter(atMs) : undefined;
-    if (closesMs !== undefined && closesMs < endMs && anyOpenAt(own, closesMs - 1)) return closesMs;
+    if (closesMs !== undefined && closesMs < endMs && anyOpenAt(windows, closesMs - 1)) return closesMs;
   }
   return undefined;
 }

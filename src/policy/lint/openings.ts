@@ -91,6 +91,7 @@ function stepsOf(spec: TimeSpec, nowMs: number): number {
   return isTied(spec, nowMs) ? STEPS_OF_TIED_SWITCH : STEPS_OF_SWITCH;
 }
 
+/** True if a start at the same time undoes the next end. */
 function isTied(spec: CronSwitch, nowMs: number): boolean {
   const end = firingAfter({ cron: spec.endCron, zone: spec.zone }, nowMs);
   return end !== undefined && isOpenAt(spec, end.ms);

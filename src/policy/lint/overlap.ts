@@ -7,7 +7,7 @@ import { toGlob } from './glob-overlap.ts';
 import { isProjectId, selectorsMeet } from './selector-overlap.ts';
 import type { StepLimit } from './step-limit.ts';
 
-/** Policies that select the same computes: by their selectors, or exactly if the fleet is known. */
+/** Tells which policies select the same computes: exactly if the fleet is known, otherwise by their selectors. */
 export interface Overlap {
   /** True if both may select the same compute. Fast for one `a` and many `b`. */
   mayMeet(a: Policy, b: Policy): boolean;
@@ -64,8 +64,8 @@ export function overlapInFleet(fleet: readonly Compute[], policies: readonly Pol
 }
 
 /**
- * False if the prefixes of two policies' project globs differ. An index of the prefixes is searched once for each new `a`, so
- * that in a set of many teams each policy is only compared with those of its team.
+ * Creates a check that is false if the prefixes of two policies' project globs differ. It searches an index of the prefixes once
+ * for each new `a`, so that in a set of many teams each policy is only compared with those of its team.
  */
 function createNearness(policies: readonly Policy[]): (a: Policy, b: Policy) => boolean {
   const indexes = new Map(policies.map((policy, index) => [policy, index]));
@@ -81,6 +81,7 @@ function createNearness(policies: readonly Policy[]): (a: Policy, b: Policy) => 
     }
   }
   const sorted = [...byPrefix.keys()].sort(ascending);
+  /** For each policy, the last round in which it was marked as near. */
   const markedIn = new Int32Array(policies.length);
   let round = 0;
   let current: Policy | undefined;
@@ -92,9 +93,9 @@ function createNearness(policies: readonly Policy[]): (a: Policy, b: Policy) => 
   function markNear(policy: Policy): void {
     current = policy;
     round += 1;
-    const own = prefixes[indexes.get(policy) ?? -1];
-    mark(own ? anywhere : all);
-    for (const prefix of own ?? []) {
+    const ofPolicy = prefixes[indexes.get(policy) ?? -1];
+    mark(ofPolicy ? anywhere : all);
+    for (const prefix of ofPolicy ?? []) {
       for (let length = 1; length < prefix.length; length += 1) {
         mark(byPrefix.get(prefix.slice(0, length)) ?? []);
       }

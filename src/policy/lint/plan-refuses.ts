@@ -11,7 +11,7 @@ import type { WrittenSetting } from '../kinds/kind.ts';
 import { syntaxOf } from '../kinds/kinds.ts';
 import type { Path } from '../read-yaml.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
-import { mayBeAccount } from './selector-overlap.ts';
+import { maySelectIn } from './selector-overlap.ts';
 
 interface Allowed {
   maxCu: number;
@@ -32,8 +32,8 @@ export const planRefuses: LintRule = function* (context) {
       const allowed = ALLOWED[plan];
       for (const { at, message } of allowed ? refusals(policy, allowed) : []) {
         const severity = isCertain ? 'error' : 'warning';
-        const where = `the ${plan} plan of account ${account}`;
-        yield { code: 'plan-refuses', policy, at, severity, message: `${where} ${message}` } satisfies Remark;
+        const subject = `the ${plan} plan of account ${account}`;
+        yield { code: 'plan-refuses', policy, at, severity, message: `${subject} ${message}` } satisfies Remark;
       }
     }
   }
@@ -46,7 +46,7 @@ function* accountsOf(policy: Policy, { plans, overlap }: LintContext) {
   for (const [account, plan] of plans) {
     const isSelected = selected
       ? selected.some((compute) => compute.account === account)
-      : mayBeAccount(policy.select, account);
+      : maySelectIn(policy.select, account);
     if (isSelected) yield { account, plan, isCertain };
   }
 }
@@ -64,7 +64,7 @@ function refusedSize(cu: number, allowed: Allowed): string | undefined {
   return cu > allowed.maxCu ? `refuses ${cu} CU; ${allowed.maxCu} CU is its largest size` : undefined;
 }
 
-/** A bound that excludes a timeout of the plan is sent to the API instead of it. */
+/** The problem of bounds that move a timeout of the plan to one that the plan refuses; undefined if there is none. */
 function refusedTimeout(
   { minSeconds, maxSeconds }: Extract<WrittenSetting, { field: 'suspend_after' }>,
   allowed: Allowed,

@@ -29,9 +29,9 @@ function lessThanOne({ share, windowMs }: AtMost, selected: number | undefined):
 
 function tooSlow(policy: Policy, limit: AtMost, context: LintContext): string | undefined {
   const selected = context.overlap.computesOf(policy)?.length;
-  // Without a fleet, the minimum for any number of computes.
-  const turns = selected === undefined ? 1 / limit.share : selected / atMostAllowed(selected, limit);
-  const neededMs = (Math.ceil(turns - 1e-9) - 1) * limit.windowMs;
+  // The time windows that a change of all computes takes; without a fleet, the minimum for any number of computes.
+  const windowCount = selected === undefined ? 1 / limit.share : selected / atMostAllowed(selected, limit);
+  const neededMs = (Math.ceil(windowCount - 1e-9) - 1) * limit.windowMs;
   const shortest = shortestOf(policy, context);
   if (!shortest || neededMs <= shortest.untilMs - shortest.fromMs) return undefined;
   const [needed, time] = [neededMs, shortest.untilMs - shortest.fromMs].map((ms) => formatDuration(ms / 1000));
@@ -65,13 +65,13 @@ function timesOf(policy: Policy): (readonly TimeSpec[])[] {
     .map(({ at }) => at);
 }
 
-/** Assumes that windows raise and their ends lower. Changes that wait for sleep don't count. */
+/** The times from one change to the next, assuming that windows raise and their ends lower. Changes that wait for sleep don't count. */
 function* changesOf(specs: readonly TimeSpec[], policy: Policy, context: LintContext): Iterable<Span> {
   const { raise, lower } = resolveDisruption(policy.disruption, context.disruption);
   const isRestart = ruleOf(policy).restartsAt(policy) !== undefined;
   const times = context.openings.of(specs);
   let openMs = times.nextStartAfter(context.nowMs);
-  for (let seen = 0; openMs !== undefined && seen < MAX_OPENINGS; seen += 1) {
+  for (let count = 0; openMs !== undefined && count < MAX_OPENINGS; count += 1) {
     const closeMs = times.nextChangeAfter(openMs);
     if (closeMs === undefined) return;
     const nextMs = times.nextStartAfter(closeMs - 1);

@@ -13,7 +13,7 @@ import type { WeekSpans } from './week-spans.ts';
 
 /**
  * The severity of every lint by its code, which never changes its meaning. docs/lints.md describes each; a test compares both.
- * A lint that can be both is an error if a compute of the fleet is affected.
+ * A lint that can be both is an error if it certainly affects a compute.
  */
 export const LINTS = {
   'never-opens': 'warning',
@@ -74,7 +74,7 @@ export interface LintContext extends Period {
   written(policy: Policy): WrittenPolicy | undefined;
 }
 
-/** One lint: one file in this folder and one line in lint.ts. */
+/** One lint. It has a line in {@link LINTS} and in lint.ts; related lints may share a file. */
 export type LintRule = (context: LintContext) => Iterable<Remark>;
 
 /** The name of a policy with its place, for messages about another policy. */
@@ -95,11 +95,11 @@ export interface PlacedTime {
 
 export function* timesOf(policy: Policy, context: LintContext): Iterable<PlacedTime> {
   const written = context.written(policy);
-  for (const { specs, at: all } of syntaxOf(policy).times(policy)) {
+  for (const { specs, at: listAt } of syntaxOf(policy).times(policy)) {
     const valueAt = (path: Path) => written?.valueAt([...written.at, ...path]);
-    const isList = Array.isArray(valueAt(all));
+    const isList = Array.isArray(valueAt(listAt));
     for (const [index, spec] of specs.entries()) {
-      const at = isList ? [...all, index] : all;
+      const at = isList ? [...listAt, index] : listAt;
       yield { spec, at, written, text: valueAt(at) };
     }
   }

@@ -7,7 +7,7 @@ import type { PlacedValues } from '../kinds/schedule.ts';
 export type Field = 'size' | 'suspend_after';
 export const FIELDS: readonly Field[] = ['size', 'suspend_after'];
 
-/** The value of a field in the form of policy files, so that equal values have equal texts; undefined: no value. */
+/** The value of a field in the form of policy files, so that equal values have equal texts; undefined if there is none. */
 export function proposedValue(values: ScheduleValues, field: Field): string | undefined {
   if (field === 'size') return values.size && formatSize(values.size);
   const { suspendTimeoutSeconds: seconds } = values;

@@ -63,11 +63,11 @@ function listsOf(selector: SelectorKeys, limit: StepLimit): GlobLists {
   return lists;
 }
 
-function toList(globs: readonly string[], id: RegExp | undefined, limit: StepLimit): GlobList {
+function toList(globs: readonly string[], idPattern: RegExp | undefined, limit: StepLimit): GlobList {
   const excludes = globs.filter((glob) => glob.startsWith('!')).map((glob) => toGlob(glob.slice(1)));
   const includes = globs
     .filter((glob) => !glob.startsWith('!'))
-    .map((glob) => ({ ...toGlob(glob), isId: id?.test(glob) === true }))
+    .map((glob) => ({ ...toGlob(glob), isId: idPattern?.test(glob) === true }))
     .filter((glob) => !isExcluded(glob, excludes, limit));
   return { includes, excludes };
 }
@@ -101,8 +101,8 @@ function spendCells(a: Glob, b: Glob, limit: StepLimit): boolean {
   return limit.spend((a.text.length * b.text.length) / CELLS_PER_STEP);
 }
 
-/** True if a selector may select something in the account of this name. */
-export function mayBeAccount({ accounts: globs }: SelectorKeys, name: string): boolean {
+/** True if a selector may select something in the account with this name. */
+export function maySelectIn({ accounts: globs }: SelectorKeys, name: string): boolean {
   if (globs === undefined) return true;
   const isMatched = (glob: string) => globsMeet(glob, name);
   const excludes = globs.filter((glob) => glob.startsWith('!')).map((glob) => glob.slice(1));

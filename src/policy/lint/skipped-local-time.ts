@@ -19,7 +19,8 @@ export const skippedLocalTime: LintRule = function* (context) {
   };
   for (const policy of context.policies) {
     for (const time of timesOf(policy, context)) {
-      const message = time.spec.kind === 'interval' ? ofInterval(time, gapsIn) : ofRecurring(time.spec, gapsIn);
+      const message =
+        time.spec.kind === 'interval' ? skippedInInterval(time, gapsIn) : skippedInRecurring(time.spec, gapsIn);
       if (message !== undefined) yield { code: 'skipped-local-time', policy, at: time.at, message } satisfies Remark;
     }
   }
@@ -27,7 +28,7 @@ export const skippedLocalTime: LintRule = function* (context) {
 
 type GapsIn = (zone: string) => readonly Gap[];
 
-function ofRecurring(spec: Exclude<TimeSpec, { kind: 'interval' }>, gapsIn: GapsIn): string | undefined {
+function skippedInRecurring(spec: Exclude<TimeSpec, { kind: 'interval' }>, gapsIn: GapsIn): string | undefined {
   if (spec.kind === 'always') return undefined;
   for (const gap of gapsIn(spec.zone)) {
     const localMs = skippedBy(gap, spec);
@@ -39,7 +40,7 @@ function ofRecurring(spec: Exclude<TimeSpec, { kind: 'interval' }>, gapsIn: Gaps
 }
 
 /** The domain only has the instants of an interval, so its local times are read from the text. */
-function ofInterval({ written, text }: PlacedTime, gapsIn: GapsIn): string | undefined {
+function skippedInInterval({ written, text }: PlacedTime, gapsIn: GapsIn): string | undefined {
   const interval = typeof text === 'string' ? readInterval(text.trim(), []) : undefined;
   if (!interval?.areLocal) return undefined;
   const zone = interval.zone ?? String(written?.valueAt(['timezone']) ?? 'UTC');
@@ -75,6 +76,7 @@ function opensOn({ days, dates }: WeeklyWindow, localDay: number): boolean {
   return days.includes(weekdayOf(localDay)) && allowsDay(dates, localDay);
 }
 
+/** True if the window opens on a local day, but the gap leaves nothing of it. */
 function isEmptied(spec: WeeklyWindow, localDay: number): boolean {
   if (!opensOn(spec, localDay)) return false;
   const startMs = instantOfMinute(spec.zone, localDay, spec.startMinute);
@@ -104,7 +106,7 @@ interface Gap {
   toLocalMs: number;
 }
 
-/** In ascending order. */
+/** The gaps of a zone in a period, in ascending order. */
 function gapsOf(zone: string, { nowMs, endMs }: Period): Gap[] {
   const gaps: Gap[] = [];
   for (let atMs = nowMs; atMs < endMs; atMs += WEEK_MS) {

@@ -7,7 +7,7 @@ import { valuesOf } from '../kinds/schedule.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { timeoutWith } from './schedules.ts';
 
-/** A timeout for a fixed size above 16 CU, which never sleeps. */
+/** A timeout beside a fixed size above 16 CU, at which a compute never sleeps. */
 export const timeoutWithoutEffect: LintRule = function* (context) {
   for (const policy of context.schedules) yield* ofSchedule(policy);
   for (const policy of policiesOfKind(context.policies, 'limits')) {
@@ -17,15 +17,15 @@ export const timeoutWithoutEffect: LintRule = function* (context) {
 
 function* ofSchedule(policy: SchedulePolicy): Iterable<Remark> {
   for (const wanted of valuesOf(policy)) {
-    const { size, suspendTimeoutSeconds: own } = wanted.values;
+    const { size, suspendTimeoutSeconds: written } = wanted.values;
     const seconds = timeoutWith(policy, wanted);
     if (!size || size.maxCu <= MAX_AUTOSCALING_CU || !sleeps(seconds)) continue;
-    const timeout = `suspend_after ${formatSuspendTimeout(seconds)}${own === undefined ? ' of otherwise' : ''}`;
+    const timeout = `suspend_after ${formatSuspendTimeout(seconds)}${written === undefined ? ' of otherwise' : ''}`;
     const message = [
       `${timeout} has no effect with ${size.maxCu} CU: above ${MAX_AUTOSCALING_CU} CU a compute never sleeps`,
       `; write suspend_after: never, or a size of ${MAX_AUTOSCALING_CU} CU at most`,
     ].join('');
-    const at = [...wanted.at, own === undefined ? 'size' : 'suspend_after'];
+    const at = [...wanted.at, written === undefined ? 'size' : 'suspend_after'];
     yield { code: 'timeout-without-effect', policy, at, message };
   }
 }

@@ -1,7 +1,7 @@
 /** JSON Schema patterns for editors. Each accepts all that the parser accepts, and refuses obvious mistakes. */
 import { COMPUTE_SIZES_CU, sizeProblems } from '../../domain/compute/compute-units.ts';
 
-/** Matches a number with any leading and trailing zeros. */
+/** The pattern of a number, with any leading and trailing zeros. */
 function digits(cu: number): string {
   const [whole, part = ''] = `${cu}`.split('.');
   return part === '' ? String.raw`0*${whole}(\.0+)?` : String.raw`0*${whole}\.${part}0*`;

@@ -11,9 +11,9 @@ const Rule = mapping(
       .enum(['any', 'idle', 'quiet'])
       .describe('any: at any time; idle: while the compute sleeps; quiet: while it has few connections.'),
     deadline: duration({ minMs: MINUTE_MS, maxMs: 7 * DAY_MS, text: '1m to 7d' })
-      .describe('How long to wait, from the start of the window.')
+      .describe('How long a change may wait, from the start of the window or from what else made it necessary.')
       .optional(),
-    // biome-ignore lint/suspicious/noThenProperty: the word of the language; what is parsed is never awaited
+    // biome-ignore lint/suspicious/noThenProperty: a key of the policy language; parsed policies are never awaited
     then: z
       .enum(['apply', 'skip'])
       .default('apply')
@@ -57,7 +57,7 @@ export const Disruption = mapping(
     newly_discovered: z
       .enum(['wait', 'act'])
       .describe(
-        'wait: a newly discovered compute keeps its size while it is active, until the next boundary; act: it is changed like any other, such as a preview branch of CI. wait if absent.',
+        'wait: a newly discovered compute keeps its size while it is active, until the next boundary or for a day; act: it is changed like any other, such as a preview branch of CI. wait if absent.',
       )
       .optional(),
   },
@@ -129,14 +129,14 @@ export const Selector = mapping(
   },
   'a selector such as {projects: ["web-*"]}',
 ).transform(({ min_age: minAgeMs, branch_roles: branchRoles, share, ...lists }, context) => {
-  const given = Object.fromEntries(Object.entries(lists).filter(([, list]) => list !== undefined));
+  const globLists = Object.fromEntries(Object.entries(lists).filter(([, list]) => list !== undefined));
   const keys: SelectorKeys = {
-    ...given,
+    ...globLists,
     ...(branchRoles && { branchRoles }),
     ...(share !== undefined && { share }),
     minAgeMs,
   };
-  const hasNoKeys = Object.keys(given).length === 0 && !branchRoles;
+  const hasNoKeys = Object.keys(globLists).length === 0 && !branchRoles;
   const outcome = hasNoKeys ? { ok: false as const, problem: WITHOUT_KEYS } : parseSelector(keys, 'file');
   if (outcome.ok) return outcome.value;
   context.addIssue({ code: 'custom', message: outcome.problem });
@@ -157,7 +157,7 @@ export type PolicyName = z.infer<typeof PolicyName>;
 
 const FULL_NAME = `${NAME}, or of a team such as team-web/hours`;
 
-/** The name of a policy; if it belongs to another team, after the name of that. */
+/** The name of a policy; one of another team has the form TEAM/NAME. */
 export const FullName = z
   .string(expected(FULL_NAME))
   .regex(new RegExp(`^(?:${NAME_SOURCE}/)?${NAME_SOURCE}$`), `expected ${FULL_NAME}`);
@@ -194,6 +194,6 @@ export const policyBase = {
     'Receivers of notifications about changes by this policy, besides the receivers of its owner.',
   ).optional(),
   notify_before: duration({ minMs: MINUTE_MS, maxMs: DAY_MS, text: '1m to 1d' })
-    .describe('How long before a change that disconnects clients receivers are notified.')
+    .describe('Receivers are notified this long before a change that disconnects clients.')
     .optional(),
 };

@@ -15,8 +15,8 @@ export const Calendar = mapping(
       .string(expected('a country such as DE'))
       .describe('Public holidays of this country: ISO 3166-1.')
       .optional(),
-    state: z.string(expected('a state such as BE')).describe('And of this state.').optional(),
-    region: z.string(expected('a region')).describe('And of this region.').optional(),
+    state: z.string(expected('a state such as BE')).describe('Also those of this state, such as BE.').optional(),
+    region: z.string(expected('a region')).describe('Also those of this region of the state.').optional(),
     dates: z
       .array(z.string(expected(DATES)), expected(DATES))
       .min(1, 'expected at least one date')
@@ -31,8 +31,8 @@ export const Calendar = mapping(
   },
   CALENDAR,
 ).superRefine((calendar, context) => {
-  const given = [calendar.country, calendar.dates, calendar.ical].filter((form) => form !== undefined);
-  if (given.length !== 1) context.addIssue({ code: 'custom', message: `expected ${CALENDAR}` });
+  const forms = [calendar.country, calendar.dates, calendar.ical].filter((form) => form !== undefined);
+  if (forms.length !== 1) context.addIssue({ code: 'custom', message: `expected ${CALENDAR}` });
   else if (calendar.country === undefined && (calendar.state !== undefined || calendar.region !== undefined)) {
     context.addIssue({ code: 'custom', message: 'state and region go with country' });
   }

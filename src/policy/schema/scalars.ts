@@ -11,12 +11,12 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import { POLICY_LIMITS } from '../limits.ts';
 import { DURATION_PATTERN, SIZE_PATTERN, SUSPEND_AFTER_PATTERN } from './patterns.ts';
 
-/** The error message of a schema: `expected WHAT`. */
+/** The `error` option of a schema, for the message `expected WHAT`. */
 export function expected(what: string): { error: (issue: { code?: string | undefined }) => string | undefined } {
   return { error: (issue) => (issue.code === 'unrecognized_keys' ? undefined : `expected ${what}`) };
 }
 
-/** A mapping that refuses unknown keys. The message has a line for each of them, in the order of the issue's keys. */
+/** A mapping that refuses unknown keys. Their error message has a line for each of them, in the order of the issue's keys. */
 export function mapping<Shape extends z.ZodRawShape>(shape: Shape, what = 'a mapping') {
   const known = Object.keys(shape);
   return z.strictObject(shape, {
@@ -42,7 +42,7 @@ function unknownKey(key: string, known: readonly string[]): string {
 
 const DURATION = /^(?=\d)(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?$/;
 
-/** Milliseconds of a duration such as `90s`, `5m`, `1h30m`, `7d`; undefined if it is none. */
+/** Milliseconds of a duration such as `90s`, `5m`, `1h30m`, `7d`; undefined for any other text. */
 export function parseDurationMs(text: string): number | undefined {
   const match = DURATION.exec(text);
   if (!match) return undefined;
@@ -111,7 +111,7 @@ function toSize(value: number | string | { min: number; max: number }): DomainSi
   return { minCu: Number(min), maxCu: Number(max) };
 }
 
-/** One size of the table, in CU. */
+/** One size that the platform allows, in CU. */
 export function singleSize(what: string) {
   return z
     .number(expected(what))

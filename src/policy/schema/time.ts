@@ -47,12 +47,12 @@ const CronTime = mapping({
     return z.NEVER;
   };
   const forMs = written.for;
-  const given = [cron, forMs, start, end].filter((part) => part !== undefined).length;
-  if (given === 2 && cron !== undefined && forMs !== undefined) {
+  const count = [cron, forMs, start, end].filter((part) => part !== undefined).length;
+  if (count === 2 && cron !== undefined && forMs !== undefined) {
     if (neverCloses(cron, forMs)) return refuse('never closes; write "always"');
     return { kind: 'cron', cron, forMs, zone };
   }
-  if (given === 2 && start !== undefined && end !== undefined) {
+  if (count === 2 && start !== undefined && end !== undefined) {
     if (start === end) return refuse('starts whenever it ends, so it never closes; write "always"');
     return { kind: 'cron-switch', startCron: start, endCron: end, zone };
   }
@@ -73,7 +73,7 @@ export type At = z.infer<typeof At>;
 const FIELDS = '5 fields: minute, hour, day of the month, month, day of the week';
 /** Plain cron only: no seconds, no names such as @daily, and no "H", which would be random. */
 const FIELD = /^(?:\d|[*,/#-]|L|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|sun|mon|tue|wed|thu|fri|sat)+$/i;
-/** Expressions are tried from this day on, so that the result does not depend on the current date. */
+/** 2026-01-01, in days since 1970-01-01: expressions are tried from there on, whatever the current date is. */
 const TRIED_FROM_DAY = 20_454;
 const DAYS_TRIED = 400;
 
