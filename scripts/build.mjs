@@ -1,21 +1,23 @@
 /**
- * Builds dist/ anew: the command and its packages in few files, since loading hundreds of small ones takes longer than most commands run;
- * the assets of pages; the commit, and the executable bit on the command. `--out FOLDER` builds into another folder at the top of the project.
- * With --if-possible it does nothing where the bundler is not installed (`npm ci --omit=dev`). Packages in the bundle stay dependencies of
- * ebb: audits read those, and their licences are installed with them.
+ * Builds dist/ anew: the command and its packages in one file, since loading hundreds of small ones takes longer than most commands run, and
+ * its code cache; the assets of pages; the commit, and the executable bit on the command. `--out FOLDER` builds into another folder at the
+ * top of the project. With --if-possible it does nothing where the bundler is not installed (`npm ci --omit=dev`). Packages in the bundle
+ * stay dependencies of ebb: audits read those, and their licences are installed with them.
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { Script } from 'node:vm';
 
 /** Not in the bundle, but found as installed: it loads files that lie beside it. */
 const FOUND_AS_INSTALLED = ['@electric-sql/pglite', 'pg-native'];
 
-/** Packages in CommonJS call `require`. The import has a name that no module uses. */
-const REQUIRE =
-  "import { createRequire as $createRequire } from 'node:module'; const require = $createRequire(import.meta.url);";
+/** The bundle is a function, as Node.js makes one of each file in CommonJS. `start-built.ts` calls it. */
+const HEAD = `(function (exports, require, module, __filename, __dirname) {
+const $url = require('node:url').pathToFileURL(__filename).href;`;
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 const { values } = parseArgs({
@@ -32,25 +34,37 @@ await bundleWithLicences('policy/calendars/holiday-library');
 writeFileSync(`${out}/build.json`, `${JSON.stringify({ commit: commit() })}\n`);
 chmodSync(`${out}/cli/main.js`, 0o755);
 
-/** The command, and a chunk for each set of modules that the same commands need. All files lie in a folder of `out`: see `filesBeside`. */
+/** The command: what starts it, and in one file all that it needs. All files lie in a folder of `out`: see `filesBeside`. */
 async function bundleCommand() {
+  const options = { bundle: true, platform: 'node', target: 'node20', logLevel: 'error' };
+  await build({ ...options, entryPoints: ['src/cli/start-built.ts'], outfile: `${out}/cli/main.js`, format: 'esm' });
+  const bundle = `${out}/cli/bundle.cjs`;
   await build({
+    ...options,
     entryPoints: ['src/cli/main.ts'],
-    outdir: `${out}/cli`,
-    chunkNames: '../chunks/[name]-[hash]',
-    bundle: true,
-    splitting: true,
+    outfile: bundle,
     minifyWhitespace: true,
     sourcemap: true,
     sourcesContent: false,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20',
-    banner: { js: REQUIRE },
+    format: 'cjs',
+    define: { 'import.meta.url': '$url' },
+    banner: { js: HEAD },
+    footer: { js: '})' },
     external: FOUND_AS_INSTALLED,
-    logLevel: 'error',
     plugins: [{ name: 'files beside', setup: filesBeside }],
   });
+  storeCodeCache(bundle);
+}
+
+/**
+ * Stores what V8 makes of the bundle. All functions are compiled, not only those that run at the start. The flags are as usual again
+ * when the cache is made, since V8 compares them.
+ */
+function storeCodeCache(bundle) {
+  setFlagsFromString('--no-lazy');
+  const script = new Script(readFileSync(bundle, 'latin1'), { filename: bundle });
+  setFlagsFromString('--lazy');
+  writeFileSync(`${bundle}.cache`, script.createCachedData());
 }
 
 /** Modules find files such as page assets relative to themselves. So in the bundle each keeps the URL that it has in src/. */
@@ -61,7 +75,7 @@ function filesBeside({ onLoad }) {
     const place = relative(source, path).replaceAll(sep, '/');
     const contents = readFileSync(path, 'utf8').replaceAll(
       'import.meta.url',
-      `new URL(${JSON.stringify(`../${place}`)}, import.meta.url).href`,
+      `new URL(${JSON.stringify(`../${place}`)}, $url).href`,
     );
     return { contents, loader: path.endsWith('x') ? 'tsx' : 'ts' };
   });

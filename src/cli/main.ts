@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { WAITS } from '../common/waits.ts';
 import { describeFailure } from './fail.ts';
 import { writeErr, writeErrLine } from './output.ts';
@@ -19,10 +18,10 @@ process.stderr.on('error', endOnBrokenPipe);
 WAITS.subscribe((line) => writeErrLine(String(line)));
 
 const args = process.argv.slice(2);
-try {
-  await runProgram(args);
-} catch (error) {
+
+/** Settles when the command has ended, never with an error. The built command awaits it: CommonJS knows no `await` at the top. */
+export const ended = runProgram(args).catch((error: unknown) => {
   writeErr(`${describeFailure(error, { verbose: args.includes('--verbose') })}\n`);
   process.exitCode = 1;
   setTimeout(() => process.exit(), EXIT_GRACE_MS).unref();
-}
+});

