@@ -69,17 +69,17 @@ export async function applyPlan(options: ApplyPlanOptions): Promise<Map<Evaluate
       }
     });
   }
-  await dropDecided(options);
+  await dropDecidedRestores(options);
   return results;
 }
 
 /** Drops restore requests that policies contradict, as a reconcile does, even if no compute changes. */
-async function dropDecided({ deps, plan, situation, signal }: ApplyPlanOptions): Promise<void> {
-  const asked = plan.computes.filter(({ compute: { computeId }, record }) => {
+async function dropDecidedRestores({ deps, plan, situation, signal }: ApplyPlanOptions): Promise<void> {
+  const dropped = plan.computes.filter(({ compute: { computeId }, record }) => {
     const before = situation.records.get(computeId)?.restore;
     return before !== undefined && before !== record.restore;
   });
-  for (const [projectId, computes] of groupBy(asked, projectOf)) {
+  for (const [projectId, computes] of groupBy(dropped, projectOf)) {
     if (signal.aborted) return;
     await withProjectLease(deps, projectId, async (lease) => {
       const records = await deps.store.records(projectId);
@@ -93,7 +93,7 @@ async function dropDecided({ deps, plan, situation, signal }: ApplyPlanOptions):
   }
 }
 
-/** Fills the fleet: limits such as `at_once` count shares of its computes. */
+/** Fills the fleet with the planned computes: limits such as `at_once` are shares of their number. */
 function prepareFleet({ deps: { fleet, clock }, projects, plan }: ApplyPlanOptions): void {
   const computes = groupBy(plan.computes, projectOf);
   for (const project of projects) {
@@ -123,7 +123,7 @@ async function applyToCompute(options: ApplyPlanOptions, planned: EvaluatedCompu
 
 interface Step {
   action: Action;
-  /** Only before the first action must the settings be those of the plan. */
+  /** True for the first action of a compute. Its settings must still be those of the plan. */
   isFirst: boolean;
 }
 
@@ -218,10 +218,14 @@ async function followToTheEnd(
       message: 'interrupted while it was under way; a daemon, or the next apply, follows it',
     };
   }
-  return endOf(await deps.store.records(projectId), computeId, action);
+  return outcomeInRecord(await deps.store.records(projectId), computeId, action);
 }
 
-function endOf(records: ReadonlyMap<string, ComputeRecord>, computeId: string, { fields }: Action): AppliedChange {
+function outcomeInRecord(
+  records: ReadonlyMap<string, ComputeRecord>,
+  computeId: string,
+  { fields }: Action,
+): AppliedChange {
   const failed = Object.values(records.get(computeId)?.failures ?? {}).find(({ desired }) =>
     sameFields({ ...fields, ...desired }, fields),
   );

@@ -13,8 +13,8 @@ import { decisionDocument } from './documents.ts';
 const EXPORT_EVERY_MS = 5_000;
 
 /**
- * An entry may be stored somewhat later than its timestamp, and a day later after an outage. So each round looks back a little, and some
- * rounds look back a day.
+ * An entry may be stored somewhat later than its timestamp, and after an outage up to a day later. So each round looks back a little, and
+ * some rounds, beginning with the first, look back a day.
  */
 const SHORT_LOOK_BACK_MS = 2 * MINUTE_MS;
 const LONG_LOOK_BACK_MS = DAY_MS;
@@ -52,10 +52,10 @@ export function startAuditExport(deps: AuditExportDeps, { to, task }: AuditCopyi
 
   async function exportNew(): Promise<void> {
     const nowMs = clock.now();
-    // Changes at a boundary come first.
+    // Changes of computes come first.
     if (isAtBoundary(fleet, nowMs)) return;
     const { written, untilMs } = copied ?? (await readCopied(to, nowMs));
-    // A failure may have written some of the entries, so that the destination must be asked again.
+    // If this round fails, some of its entries may have been written: the destination must be asked again.
     copied = undefined;
     const lookBackMs = round % LONG_LOOK_EVERY_ROUNDS === 0 ? LONG_LOOK_BACK_MS : SHORT_LOOK_BACK_MS;
     if (!(await copySince(Math.min(nowMs, untilMs) - lookBackMs, nowMs, written))) return;
@@ -77,6 +77,7 @@ export function startAuditExport(deps: AuditExportDeps, { to, task }: AuditCopyi
 
   async function exportIfReady(): Promise<void> {
     if (to.isReady()) await runInBackground(task, exportNew);
+    // Until it is ready again, another daemon may write.
     else copied = undefined;
   }
 
@@ -91,7 +92,7 @@ export function startAuditExport(deps: AuditExportDeps, { to, task }: AuditCopyi
   };
 }
 
-/** Asks the destination. A copy without past entries begins now. */
+/** Asks the destination. A copy without past entries begins with the look back from now. */
 async function readCopied(to: AuditCopy, nowMs: number): Promise<Copied> {
   const written = await to.written();
   // An entry from a clock that was ahead does not prove that all before it are copied.

@@ -31,7 +31,7 @@ export interface AuditWebhookDeps {
   leaderLease: { isHeld(): boolean };
 }
 
-/** An entry that could not be sent is sent again for as long as the store keeps it. */
+/** Sending of an entry is tried again for as long as the store keeps it. */
 export function createAuditWebhook(deps: AuditWebhookDeps, receiver: Receiver): AuditCopy {
   const { store, sender, clock, leaderLease } = deps;
   let failures = 0;
@@ -77,19 +77,19 @@ async function note(
   lines: readonly Sent[],
 ): Promise<void> {
   for (const hour of new Set(lines.map(hourOf))) {
-    const more = lines.filter((line) => hourOf(line) === hour).map(({ id, atMs }) => [id, atMs] as const);
+    const added = lines.filter((line) => hourOf(line) === hour).map(({ id, atMs }) => [id, atMs] as const);
     let isNoted = false;
     let isNew = false;
     while (!isNoted) {
       const noted = await SENT.open(store, String(hour));
       isNew = noted.value === undefined;
-      isNoted = await noted.replace([...(noted.value ?? []), ...more]);
+      isNoted = await noted.replace([...(noted.value ?? []), ...added]);
     }
     if (isNew) await forgetOld(store, clock.now());
   }
 }
 
-/** Deletes old notes. Their age counts from now at the latest, even if a wrong clock has made notes for the future. */
+/** Deletes notes that are much older than the newest. One from after now, by a wrong clock, doesn't count as the newest. */
 async function forgetOld(store: AuditWebhookDeps['store'], nowMs: number): Promise<void> {
   const hours = [...(await SENT.all(store)).keys()];
   const newest = Math.min(Math.max(...hours.map(Number)), Math.floor(nowMs / HOUR_MS));

@@ -7,7 +7,7 @@ import { findCompute, isId, unknownCompute } from './find-compute.ts';
 import { auditOf, type DaemonView, fail, type OperatorParts, ownerOf } from './parts.ts';
 import { computeOf } from './teams-of.ts';
 
-/** More refused requests in a minute are only logged. */
+/** Refused requests beyond this number in a minute are only logged, by the HTTP server. */
 const MAX_REFUSED = 60;
 /** A filtered search reads at least this many entries at a time. */
 const SEARCH_PAGE = 500;
@@ -54,19 +54,19 @@ function matches(
   );
 }
 
-/** The id of a compute. It may be gone, since its history remains. */
+/** Finds the id of a compute, which may be gone: its history remains. */
 export async function computeIdOf(
   parts: OperatorParts,
-  written: string | undefined,
+  target: string | undefined,
 ): Promise<OperatorResult<string | undefined>> {
-  if (written === undefined) return { ok: true, value: undefined };
-  const found = await findCompute(parts, written);
+  if (target === undefined) return { ok: true, value: undefined };
+  const found = await findCompute(parts, target);
   if (!found.ok && found.error.code === 'invalid') return found;
-  const computeId = found.ok ? found.value.computeId : (written.split('/').at(-1) ?? '');
+  const computeId = found.ok ? found.value.computeId : (target.split('/').at(-1) ?? '');
   return isId(computeId) ? { ok: true, value: computeId } : fail('invalid', unknownCompute(computeId));
 }
 
-/** Audits requests that a token does not allow. While the store is unavailable only the log has them. */
+/** Returns a function that audits requests which a token does not allow. While the store is unavailable, only the log has them. */
 export function createRefusals(
   parts: OperatorParts & { daemon: DaemonView },
 ): (refusal: Refusal, caller: Caller) => Promise<void> {

@@ -12,7 +12,7 @@ type ChangeOutcome = { ok: true; changed: string[] } | { ok: false };
 
 /**
  * Changes records of a project under its lease, each with an audit entry. Returns the ids of the changed computes; not ok if the lease
- * stayed taken.
+ * stayed taken, or was lost before all were changed.
  */
 export async function changeRecords(
   parts: OperatorParts,

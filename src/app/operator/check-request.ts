@@ -27,17 +27,17 @@ export function ownerProblem(owner: string): string | undefined {
   return textProblem('the owner', owner, MAX_CHARACTERS.owner);
 }
 
-function textProblem(what: string, text: string, most: number): string | undefined {
-  if (text.trim() === '') return `${what} is missing`;
-  if (text.length > most) return `${what} has more than ${most} characters`;
-  return isShowable(text) ? undefined : `${what} holds characters that cannot be shown; write one plain line`;
+function textProblem(subject: string, text: string, maxCharacters: number): string | undefined {
+  if (text.trim() === '') return `${subject} is missing`;
+  if (text.length > maxCharacters) return `${subject} has more than ${maxCharacters} characters`;
+  return isShowable(text) ? undefined : `${subject} holds characters that cannot be shown; write one plain line`;
 }
 
 export function holdProblem(request: HoldRequest): string | undefined {
   const { size, suspendTimeoutSeconds, freeze } = request;
-  const names = size !== undefined || suspendTimeoutSeconds !== undefined;
-  if (freeze && names) return 'a hold either freezes the compute as it is, or sets fields: leave one out';
-  if (!freeze && !names) return 'a hold needs a size, a timeout, or freeze: it would change nothing';
+  const setsFields = size !== undefined || suspendTimeoutSeconds !== undefined;
+  if (freeze && setsFields) return 'a hold either freezes the compute as it is, or sets fields: leave one out';
+  if (!freeze && !setsFields) return 'a hold needs a size, a timeout, or freeze: it would change nothing';
   const problem = overrideProblem(request);
   return problem ?? (size && sizeProblems(size)[0]) ?? timeoutProblem(suspendTimeoutSeconds);
 }
@@ -53,8 +53,9 @@ export function baselineProblem(baselines: readonly ComputeBaseline[]): string |
 
 function timeoutProblem(seconds: number | undefined): string | undefined {
   if (seconds === undefined || seconds === NEVER_SUSPENDS) return undefined;
-  const fine = Number.isInteger(seconds) && seconds >= SHORTEST_TIMEOUT_SECONDS && seconds <= LONGEST_TIMEOUT_SECONDS;
-  return fine ? undefined : 'a timeout is 60 to 604800 seconds, or -1 for never';
+  const isValid =
+    Number.isInteger(seconds) && seconds >= SHORTEST_TIMEOUT_SECONDS && seconds <= LONGEST_TIMEOUT_SECONDS;
+  return isValid ? undefined : 'a timeout is 60 to 604800 seconds, or -1 for never';
 }
 
 /**
@@ -68,7 +69,7 @@ export function unconfirmed(
 ): { ok: false; error: OperatorError } | undefined {
   if (confirm === 'any') return undefined;
   if (confirm === undefined ? !isRequired || count <= 1 : confirm === count) return undefined;
-  const asked = confirm === undefined ? '' : ` now, and ${confirm} ${confirm === 1 ? 'was' : 'were'} confirmed`;
-  const message = `this concerns ${countedComputes(count)}${asked}: nothing was changed; preview it, and confirm ${count}`;
+  const confirmed = confirm === undefined ? '' : ` now, and ${confirm} ${confirm === 1 ? 'was' : 'were'} confirmed`;
+  const message = `this concerns ${countedComputes(count)}${confirmed}: nothing was changed; preview it, and confirm ${count}`;
   return { ok: false, error: { code: 'unconfirmed', message } };
 }

@@ -42,7 +42,7 @@ import { waste } from './waste.ts';
 
 /** Answers the questions and commands of people from a store, with or without a daemon. Rejects while the store can't be reached. */
 export function createOperator(parts: OperatorParts): Operator {
-  const by = (caller: Caller | undefined) => (caller ? { ...parts, caller } : parts);
+  const withCaller = (caller: Caller | undefined) => (caller ? { ...parts, caller } : parts);
   return {
     status: (query) => status(parts, query),
     computes: (query) => listComputes(parts, query),
@@ -59,23 +59,24 @@ export function createOperator(parts: OperatorParts): Operator {
     },
     audit: (query) => listAudit(parts, query),
     holds: (query) => listHolds(parts, query),
-    hold: (request, caller) => setHold(by(caller), request),
-    release: (request, caller) => release(by(caller), request),
+    hold: (request, caller) => setHold(withCaller(caller), request),
+    release: (request, caller) => release(withCaller(caller), request),
     freezes: (query) => listFreezes(parts, query),
-    freeze: (request, caller) => setFreeze(by(caller), request),
-    unfreeze: (request, caller) => unfreeze(by(caller), request),
-    approve: (request, caller) => approve(by(caller), request),
-    restore: (request, caller) => restore(by(caller), request),
+    freeze: (request, caller) => setFreeze(withCaller(caller), request),
+    unfreeze: (request, caller) => unfreeze(withCaller(caller), request),
+    approve: (request, caller) => approve(withCaller(caller), request),
+    restore: (request, caller) => restore(withCaller(caller), request),
     records: (query) => listRecords(parts, query),
     readings: (query) => listReadings(parts, query),
     usage: (query) => listUsage(parts, query),
     costs: async () => ({ ok: true, value: { costs: (await readDetail(parts.store)) ?? null } }),
     waste: (query) => waste(parts, query),
     notifications: () => listNotifications(parts),
-    retryOrDropNotifications: (request, caller) => retryOrDropNotifications(by(caller), request),
+    retryOrDropNotifications: (request, caller) => retryOrDropNotifications(withCaller(caller), request),
   };
 }
 
+/** The newest decisions about the matching computes, found among the newest {@link MAX_PER_PAGE} decisions of the fleet. */
 async function decisionsOf(
   parts: OperatorParts & { daemon: DaemonView },
   filter: FleetFilter,
@@ -98,8 +99,8 @@ async function listRecords(
   const found = compute === undefined ? undefined : await findCompute(parts, compute);
   if (found?.ok === false) return found;
   const projectIds = found ? [found.value.projectId] : await store.projectIds();
-  const ahead = projectIds.toSorted().filter((projectId) => after === undefined || projectId > after);
-  const shown = ahead.slice(0, boundedLimit(limit));
+  const remaining = projectIds.toSorted().filter((projectId) => after === undefined || projectId > after);
+  const shown = remaining.slice(0, boundedLimit(limit));
   const items: RecordsDocument[] = [];
   const isCounted = daemon !== undefined && asksForConnections(daemon.policies().set);
   const isGuarded = daemon !== undefined && policiesOfKind(daemon.policies().set.policies, 'guard').length > 0;
@@ -114,7 +115,7 @@ async function listRecords(
       ...(states && { guards: Object.fromEntries([...records.keys()].map((id) => [id, states.get(id) ?? []])) }),
     });
   }
-  return { ok: true, value: { items, next: (ahead.length > shown.length && shown.at(-1)) || null } };
+  return { ok: true, value: { items, next: (remaining.length > shown.length && shown.at(-1)) || null } };
 }
 
 /** The stored readings of the fleet. A page consists of complete collections, and ends with the one that reaches the limit. */
@@ -177,17 +178,17 @@ export async function listComputes(
   return { ok: true, value: { items: documents, next } };
 }
 
-/** The digits of the digest of a policy set, and of its shortest accepted beginning. */
+/** The length of a policy set's hash, and of its shortest accepted prefix, in hexadecimal digits. */
 const HASH_DIGITS = { most: 64, least: 12 };
 
-/** What is wrong with the hash of a policy set, or its beginning, as a person has typed it. */
+/** The problem of a hash, or a prefix of one, that a person has typed; undefined if it has none. */
 function hashProblem(hash: string): string | undefined {
-  const what = `${JSON.stringify(hash.slice(0, 80))} is no hash of a policy set`;
-  const see = 'ebb status shows the hashes';
-  if (!/^[0-9a-f]*$/.test(hash)) return `${what}, which has only the digits 0-9 and a-f: ${see}`;
-  if (hash.length > HASH_DIGITS.most) return `${what}, which has ${HASH_DIGITS.most} digits: ${see}`;
+  const problem = `${JSON.stringify(hash.slice(0, 80))} is no hash of a policy set`;
+  const hint = 'ebb status shows the hashes';
+  if (!/^[0-9a-f]*$/.test(hash)) return `${problem}, which has only the digits 0-9 and a-f: ${hint}`;
+  if (hash.length > HASH_DIGITS.most) return `${problem}, which has ${HASH_DIGITS.most} digits: ${hint}`;
   if (hash.length >= HASH_DIGITS.least) return undefined;
-  return `${JSON.stringify(hash)} is too short: give at least ${HASH_DIGITS.least} digits of the hash of a policy set; ${see}`;
+  return `${JSON.stringify(hash)} is too short: give at least ${HASH_DIGITS.least} digits of the hash of a policy set; ${hint}`;
 }
 
 async function approve(parts: OperatorParts, request: ApproveRequest): Promise<OperatorResult<ApproveDocument>> {
@@ -213,7 +214,7 @@ async function approve(parts: OperatorParts, request: ApproveRequest): Promise<O
   return { ok: true, value };
 }
 
-/** The numbers of computes that a staged set would disconnect; undefined if no running daemon has staged it. */
+/** How many computes a staged set would disconnect; undefined if this daemon, or without one each reported daemon, has not staged it. */
 async function impactOf({ daemon, store, now }: OperatorParts, hash: string) {
   if (daemon) return daemon.staged().find((one) => one.hash.startsWith(hash))?.impact;
   const sets = (await readReports(store, await now())).flatMap(({ staged_sets = [] }) => staged_sets);

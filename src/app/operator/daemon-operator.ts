@@ -44,7 +44,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
     clock,
     newId,
     holder: newId(),
-    // With a clock that is ahead, holds would seem to have expired, and their release would be acknowledged without one.
+    // By a clock that is ahead, active holds would seem to have expired, and a release would report success without ending them.
     now: async () => clock.now() - ((await storeClock.excessiveOffsetMs()) ?? 0),
     requestReconciles: (projectIds: readonly string[]) => requestReconciles(deps, projectIds),
     daemon: {
@@ -67,14 +67,14 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
     },
   };
   const reads = rememberReads(deps);
-  const shown = {
+  const displayParts = {
     ...parts,
     store: reads.store,
     now: async () => clock.now() - (storeClock.lastExcessiveOffsetMs() ?? 0),
   };
-  const { status, computes, decisions, holds, freezes, costs } = createOperator(shown);
+  const { status, computes, decisions, holds, freezes, costs } = createOperator(displayParts);
   const operator = createOperator(parts);
-  // A person who ends what the store has lost would be told that there is nothing, and a moment later it would be back.
+  // Otherwise a command to end a hold or freeze that the store has lost would not find it, and a moment later it would be written back.
   const writeBackLost = () => overrides.refresh(store, clock.now());
   return {
     ...operator,
@@ -101,13 +101,14 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
     teamsOf: (kind, target) => teamsOf(parts, kind, target),
     refused: createRefusals(parts),
     plan: () => currentPlan(deps),
-    fleet: (query) => fleetPage(shown, query),
+    fleet: (query) => fleetPage(displayParts, query),
     findCompute: async (computeId) => knownCompute(parts, computeId),
-    findHold: (id) => findHold(shown, id),
-    compute: (computeId) => computePage(shown, computeId),
+    findHold: (id) => findHold(displayParts, id),
+    compute: (computeId) => computePage(displayParts, computeId),
   };
 }
 
+/** The problems of policies, and those of API keys. */
 function problemsShown(deps: DaemonOperatorDeps): DaemonView['policyProblems'] {
   return (isShown) => [...policyProblems(deps, isShown), ...currentNarrowKeys(deps).map(({ message }) => message)];
 }

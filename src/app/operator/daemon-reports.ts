@@ -28,8 +28,7 @@ import {
 /** A report expires after this time, in milliseconds. */
 const FORGOTTEN_AFTER_MS = DAY_MS;
 
-/** Limits of a report. The daemon's own page shows everything. */
-/** Each has the hash for `ebb approve` in its message, and the number of computes to confirm. */
+/** Limits of a report; the daemon's own page shows more. Nearly all staged sets are kept, since people approve them by these entries. */
 const MAX_STAGED_SETS = 100;
 const MAX_UNMET = 8;
 const MAX_PROBLEMS = 8;
@@ -39,7 +38,7 @@ const MAX_REFUSED = 24;
 const MAX_FAILED_CHECKS = 8;
 const MAX_CHARACTERS = 240;
 
-/** The longest interval of reports, in real milliseconds: a daemon that stops reporting is considered dead (take-over.ts). */
+/** The longest interval of reports, in real milliseconds: a daemon that stops reporting is considered dead (reload.ts). */
 const REPORT_MS = 10_000;
 
 export interface ReportDeps extends SetsDeps {
@@ -74,7 +73,7 @@ export function startReporting(deps: ReportDeps): Running {
   return {
     async close() {
       await rounds.close();
-      // Otherwise it might come after the end, and stay.
+      // Otherwise the first report might be stored after its deletion, and remain.
       await first;
       await runInBackground('daemon_report', () => REPORTS.delete(store, [name]));
     },
@@ -143,8 +142,8 @@ function withoutApproved(report: DaemonDocument, approvals: readonly Approval[])
 }
 
 /**
- * The reports of the last day, the leader's first, then the newest. A daemon that was not heard of for as long as its lease lasts is no
- * leader any more. Reports in the format of another version are left out, and so are sets that were approved since they were staged.
+ * The reports of the last day, the leader's first, then the newest; deletes older ones. A leader that has not reported for the duration of
+ * its lease counts as a follower. Reports in the format of another version are left out, and so are sets approved since they were staged.
  */
 export async function readReports(
   store: Pick<Store, 'documents' | 'deleteDocuments' | 'approvals'>,
@@ -164,37 +163,39 @@ export async function readReports(
   return current.toSorted((a, b) => Number(b.leader) - Number(a.leader) || b.last_seen.localeCompare(a.last_seen));
 }
 
-/** The refused projects that daemons report, each once: each of them knows of its own requests. Null if no report says. */
+/** The refused projects that daemons report, each once: a daemon knows only its own requests. Null if no report has this field. */
 export function reportedRefusals(reports: readonly DaemonDocument[], nowMs: number): RefusedProjectDocument[] | null {
-  const known = presentReports(reports, nowMs).flatMap((one) => (one.refused_projects ? [one.refused_projects] : []));
-  if (known.length === 0) return null;
-  const bySince = known.flat().toSorted((a, b) => a.since.localeCompare(b.since));
+  const reported = presentReports(reports, nowMs).flatMap((one) =>
+    one.refused_projects ? [one.refused_projects] : [],
+  );
+  if (reported.length === 0) return null;
+  const bySince = reported.flat().toSorted((a, b) => a.since.localeCompare(b.since));
   const alike = groupBy(bySince, ({ project_id, request }) => `${project_id} ${request}`);
   return [...alike.values()].flatMap(([first]) => first ?? []);
 }
 
 /**
- * The limits of accounts that daemons report: of the requests that wait, those of the daemon that waits longest, since each knows of its own.
- * What ended by now is left out: a report stays in the store when its daemon is killed. Null if no report says.
+ * The limits of accounts that daemons report. A daemon knows only its own requests: of several waits of an account, and of several lowered
+ * limits, the one that ends last counts. Ended ones are left out, since a killed daemon leaves its report. Null if no report has this field.
  */
 export function reportedLimits(reports: readonly DaemonDocument[], nowMs: number): StatusDocument['api_limits'] {
-  const known = presentReports(reports, nowMs).flatMap((one) => (one.api_limits ? [one.api_limits] : []));
-  if (known.length === 0) return null;
-  const current = known.flat().filter(({ normal_by }) => normal_by > isoInstant(nowMs));
+  const reported = presentReports(reports, nowMs).flatMap((one) => (one.api_limits ? [one.api_limits] : []));
+  if (reported.length === 0) return null;
+  const current = reported.flat().filter(({ normal_by }) => normal_by > isoInstant(nowMs));
   const latest = current.toSorted((a, b) => b.normal_by.localeCompare(a.normal_by));
   const alike = groupBy(latest, ({ account, level }) => `${account} ${level === 0}`);
   return [...alike.values()].flatMap(([first]) => first ?? []);
 }
 
 /**
- * The problems of policies that the daemons report, each once; null if no report says. Each daemon reads its own files. A killed daemon
- * leaves its report for a day: only the first, and those of the last half minute, count.
+ * The problems of policies that daemons report, each once; null if no report has this field. Each daemon reads its own files. A killed daemon
+ * leaves its report for a day: only the first report, and those of the last half minute, count.
  */
 export function reportedProblems([first, ...others]: readonly DaemonDocument[], nowMs: number): string[] | null {
   if (!first) return null;
   const oldest = isoInstant(nowMs - 3 * REPORT_MS);
-  const known = [first, ...others.filter(({ last_seen }) => last_seen >= oldest)].flatMap(
+  const reported = [first, ...others.filter(({ last_seen }) => last_seen >= oldest)].flatMap(
     (one) => one.policy_problems ?? [],
   );
-  return first.policy_problems === undefined && known.length === 0 ? null : [...new Set(known)];
+  return first.policy_problems === undefined && reported.length === 0 ? null : [...new Set(reported)];
 }

@@ -158,8 +158,8 @@ export interface FleetDeps {
 }
 
 /**
- * How many projects the account lists, and how many of them this daemon has read. One whose computes are not decided yet, as in an outage,
- * does not count: nothing shows them.
+ * How many projects the accounts list, and how many of them this daemon has read. A project with computes counts as read only once one of
+ * them is evaluated: before that, as in an outage, nothing shows them.
  */
 export function projectsOf(
   fleet: Pick<Fleet, 'projectIds' | 'cachedProject' | 'latestEvaluation'>,
@@ -172,7 +172,7 @@ export function projectsOf(
   return { listed: ids.length, read: ids.filter(isShown).length };
 }
 
-/** Computes that need more connections than any size that policies allow. */
+/** Computes that need more connections than any size has that policies allow. */
 export function unmetOf({ fleet }: FleetDeps): NonNullable<StatusDocument['unmet_headroom']> {
   const unmet = [...fleet.evaluatedComputes()].flatMap((evaluatedCompute) => {
     const { projectId, computeId } = evaluatedCompute.compute;
@@ -189,7 +189,7 @@ export function countWaiting({ fleet }: FleetDeps): StatusDocument['waiting'] {
   return [...counts].map(([reason, computes]) => ({ reason, computes })).toSorted((a, b) => b.computes - a.computes);
 }
 
-/** How far ahead herds are reported, in milliseconds: about as long as a live read of thousands of projects takes. */
+/** How far ahead herds (at-boundary.ts) are reported, in milliseconds: about as long as a live read of thousands of projects takes. */
 const HERDS_AHEAD_MS = 30 * MINUTE_MS;
 
 export function herdDocuments(deps: HerdDeps, nowMs: number): HerdDocument[] {
@@ -204,7 +204,7 @@ export function herdDocuments(deps: HerdDeps, nowMs: number): HerdDocument[] {
   }));
 }
 
-/** The accounts whose rate limit is not used in full, since the control API has answered 429, and those whose requests wait for it. */
+/** The accounts with requests that wait for the rate limit, and those whose limit is not used in full after an answer 429. */
 export function apiLimitsDocument({
   api,
   clock,
@@ -218,9 +218,9 @@ export function apiLimitsDocument({
     const { writes, reads, perMinute, waitedMs, inMs } = waiting;
     const since = isoInstant(clock.now() - waitedMs);
     const normal_by = isoInstant(clock.now() + inMs);
-    const what = [writes > 0 ? counted(writes, 'change') : [], reads > 0 ? counted(reads, 'reading') : []].flat();
+    const requests = [writes > 0 ? counted(writes, 'change') : [], reads > 0 ? counted(reads, 'reading') : []].flat();
     const verb = writes + reads === 1 ? 'waits' : 'wait';
-    const message = `${what.join(' and ')} ${verb} for the limit of ${perMinute} requests a minute, until about ${normal_by}`;
+    const message = `${requests.join(' and ')} ${verb} for the limit of ${perMinute} requests a minute, until about ${normal_by}`;
     return [{ account, level: 0, since, normal_by, message }];
   });
   const limited = statuses.flatMap(({ account, limit }) => {
@@ -235,8 +235,8 @@ export function apiLimitsDocument({
 }
 
 /**
- * The projects that the control API refuses, the longest first. A later reading, perhaps by another daemon, ends a refusal to read, and one
- * to change ends once no record of the project has a failed change.
+ * The projects that the control API refuses to read or to change, those refused longest first. A later reading, perhaps by another daemon,
+ * ends a refused read. A refused change ends once no record of the project has a failed change.
  */
 export function refusedProjects({
   fleet,

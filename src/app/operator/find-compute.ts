@@ -13,41 +13,41 @@ export function isId(text: string): boolean {
 }
 
 /**
- * Finds a compute by its id, in the daemon's fleet or else in the store. `PROJECT/COMPUTE` is taken as it is. The id of a project, or its
- * name if a daemon is asked, stands for its only compute; if it has several, the error names them.
+ * Finds a compute by its id, in the daemon's fleet or else in the store. `PROJECT/COMPUTE` is accepted without a search. The id of a project,
+ * or its name if a daemon is asked, stands for its only compute; if it has several, the error names them.
  */
 export async function findCompute(
   parts: OperatorParts,
-  written: string,
+  target: string,
   inStore = (computeId: string) => findInStore(parts, computeId),
 ): Promise<OperatorResult<ComputePlace>> {
-  const [first = '', second] = written.split('/', 2);
+  const [first = '', second] = target.split('/', 2);
   if (second !== undefined && isId(first) && isId(second)) {
     return { ok: true, value: { projectId: first, computeId: second } };
   }
-  const compute = parts.daemon && computeIn(parts.daemon.fleet, written);
-  if (compute) return { ok: true, value: { projectId: compute.projectId, computeId: written } };
-  const ofProject = await computesOf(parts, written);
+  const compute = parts.daemon && computeIn(parts.daemon.fleet, target);
+  if (compute) return { ok: true, value: { projectId: compute.projectId, computeId: target } };
+  const ofProject = await computesOf(parts, target);
   const ids = ofProject.map(({ computeId }) => computeId);
-  if (ids.length > 1) return fail('invalid', severalComputes(written, ids));
-  const found = ofProject[0] ?? (isId(written) ? await inStore(written) : undefined);
+  if (ids.length > 1) return fail('invalid', severalComputes(target, ids));
+  const found = ofProject[0] ?? (isId(target) ? await inStore(target) : undefined);
   if (found) return { ok: true, value: found };
   const hint = parts.daemon ? '' : '; a store knows projects by id only, a daemon (--url) by name too';
-  return fail('not_found', `${unknownCompute(written)}${hint}`);
+  return fail('not_found', `${unknownCompute(target)}${hint}`);
 }
 
 /** A compute as it was last evaluated, or else as its project was read; undefined if the daemon knows neither. */
 export function computeIn(fleet: DaemonView['fleet'], id: string): Compute | undefined {
-  return fleet.latestEvaluation(id)?.compute ?? readComputes(fleet, ({ computeId }) => computeId === id)[0];
+  return fleet.latestEvaluation(id)?.compute ?? cachedComputes(fleet, ({ computeId }) => computeId === id)[0];
 }
 
 /** The computes of all projects that were read, also those that were not evaluated yet. */
-function readComputes(fleet: DaemonView['fleet'], isAsked: (compute: Compute) => boolean): Compute[] {
-  return [...fleet.cachedProjects()].flatMap(({ computes }) => computes.filter(isAsked));
+function cachedComputes(fleet: DaemonView['fleet'], test: (compute: Compute) => boolean): Compute[] {
+  return [...fleet.cachedProjects()].flatMap(({ computes }) => computes.filter(test));
 }
 
 /** Like {@link findCompute}, for many computes: reads the store once at most. */
-export function computeFinder(parts: OperatorParts): (written: string) => Promise<OperatorResult<ComputePlace>> {
+export function computeFinder(parts: OperatorParts): (target: string) => Promise<OperatorResult<ComputePlace>> {
   let stored: Map<string, ComputePlace> | undefined;
   async function inStore(computeId: string): Promise<ComputePlace | undefined> {
     if (!stored) {
@@ -58,13 +58,13 @@ export function computeFinder(parts: OperatorParts): (written: string) => Promis
     }
     return stored.get(computeId);
   }
-  return (written) => findCompute(parts, written, inStore);
+  return (target) => findCompute(parts, target, inStore);
 }
 
 async function computesOf({ daemon, store }: OperatorParts, project: string): Promise<ComputePlace[]> {
   const isNamed = ({ projectId, projectName }: Compute) => projectId === project || projectName === project;
   const evaluated = [...(daemon?.fleet.evaluatedComputes() ?? [])].map(({ compute }) => compute).filter(isNamed);
-  const named = evaluated.length > 0 || !daemon ? evaluated : readComputes(daemon.fleet, isNamed);
+  const named = evaluated.length > 0 || !daemon ? evaluated : cachedComputes(daemon.fleet, isNamed);
   if (named.length > 0) return named.map(({ projectId, computeId }) => ({ projectId, computeId }));
   if (!isId(project)) return [];
   const records = await store.records(project);
@@ -82,12 +82,12 @@ export async function findInStore(
   return undefined;
 }
 
-export function unknownCompute(written: string): string {
-  const [first = '', second] = written.split('/', 2);
+export function unknownCompute(target: string): string {
+  const [first = '', second] = target.split('/', 2);
   if (!isId(first) || (second !== undefined && !isId(second))) {
-    return `${JSON.stringify(written.slice(0, 80))} is not the id of a compute, such as ep-cool-sea-12345678`;
+    return `${JSON.stringify(target.slice(0, 80))} is not the id of a compute, such as ep-cool-sea-12345678`;
   }
-  return `ebb does not know a compute ${written}: check the id, or write PROJECT/COMPUTE`;
+  return `ebb does not know a compute ${target}: check the id, or write PROJECT/COMPUTE`;
 }
 
 /** The budget that `budget:NAME` names; undefined for any other target. */

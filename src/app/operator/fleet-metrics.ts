@@ -75,8 +75,8 @@ function connectionsOf(
 }
 
 /**
- * Sets the gauges of the fleet, the queue, holds and freezes. Gauges of the fleet are 0 unless this daemon leads: dashboards take the maximum
- * over daemons, and outdated counts must not exceed the leader's.
+ * Sets the gauges of the fleet, the queue, holds and freezes. Gauges of the fleet are 0 or absent unless this daemon leads: dashboards take
+ * the maximum over daemons, and outdated counts must not exceed the leader's.
  */
 export async function updateGauges(deps: GaugeDeps): Promise<void> {
   const isFrozen = await countOverrides(deps);
@@ -130,7 +130,7 @@ function ownerLabels({ current: { policies, costs } }: CurrentRules, all: readon
   };
 }
 
-/** Counts holds and freezes, as last read while the store is unavailable. */
+/** Counts holds and freezes; while the store is unavailable, those last read. */
 async function countOverrides(deps: GaugeDeps): Promise<ReturnType<typeof frozenTest>> {
   const { store, clock, overrides, telemetry } = deps;
   const nowMs = clock.now();

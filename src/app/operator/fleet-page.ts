@@ -78,7 +78,7 @@ export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetD
     matched: matched.length,
     page,
     pages,
-    overdue: summed(matched.flatMap(({ overdueSinceMs }) => overdueSinceMs ?? [])),
+    overdue: countAndFirst(matched.flatMap(({ overdueSinceMs }) => overdueSinceMs ?? [])),
     next_hour: withinAnHour(matched, nowMs),
     upcoming: upcomingOf(matched, nowMs),
     totals: totalsOf(matched),
@@ -109,8 +109,8 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
   );
   const { nowMs, holds, freezes, evaluate, withOverdue } = await situationOf(parts, ofProject);
   const withStatus = withOverdue(evaluate(evaluatedCompute));
-  const own = holds.filter((hold) => hold.computeId === computeId);
-  const subject = subjectOf(withStatus, { holds: own, freezes });
+  const holdsOfCompute = holds.filter((hold) => hold.computeId === computeId);
+  const subject = subjectOf(withStatus, { holds: holdsOfCompute, freezes });
   const [week] = await daemon.week.of([subject], nowMs);
   const { compute, decision, record } = evaluatedCompute;
   const { projectId, regionId, disabled } = compute;
@@ -131,7 +131,7 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
       disabled,
       trace: decision.trace.map(stepJson),
       ...guardsJson(evaluatedCompute, { policies: daemon.policies(), states, atMs: nowMs }),
-      holds: own.map((hold) => holdDocument(hold, limitsOfDaemon(daemon)(hold))),
+      holds: holdsOfCompute.map((hold) => holdDocument(hold, limitsOfDaemon(daemon)(hold))),
       freezes: freezesAt(freezes, compute, nowMs).map(freezeDocument),
       freezing_policies: freezingPolicies(decision),
       operations: operationsOf([{ projectId, computeId, record }]),
@@ -186,9 +186,9 @@ async function situationOf({ store, daemon, now }: Parts, evaluated: readonly { 
 
 function subjectOf(
   { evaluatedCompute: { compute, record, respected } }: ComputeWithStatus,
-  people: { holds: readonly Hold[]; freezes: readonly Freeze[] },
+  overrides: { holds: readonly Hold[]; freezes: readonly Freeze[] },
 ) {
-  return { compute, ...decidingFacts(record), respected, ...people };
+  return { compute, ...decidingFacts(record), respected, ...overrides };
 }
 
 function rowDocument(one: ComputeWithStatus, week: WeekDocument): FleetRowDocument {
@@ -230,16 +230,16 @@ export function matching(
 ): Promise<ComputeWithStatus[]> {
   const words = [...new Set(q.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, MAX_WORDS);
   const hasAllWords = (text: string) => words.every((word) => text.includes(word));
-  const is = (wanted: string | undefined, values: readonly (string | undefined)[]) =>
+  const isIn = (wanted: string | undefined, values: readonly (string | undefined)[]) =>
     wanted === undefined || values.includes(wanted);
   const matches = (one: ComputeWithStatus): boolean => {
     const { compute, plan } = one.evaluatedCompute;
     return (
-      is(owner, [one.owner]) &&
-      is(project, [compute.projectId, compute.projectName]) &&
+      isIn(owner, [one.owner]) &&
+      isIn(project, [compute.projectId, compute.projectName]) &&
       (policy === undefined || policyNames(one).includes(policy)) &&
-      is(status, [one.status]) &&
-      is(reason, gatesOf(plan)) &&
+      isIn(status, [one.status]) &&
+      isIn(reason, gatesOf(plan)) &&
       (words.length === 0 || hasAllWords(textOf(one)))
     );
   };
@@ -255,10 +255,10 @@ export function withinAnHour(computes: readonly ComputeWithStatus[], nowMs: numb
   const soon = computes.flatMap(({ evaluatedCompute: { nextChangeMs } }) =>
     nextChangeMs !== undefined && nextChangeMs > nowMs && nextChangeMs <= nowMs + HOUR_MS ? [nextChangeMs] : [],
   );
-  return summed(soon);
+  return countAndFirst(soon);
 }
 
-function summed(instants: readonly number[]): FleetDocument['next_hour'] {
+function countAndFirst(instants: readonly number[]): FleetDocument['next_hour'] {
   return { computes: instants.length, first: instants.length === 0 ? null : isoInstant(earliest(instants)) };
 }
 
@@ -334,17 +334,17 @@ export function inOrder(
     return { one, keys: [...keys[sort], place] };
   });
   type Keyed = (typeof keyed)[number];
-  const compared = (a: Keyed, b: Keyed): number => {
+  const compareKeys = (a: Keyed, b: Keyed): number => {
     for (const [index, key] of a.keys.entries()) {
       const order = ascending(key, b.keys[index] ?? key);
       if (order !== 0) return order;
     }
     return 0;
   };
-  return keyed.toSorted(compared).map(({ one }) => one);
+  return keyed.toSorted(compareKeys).map(({ one }) => one);
 }
 
-/** Urgency: lacking connections, failing, changing now, waiting, set by people, the rest. */
+/** A compute with a lower rank comes first. */
 function rankOf({ evaluatedCompute, status }: ComputeWithStatus): number {
   const { plan } = evaluatedCompute;
   if (unmetHeadroom(evaluatedCompute) !== undefined) return -1;

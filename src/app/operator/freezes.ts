@@ -93,7 +93,7 @@ function mayGrow(fleet: DaemonView['fleet'], select: Freeze['select']): boolean 
   });
 }
 
-/** The refusal of a team's selector that matches nothing in the scope of the team. A freeze of all of the scope may wait for its first compute. */
+/** The refusal of a team's selector that matches nothing in the team's scope. A freeze of the whole scope may precede its first compute. */
 function whyOutside(
   { select, team }: Pick<Freeze, 'select' | 'team'>,
   { covers, partial }: Coverage,

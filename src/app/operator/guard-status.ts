@@ -1,4 +1,4 @@
-/** What guards say, hold back, watch and keep now, for the status and the page. */
+/** The guards of the daemon's policies for the status and the page: verdicts, changes held back, watches after lowerings, and floors. */
 
 import { describeStep } from '../../domain/decide/trace.ts';
 import { type Estimate, mapEstimate } from '../../domain/estimate.ts';
@@ -18,7 +18,6 @@ import type { DaemonView } from './parts.ts';
 
 type GuardStatus = Pick<StatusDocument, 'guards' | 'guard_watches' | 'guard_floors'>;
 
-/** The status of the guards of the daemon's policies, about the computes of its fleet. */
 export async function guardStatus(store: Store, daemon: DaemonView, nowMs: number): Promise<GuardStatus> {
   const { policies } = daemon.policies().set;
   const guards = policies.flatMap((one) => asKind(one, 'guard') ?? []);
@@ -42,7 +41,7 @@ function guardDocument(
   nowMs: number,
 ): NonNullable<StatusDocument['guards']>[number] {
   const guard = policy.name;
-  const own = computes.flatMap(
+  const statesOfGuard = computes.flatMap(
     ({ compute }) => states.get(compute.computeId)?.filter((one) => one.guard === guard) ?? [],
   );
   const verdicts = computes.flatMap(({ compute }) => verdictAt(states.get(compute.computeId), policy, nowMs) ?? []);
@@ -57,7 +56,7 @@ function guardDocument(
     healthy: count('healthy'),
     bad: count('bad'),
     unknown: count('unknown'),
-    watched: own.filter(({ watch }) => watch !== undefined).length,
+    watched: statesOfGuard.filter(({ watch }) => watch !== undefined).length,
     held_back: computes.filter(isObjecting).length,
   };
 }
@@ -95,20 +94,20 @@ async function floorsOf(
     .slice(0, MAX_LISTED);
   if (floored.length === 0) return [];
   const parts = { store, fleet, policies: policies(), costs: costs() };
-  const known = await floorCosts(parts, floored, nowMs).catch((error) => {
-    // Stored operations are not remembered while the store is unavailable.
+  const costByCompute = await floorCosts(parts, floored, nowMs).catch((error) => {
+    // Without the store the floors are shown without their costs, which need stored operations.
     if (error instanceof EngineUnavailableError) return new Map<string, Amount>();
     throw error;
   });
-  const isFirst = new Set<string>();
+  const withCost = new Set<string>();
   return floored
     .flatMap(({ compute: { projectId, computeId }, decision }) =>
       decision.trace
         .filter(({ code }) => code === 'guard_floor')
         .map((step) => {
           // The cost is that of all floors of the compute together, so only its first floor shows it.
-          const cost = isFirst.has(computeId) ? undefined : known.get(computeId);
-          isFirst.add(computeId);
+          const cost = withCost.has(computeId) ? undefined : costByCompute.get(computeId);
+          withCost.add(computeId);
           return {
             project_id: projectId,
             compute_id: computeId,

@@ -47,13 +47,13 @@ export async function setHold(parts: OperatorParts, request: HoldRequest): Promi
   return { ok: true, value: { ...holdDocument(hold, await limitOfNew(parts, hold)), in_flight } };
 }
 
-/** The limit is soft: two daemons that are asked at the same instant may each take the last place. */
+/** The quota is soft: two daemons that are asked at the same instant may each grant the last hold. */
 function quotaProblem(holds: readonly Hold[], teams: readonly string[]): string | undefined {
   const full = teams.find((team) => holds.filter((hold) => hold.teams?.includes(team)).length >= MAX_HOLDS_OF_TEAM);
   return full && `team ${full} has ${MAX_HOLDS_OF_TEAM} holds, the most that a team may have: release some`;
 }
 
-/** Lists active holds by compute and age. */
+/** Lists active holds by project and compute, oldest first. */
 export async function listHolds(parts: OperatorParts, query: PageQuery): Promise<OperatorResult<Page<HoldDocument>>> {
   const holds = await parts.store.holds(await parts.now());
   const byCompute = ({ projectId, computeId, createdAtMs, id }: Hold) =>
@@ -133,7 +133,7 @@ async function limitOfNew(parts: Pick<OperatorParts, 'daemon' | 'policies'>, hol
 
 type Verb = 'caps' | 'may cap';
 
-/** The limits of a compute of which only the ids are known. A policy that selects by anything else may cap it. */
+/** The limits of a compute of which only the ids are known. `verb` is for policies that select it by its ids; others may cap it. */
 function limitByIds(policies: readonly Policy[], hold: Hold, verb: Verb): string | null {
   const { projectId, computeId, createdAtMs } = hold;
   const ids = { projectId, computeId, projectName: projectId, projectNameUnknown: true, branchId: '' } as Compute;
@@ -143,8 +143,8 @@ function limitByIds(policies: readonly Policy[], hold: Hold, verb: Verb): string
     const { accounts, regions, types, minAgeMs, ...byNames } = policy.select;
     const selection = compileSelector({ ...byNames, minAgeMs: 0 })({ ...ids, createdAtMs }, createdAtMs);
     if (selection === 'no') return [];
-    const isOpen = accounts !== undefined || regions !== undefined || types !== undefined || minAgeMs > 0;
-    if (selection === 'yes' && !isOpen) certain.add(policy.name);
+    const needsMoreThanIds = accounts !== undefined || regions !== undefined || types !== undefined || minAgeMs > 0;
+    if (selection === 'yes' && !needsMoreThanIds) certain.add(policy.name);
     return [{ ...policy, select: EVERY_COMPUTE }];
   });
   const compute: Compute = {

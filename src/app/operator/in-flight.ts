@@ -7,8 +7,8 @@ import { settingsDocument } from './documents.ts';
 import type { OperatorParts } from './parts.ts';
 
 /**
- * The changes under way, of one project or of all. Read after a hold or freeze is stored, they include every change that was decided without
- * it. `concerns` gets no compute if the daemon doesn't know it.
+ * The changes under way, of one project or of all. If they are read after a hold or freeze was stored, they include every change that was
+ * decided without it. `concerns` is called with the id only if the daemon doesn't know the compute.
  */
 export async function inFlight(
   { store, clock, daemon }: OperatorParts,

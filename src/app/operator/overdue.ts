@@ -20,8 +20,7 @@ const OVERDUE_AFTER_MS = MINUTE_MS;
 /** After so many waits and boundaries without an action, a change counts as not due. */
 const MAX_STEPS = 20;
 
-interface Asked extends Pick<Situation, 'policies' | 'holds' | 'freezes' | 'nowMs'> {
-  /** The rules for gates that decisions use, too. */
+interface OverdueQuery extends Pick<Situation, 'policies' | 'holds' | 'freezes' | 'nowMs'> {
   rules(): RulesForGates;
   status: ComputeStatus;
 }
@@ -30,27 +29,30 @@ interface Asked extends Pick<Situation, 'policies' | 'holds' | 'freezes' | 'nowM
  * Since when an overdue change has been due, milliseconds since the epoch; undefined if none is overdue. A change that waits is due from the
  * end of its wait. Changes become overdue in an outage of the control API, and without a recent reading of their project.
  */
-export function overdueSince(evaluated: EvaluatedCompute, asked: Asked): number | undefined {
+export function overdueSince(evaluated: EvaluatedCompute, query: OverdueQuery): number | undefined {
   const { plan, nextChangeMs = Number.POSITIVE_INFINITY } = evaluated;
-  const latestMs = asked.nowMs - OVERDUE_AFTER_MS;
+  const latestMs = query.nowMs - OVERDUE_AFTER_MS;
   const undecidedMs = Math.min(
     nextChangeMs,
     plan.verdict === 'wait' ? (plan.untilMs ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY,
   );
-  const isAct = plan.verdict === 'act';
-  if (asked.status === 'observed' || (!isAct && undecidedMs > latestMs)) return undefined;
-  const situation = situationOf(evaluated, asked);
-  const decidedDueMs = isAct ? decidedSince(evaluated, situation) : undefined;
+  const mayActNow = plan.verdict === 'act';
+  if (query.status === 'observed' || (!mayActNow && undecidedMs > latestMs)) return undefined;
+  const situation = situationOf(evaluated, query);
+  const decidedDueMs = mayActNow ? decidedSince(evaluated, situation) : undefined;
   const undecidedDueMs = undecidedSince(situation, undecidedMs, latestMs);
   const dueMs = earliest([decidedDueMs, undecidedDueMs], (ms) => ms);
   return dueMs !== undefined && dueMs <= latestMs ? dueMs : undefined;
 }
 
-/** Without failures, which only delay the next attempt: a change that failed is due since before that. */
-function situationOf({ compute, record }: EvaluatedCompute, { rules, status: _status, ...asked }: Asked): Situation {
+/** The situation without failures: they only delay the next attempt, and a change that failed had been due before. */
+function situationOf(
+  { compute, record }: EvaluatedCompute,
+  { rules, status: _status, ...query }: OverdueQuery,
+): Situation {
   const { failures: _failed, ...withoutFailures } = record;
   return laterSituation({
-    ...asked,
+    ...query,
     compute,
     record: withoutFailures,
     mode: 'enforce',
@@ -59,7 +61,7 @@ function situationOf({ compute, record }: EvaluatedCompute, { rules, status: _st
   });
 }
 
-/** Since when the changes of a plan could be made: since they were decided, unless an earlier instant is known. */
+/** The instant since which the changes of a plan could be made: that of the decision, unless an earlier one is known. */
 function decidedSince({ decision, record, plan, compute }: EvaluatedCompute, situation: Situation): number {
   const { policies, holds = [] } = situation;
   const input = { policies, holds, compute, ...decidingFacts(record), record, decision };

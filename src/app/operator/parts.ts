@@ -41,7 +41,7 @@ export interface DaemonView {
   fleet: Fleet;
   mode: Mode;
   policies(): CompiledPolicies;
-  /** How changes wait, and what the accounts do. */
+  /** Connection profiles, verified facts of accounts, and the rules by which restarts wait and manual changes are respected. */
   rules(): Pick<CompiledRules, 'profiles' | 'verified' | 'disruption' | 'manualChanges'>;
   /** The scopes of teams. */
   teams(): readonly TeamScope[];
@@ -52,12 +52,12 @@ export interface DaemonView {
   /** The verified facts of the control API that ebb's promises rely on. */
   facts(): NonNullable<StatusDocument['facts']>;
   herds(): readonly HerdDocument[];
-  /** The rate limits that are not used in full. */
+  /** The rate limits that requests wait for, or that are not used in full. */
   apiLimits(): NonNullable<StatusDocument['api_limits']>;
   refusedProjects(): readonly RefusedProjectDocument[];
   /** The source of the policies, such as a commit. */
   revision(): string | undefined;
-  /** Staged parts of the policy set, one for each team. The files that belong to no team count as the team ''. */
+  /** Staged parts of the policy set, one for each team. Files that belong to no team form the part of team ''. */
   staged(): readonly {
     team: string;
     hash: string;
@@ -128,7 +128,7 @@ export async function auditOf(parts: OperatorParts, command: Command): Promise<H
   };
 }
 
-/** The owner of a compute that the daemon knows. */
+/** The owner of a compute; undefined if no daemon is asked, or it doesn't know the compute. */
 export function ownerOf({ daemon }: Pick<OperatorParts, 'daemon'>, computeId: string): string | undefined {
   const compute = daemon?.fleet.latestEvaluation(computeId)?.compute;
   if (!daemon || !compute) return undefined;

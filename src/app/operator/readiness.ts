@@ -24,11 +24,11 @@ export interface ReadinessDeps extends SetsDeps {
   store: Pick<Store, 'storeId' | 'brokenRecords' | 'records'>;
   storeClock: Pick<StoreClock, 'lastExcessiveOffsetMs'>;
   storedTimes: Pick<StoredTimes, 'problem'>;
-  /** The name of the engine of queue and store in outages. */
+  /** The name of the engine of queue and store, under which its outages are kept. */
   engineName: string;
 }
 
-/** A daemon is ready if queue, store, clock and policies are fine, and the control API answers for each account. */
+/** A daemon is ready if queue, store, records and clocks are fine, and the control API answers for each account. Other checks only inform. */
 export async function checkReadiness(deps: ReadinessDeps): Promise<Readiness> {
   const checks = [
     await check('queue', () => deps.queue.counts()),
@@ -81,7 +81,7 @@ function projectsCheck({ fleet }: ReadinessDeps): Check {
   return { name: 'projects', ok: true, message: `${read} of ${listed} read` };
 }
 
-/** While the control API is unavailable, people need to know how old is what they see of computes. */
+/** While the control API is unavailable, people need to know how old the shown state of computes is. */
 function apiCheck({ outages, fleet }: ReadinessDeps): Check {
   const outage = outages.current().get(CONTROL_API);
   if (outage === undefined) return { name: CONTROL_API, ok: true, message: 'answers' };
@@ -92,10 +92,10 @@ function apiCheck({ outages, fleet }: ReadinessDeps): Check {
 
 function accountChecks({ api, outages }: ReadinessDeps): Check[] {
   return api.accountStatus().map(({ account, key, message, stalledMs = 0 }) => {
-    const away = outages.current().get(controlApiFor(account)) ?? outages.current().get(listOf(account));
-    const trouble = message ?? stalled(stalledMs) ?? away;
-    const fine = key === 'valid' ? 'the API key is accepted' : 'not asked yet';
-    return { name: `account ${account}`, ok: trouble === undefined, message: trouble ?? fine };
+    const outage = outages.current().get(controlApiFor(account)) ?? outages.current().get(listOf(account));
+    const problem = message ?? stalled(stalledMs) ?? outage;
+    const okMessage = key === 'valid' ? 'the API key is accepted' : 'not asked yet';
+    return { name: `account ${account}`, ok: problem === undefined, message: problem ?? okMessage };
   });
 }
 

@@ -10,7 +10,7 @@ import { budgetNamed, type ComputePlace, findCompute } from './find-compute.ts';
 import { inFlight } from './in-flight.ts';
 import { allRecords, auditOf, fail, type OperatorParts } from './parts.ts';
 
-/** Ends one hold, the steps of a budget, or all holds, stopped fights and respected manual changes of one compute. */
+/** Ends one hold, the steps of a budget, or of one compute all holds, stopped fights and respected manual changes, or the floors of guards. */
 export async function release(parts: OperatorParts, request: ReleaseRequest): Promise<OperatorResult<ReleaseDocument>> {
   const { target, owner } = request;
   const problem = ownerProblem(owner);
@@ -77,10 +77,10 @@ async function releaseCompute(
   const releaseOf = guard ? withoutFloors : releaseRecord;
   const ended = guard ? [] : holds.filter((hold) => hold.computeId === computeId);
   const stored = (await parts.store.records(projectId)).get(computeId);
-  const isStopped = stored !== undefined && releaseOf(stored) !== stored;
-  const count = isStopped || ended.length > 0 ? 1 : 0;
+  const changesRecord = stored !== undefined && releaseOf(stored) !== stored;
+  const count = changesRecord || ended.length > 0 ? 1 : 0;
   if (request.preview) {
-    const computes = isStopped ? [{ project_id: projectId, compute_id: computeId }] : [];
+    const computes = changesRecord ? [{ project_id: projectId, compute_id: computeId }] : [];
     return { ok: true, value: { holds: ended.map(({ id }) => id), computes, budgets: [], count } };
   }
   const refused = unconfirmed(request, count);

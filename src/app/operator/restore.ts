@@ -23,7 +23,7 @@ export async function restore(parts: OperatorParts, request: RestoreRequest): Pr
   if (problem !== undefined) return fail('invalid', problem);
   const wanted = await wantedComputes(parts, request);
   if (!wanted.ok) return wanted;
-  const changeOne = cancel ? withdraw : await restoring(parts, request);
+  const changeOne = cancel ? withdraw : await requestRestore(parts, request);
   const foreseen: Restored[] = [];
   for (const [projectId, computeIds] of wanted.value) {
     for (const [computeId, stored] of await parts.store.records(projectId)) {
@@ -109,7 +109,7 @@ const withdraw: ChangeOne = (place, stored) => {
   return { restored: restoredDocument(place, stored, outcome), record: withoutRestore(stored) };
 };
 
-async function restoring(parts: OperatorParts, request: RestoreRequest): Promise<ChangeOne> {
+async function requestRestore(parts: OperatorParts, request: RestoreRequest): Promise<ChangeOne> {
   const { owner, now, baselines = [] } = request;
   const givenBaselines = new Map(baselines.map((one) => [one.compute_id, one]));
   const nowMs = await parts.now();

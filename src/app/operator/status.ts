@@ -34,7 +34,7 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
   if (isFiltered && !parts.daemon)
     return fail('unavailable', 'a store does not know which computes match: ask a daemon with --url');
   const summary = (await readSummary(store)) ?? null;
-  const problem = parts.daemon && (await ownerProblem(parts.daemon, summary, query.owner, clock));
+  const problem = parts.daemon && (await unknownOwner(parts.daemon, summary, query.owner, clock));
   if (problem !== undefined) return fail('invalid', problem);
   const daemon: ShownView | undefined =
     isFiltered && parts.daemon ? await narrowed({ ...parts, daemon: parts.daemon }, query) : parts.daemon;
@@ -134,8 +134,8 @@ async function storeStatus({ store }: OperatorParts, records: readonly LocatedRe
   };
 }
 
-/** The error for an owner that owns nothing. */
-async function ownerProblem(
+/** The error for an owner that owns nothing; undefined for any other. */
+async function unknownOwner(
   daemon: DaemonView,
   costs: CostsDocument | null,
   owner: string | undefined,
@@ -184,7 +184,7 @@ function isConcerned({ concerned }: ShownView, policy: string): boolean {
   return concerned?.has(policy) ?? true;
 }
 
-/** The daemon with only those computes of its fleet that match the query, and only what is staged or broken of what concerns them. */
+/** A view of the daemon that has only the matching computes, and the staged sets, problems and refused projects that concern them. */
 async function narrowed(
   parts: OperatorParts & { daemon: DaemonView },
   { select, q = '', ...filter }: StatusQuery,
@@ -214,7 +214,7 @@ async function narrowed(
   };
 }
 
-/** What still waits for approval. A daemon goes on with what was approved, perhaps by another daemon, in its next round only. */
+/** The staged sets that nobody has approved yet. A daemon that has staged an approved set applies it only in its next round. */
 async function stagedDocuments(
   daemon: DaemonView,
   store: Pick<Store, 'approvals'>,

@@ -7,10 +7,10 @@ import type { DaemonView, OperatorParts } from './parts.ts';
 /**
  * The teams to which a target belongs; empty if there are none. Undefined if this daemon doesn't know the target yet: a compute while it
  * has not read all projects, or a set that is not staged here.
- * - `compute`: the target is a compute's name, or the id of a hold: the teams whose scope the compute is in. Or it is `budget:NAME`: the
- *   team of the budget.
- * - `set`: the target is a hash: the team whose files are staged.
- * - `freeze`: the target is an id: the team that set the freeze.
+ * - `compute`: for the name of a compute, or the id of a hold, the teams whose scope the compute is in; for `budget:NAME` the team of the
+ *   budget.
+ * - `set`: for a hash or its prefix, the team whose files are staged.
+ * - `freeze`: for an id, the team that set the freeze.
  */
 export async function teamsOf(
   parts: OperatorParts & { daemon: DaemonView },

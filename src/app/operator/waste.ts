@@ -52,11 +52,11 @@ function savedBy({ saves }: FindingDocument): number {
 /** Totals by what makes the change, as `ebb recommend` prints them. */
 function totalsOf(findings: readonly FindingDocument[]): WasteTotal[] {
   return CHANGE_BY.flatMap((change_by) => {
-    const some = findings.filter(
+    const ofKind = findings.filter(
       ({ policy, done_by: doneBy, set_by: setBy, may_be_set_by: mayBeSetBy }) =>
         changeBy({ policy, doneBy, setBy, mayBeSetBy }) === change_by,
     );
     const by_policy = ['proposed_policy', 'existing_policy'].includes(change_by);
-    return totalsByFigure(some).map((total) => ({ ...total, by_policy, change_by }));
+    return totalsByFigure(ofKind).map((total) => ({ ...total, by_policy, change_by }));
   });
 }

@@ -7,10 +7,10 @@ import { overlaps } from '../../domain/time/span.ts';
 import { DAY_MS, WEEK_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 
-/** A computed week is shown for this time. */
+/** A computed week is shown for this time, in milliseconds. */
 const FRESH_MS = 600_000;
 
-/** One request computes for this time at most, in real milliseconds; the next one continues. */
+/** One request computes no longer than about this time, in real milliseconds; the next one continues. */
 const MAX_WORK_MS = 300;
 
 /** A week is not computed if a policy changes more often than every quarter of an hour. */
@@ -62,22 +62,22 @@ export function createWeekAhead({
 
   return {
     async of(subjects, nowMs) {
-      const now = policies();
-      if (now !== current) {
-        current = now;
+      const latest = policies();
+      if (latest !== current) {
+        current = latest;
         kept.clear();
         changesTooOften.clear();
       }
-      const selecting = subjects.map(({ compute }) => now.selecting(compute));
+      const selecting = subjects.map(({ compute }) => latest.selecting(compute));
       const unasked = [...new Set(selecting.flat())].filter((index) => !changesTooOften.has(index));
       const counting = unasked.map((index) => () => {
-        changesTooOften.set(index, isChangedTooOften(now, index, nowMs));
+        changesTooOften.set(index, isChangedTooOften(latest, index, nowMs));
       });
-      const spentMs = await work(now, counting, 0);
-      const kinds = subjects.map((subject, at) => {
-        const indexes = selecting[at] ?? [];
+      const spentMs = await work(latest, counting, 0);
+      const kinds = subjects.map((subject, position) => {
+        const indexes = selecting[position] ?? [];
         const isComputable = indexes.every((index) => changesTooOften.get(index) === false);
-        return isComputable ? kindOf(subject, { policies: now, selecting: indexes, nowMs }) : undefined;
+        return isComputable ? kindOf(subject, { policies: latest, selecting: indexes, nowMs }) : undefined;
       });
       const missing = new Map<string, ForecastSubject>();
       for (const [index, subject] of subjects.entries()) {
@@ -86,13 +86,13 @@ export function createWeekAhead({
       }
       const forecasting = [...missing].map(([kind, subject]) => () => {
         const toMs = nowMs + WEEK_MS + FRESH_MS;
-        const { segments } = forecast({ ...subject, policies: now, fromMs: nowMs, toMs });
+        const { segments } = forecast({ ...subject, policies: latest, fromMs: nowMs, toMs });
         keep(kept, kind, { fromMs: nowMs, segments });
       });
-      await work(now, forecasting, spentMs);
+      await work(latest, forecasting, spentMs);
       const weeks = new Map<string, Week>();
-      return kinds.map((kind, at) => {
-        if (selecting[at]?.some((index) => changesTooOften.get(index))) return { state: 'too_often' };
+      return kinds.map((kind, position) => {
+        if (selecting[position]?.some((index) => changesTooOften.get(index))) return { state: 'too_often' };
         const fresh = kind === undefined ? undefined : freshOf(kept, kind, nowMs);
         if (kind === undefined || fresh === undefined) return { state: 'not_yet' };
         const week = weeks.get(kind) ?? { state: 'known', segments: cut(fresh.segments, nowMs) };
@@ -120,11 +120,11 @@ function kindOf(
   const isYoung = selecting.some((index) => !policies.selects(index, compute, nowMs));
   const settings = [compute, baseline ?? compute].map((one) => Object.values(settingsOf(one)));
   const flips = flipsOfAll(policies, { compute, trials });
-  const own =
+  const ownState =
     isYoung || holds.length > 0 || flips.length > 0 || floors !== undefined || respected !== undefined
       ? [compute.computeId, holds.map(({ id, expiresAtMs }) => [id, expiresAtMs]), respected]
       : [];
-  return JSON.stringify([selecting, settings, freezesOf(subject).map(({ id }) => id), own]);
+  return JSON.stringify([selecting, settings, freezesOf(subject).map(({ id }) => id), ownState]);
 }
 
 function keep(kept: Map<string, Kept>, kind: string, week: Kept): void {
