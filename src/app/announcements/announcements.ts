@@ -39,8 +39,8 @@ const ROUND_MS = 5_000;
 const LEARN_EVERY_MS = 15_000;
 
 /**
- * How long the changes at a boundary come first, in milliseconds. In an outage, and in the minute after it, they take longer: what comes next
- * must still be told in time.
+ * Announcements wait at most this long for the changes at a boundary, in milliseconds. In an outage, and in the minute after it, these take
+ * longer, and the next changes must still be announced in time.
  */
 const MAX_YIELD_MS = MINUTE_MS;
 
@@ -65,7 +65,7 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
   let learntAtMs = Number.NEGATIVE_INFINITY;
   const futureOf = createFutureCache(deps);
   const isGathered = createGathering(clock);
-  const known = () => ({ futureOf, isGathered, sent: knownDigests.current });
+  const digestInput = () => ({ futureOf, isGathered, sent: knownDigests.current });
   const freezes = createFreezeNotifications(deps);
   const lasting = [createPolicyFileNotifications(deps), createOutageNotifications(deps), createKeyNotifications(deps)];
 
@@ -77,14 +77,14 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
       await learnStored();
       return;
     }
-    const found = comingDigests(deps, known());
+    const found = comingDigests(deps, digestInput());
     // Another daemon, or this one before its restart, may have queued them, or made the changes.
     if (found.length > 0) {
       await readSentDigests(deps);
       const projectIds = new Set(found.flatMap((one) => one.projectIds));
       await pLimit(CONCURRENT_READS).map(projectIds, (projectId) => adoptProject(deps, projectId));
     }
-    const coming = found.length > 0 ? comingDigests(deps, known()) : [];
+    const coming = found.length > 0 ? comingDigests(deps, digestInput()) : [];
     if (coming.length > 0) await deps.store.appendOutbox(coming.map(({ entry }) => entry));
     for (const { key, digest } of coming) {
       await SENT_DIGESTS.put(deps.store, key, digest);
@@ -95,7 +95,7 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
     await told.queue(outboxEntries(deps.rules.current.notify, ofFleet));
   }
 
-  /** Any daemon of the group may have to write them back. */
+  /** Reads what was announced, since any daemon of the group may have to write it back after a loss of the store. */
   async function learnStored(): Promise<void> {
     if (clock.now() - learntAtMs < LEARN_EVERY_MS) return;
     learntAtMs = clock.now();
@@ -107,7 +107,7 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
   return clock.every(ROUND_MS, () => deps.runInBackground('notifications', queueNews));
 }
 
-/** Reads the digests that have not expired, and deletes the others. What the store may just have lost stays known. */
+/** Reads the digests that have not expired; the leader deletes the others. Digests that the store has lost stay known. */
 async function readSentDigests({ store, clock, leaderLease, knownDigests }: AnnounceDeps): Promise<void> {
   const stored = await SENT_DIGESTS.all(store);
   const isOver = ({ untilMs }: { untilMs: number }) => untilMs < clock.now();
@@ -131,7 +131,7 @@ function stagedNotifications(deps: AnnounceDeps): Notification[] {
     const counts = Object.entries(byPolicy).map(([policy, count]) => `${policy} restarts ${count}`);
     const what = counts.length > 0 ? ` (${counts.join(', ')}; such as ${examples.join(', ')})` : '';
     return {
-      // Reported again if a restart has lost the policies that were in effect meanwhile.
+      // With another id it is reported again: a restart has lost the policies that were in effect meanwhile.
       id: `staged:${hash}${unloaded.includes(team) ? ':not_loaded' : ''}`,
       kind: 'staged',
       atMs: deps.clock.now(),

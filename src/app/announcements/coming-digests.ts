@@ -1,4 +1,4 @@
-/** The digests of coming changes that are due, and what each of them tells. */
+/** Finds the digests of coming changes that are due, and the changes of each. */
 import { boundaryAfter, type EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { openingsWithoutWaves } from '../../domain/evaluate/ready-waves.ts';
 import {
@@ -24,7 +24,7 @@ import { digestAfter, digestId, digestKey, type SentDigest, type SentDigests } f
 import { hasReadyWaves } from '../stored-waves.ts';
 import type { IsGathered } from './gathering.ts';
 
-/** Restarts of computes that have woken since a digest are told once, this part of the lead ahead: the later, the fewer are missed. */
+/** Restarts of computes that have woken since a digest are told once, this part of the lead before them: the later, the fewer are missed. */
 const WOKEN_PART = 1 / 4;
 
 interface ComingDeps extends EvaluateDeps {
@@ -33,7 +33,7 @@ interface ComingDeps extends EvaluateDeps {
 
 type FutureOf = (evaluated: EvaluatedCompute) => Future;
 
-/** Creates a function for the future of a compute, each part of which is computed once for each evaluation and set of policies. */
+/** Creates a function that returns the future of a compute, and computes each part of it once for each evaluation and policy set. */
 export function createFutureCache(deps: EvaluateDeps): FutureOf {
   const cache = new WeakMap<EvaluatedCompute, { policies: CompiledPolicies; future: Future }>();
   return (evaluated) => {
@@ -51,7 +51,7 @@ export function createFutureCache(deps: EvaluateDeps): FutureOf {
   };
 }
 
-/** A function that computes its result once for each instant. */
+/** Returns a function that computes its result once for each instant. */
 function onceEach<Result>(compute: (instantMs: number) => Result): (instantMs: number) => Result {
   const known = new Map<number, Result>();
   return (instantMs) => {
@@ -62,8 +62,8 @@ function onceEach<Result>(compute: (instantMs: number) => Result): (instantMs: n
 }
 
 /**
- * Returns the digests of coming changes that are due and were not queued: one for each receiver, owner and slot. Others follow only for what
- * {@link newsOf} returns. The id depends on the computes, so that the store accepts all.
+ * Returns the digests of coming changes that are due and were not queued: one for each receiver, owner and slot, and later ones with only what
+ * {@link newsOf} returns. The id of a digest depends on its computes, so that the outbox takes a later one for a new message.
  */
 export function comingDigests(
   deps: ComingDeps,
@@ -94,10 +94,11 @@ export function comingDigests(
 }
 
 /**
- * Returns the changes of a group that are told now: of computes that no digest has named; restarts of those that were to get another timeout
- * only; and once, shortly before, restarts of those that were listed as asleep and have woken since. Computes wake one by one.
+ * Returns the changes of a group that are told now: those of computes that no digest has named; restarts of computes that were only to get
+ * another timeout; and restarts of computes that were listed as asleep and have woken since. As computes wake one by one, the last are told
+ * once, shortly before.
  */
-function newsOf({ changes, leads }: ComingGroup, sentBefore: SentDigest | undefined, nowMs: number) {
+function newsOf({ changes, leadMsOf }: ComingGroup, sentBefore: SentDigest | undefined, nowMs: number) {
   const { computeIds = [], restartIds = [], timeoutIds = [], isWokenTold } = sentBefore ?? {};
   const named = new Set(computeIds);
   const timeouts = new Set(timeoutIds);
@@ -107,7 +108,7 @@ function newsOf({ changes, leads }: ComingGroup, sentBefore: SentDigest | undefi
   const woken = changes.filter(
     (one) => one.action.disconnects && !isUntold(one) && !restarts.has(one.compute.computeId),
   );
-  const leadOfNews = (one: ComingChange) => (leads(one) ?? 0) * (isUntold(one) ? 1 : WOKEN_PART);
+  const leadOfNews = (one: ComingChange) => (leadMsOf(one) ?? 0) * (isUntold(one) ? 1 : WOKEN_PART);
   const isWokenDue = !isWokenTold && woken.some((one) => one.instantMs - nowMs <= leadOfNews(one));
   const untold = changes.filter(isUntold);
   return {
@@ -122,14 +123,14 @@ interface ComingGroup {
   owner: string;
   slotMs: number;
   changes: ComingChange[];
-  leads(change: ComingChange): number | undefined;
+  leadMsOf(change: ComingChange): number | undefined;
 }
 
 /** Groups the changes within the longest lead by receiver, owner and slot. Changes by a policy without a lead are left out. */
 function groupComing(deps: ComingDeps, futureOf: FutureOf, nowMs: number): Map<string, ComingGroup> {
   const { policies, notify, costs } = deps.rules.current;
   const policyOf = new Map(policies.set.policies.map((policy) => [policy.name, policy]));
-  const leads = ({ action }: Pick<ComingChange, 'action'>) => leadOf(policyOf.get(action.policy), notify.beforeMs);
+  const leadMsOf = ({ action }: Pick<ComingChange, 'action'>) => leadOf(policyOf.get(action.policy), notify.beforeMs);
   const longestMs = longestLead(policies.set, notify.beforeMs);
   const groups = new Map<string, ComingGroup>();
   if (longestMs === 0) return groups;
@@ -140,12 +141,12 @@ function groupComing(deps: ComingDeps, futureOf: FutureOf, nowMs: number): Map<s
   const span = { nowMs, untilMs: nowMs + longestMs };
   for (const evaluated of all) {
     for (const change of comingChanges(evaluated, { ...span, readyWaves, ...futureOf(evaluated) })) {
-      if (leads(change) === undefined || mayMove(change, policyOf.get(change.action.policy))) continue;
+      if (leadMsOf(change) === undefined || mayMove(change, policyOf.get(change.action.policy))) continue;
       const owner = ownerOf(change.compute);
       const receivers = policyOf.get(change.action.policy)?.notify ?? [];
       for (const { name } of receiversOf(notify.receivers, { kind: 'change_coming', owner, receivers })) {
         const key = digestKey(name, owner, change.slotMs);
-        const group = groups.get(key) ?? { receiver: name, owner, slotMs: change.slotMs, changes: [], leads };
+        const group = groups.get(key) ?? { receiver: name, owner, slotMs: change.slotMs, changes: [], leadMsOf };
         group.changes.push(change);
         groups.set(key, group);
       }
@@ -159,12 +160,12 @@ function withAppliedValues({ fleet }: ComingDeps, evaluated: EvaluatedCompute): 
   const readAtMs = fleet.cachedProject(evaluated.compute.projectId)?.readAtMs ?? 0;
   const compute = withoutLag(evaluated.compute, evaluated.record, readAtMs);
   if (compute === evaluated.compute) return evaluated;
-  // Else nothing would be announced before a newer reading.
+  // With `lagging` in the record, nothing would be announced before a newer reading.
   const { lagging: _lagging, ...record } = evaluated.record;
   return { ...evaluated, compute, record };
 }
 
-/** Creates a test for raises before openings whose waves are not fixed: they are announced once it is known when they come. */
+/** Creates a test for raises whose instants may move: the waves of their opening are not fixed yet. They are announced once these are. */
 function createMayMove(policies: CompiledPolicies, span: { nowMs: number; toMs: number }) {
   const openings = openingsWithoutWaves(policies, policies.readyWaves, span);
   return ({ action, instantMs }: ComingChange, policy: Policy | undefined): boolean =>

@@ -5,17 +5,17 @@ import type { Clock } from '../../ports/clock.ts';
 const QUIET_MS = 20 * SECOND_MS;
 const MAX_WAIT_MS = MINUTE_MS;
 
-/** A round may be this late, in milliseconds. */
+/** An announcement that is late by less than this is in time, since rounds may be late; in milliseconds. */
 const ON_TIME_MS = 10 * SECOND_MS;
 
 /** A restart that has not been announced. */
 interface UntoldRestart {
   computeId: string;
-  /** In how many milliseconds it comes. */
+  /** The time until it comes, in milliseconds of the daemon's clock. */
   leftMs: number;
   /** `leftMs` in real milliseconds. */
   realLeftMs: number;
-  /** How long before it people should be told, in milliseconds. */
+  /** How long before the restart people should be told, in milliseconds. */
   leadMs: number;
 }
 
@@ -31,12 +31,12 @@ export function createGathering({ monotonicMs }: Pick<Clock, 'monotonicMs'>): Is
   return (key, restarts) => {
     const nowMs = monotonicMs();
     for (const [other, { seenAtMs }] of gathered) if (nowMs - seenAtMs > MAX_WAIT_MS) gathered.delete(other);
-    const now = gather(gathered.get(key), new Set(restarts.map(({ computeId }) => computeId)), nowMs);
-    gathered.set(key, now);
+    const current = gather(gathered.get(key), new Set(restarts.map(({ computeId }) => computeId)), nowMs);
+    gathered.set(key, current);
     const isInTime = restarts.every(({ leftMs, leadMs }) => leftMs >= leadMs - ON_TIME_MS);
-    const waitedMs = nowMs - now.sinceMs;
+    const waitedMs = nowMs - current.sinceMs;
     const isNear = restarts.some(({ realLeftMs }) => realLeftMs <= waitedMs + ON_TIME_MS);
-    return isInTime || isNear || nowMs - now.addedAtMs >= QUIET_MS || waitedMs >= MAX_WAIT_MS;
+    return isInTime || isNear || nowMs - current.addedAtMs >= QUIET_MS || waitedMs >= MAX_WAIT_MS;
   };
 }
 
@@ -50,7 +50,7 @@ interface Gathered {
 
 function gather(before: Gathered | undefined, ids: ReadonlySet<string>, nowMs: number): Gathered {
   const added = [...ids].filter((id) => !before?.ids.has(id));
-  // If nothing is left of what waited, it has been told, or does not come.
+  // If none of the restarts that waited is left, they have been told, or do not come.
   if (!before || added.length === ids.size) return { ids, sinceMs: nowMs, addedAtMs: nowMs, seenAtMs: nowMs };
   return { ...before, ids, addedAtMs: added.length > 0 ? nowMs : before.addedAtMs, seenAtMs: nowMs };
 }

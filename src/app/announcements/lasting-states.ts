@@ -22,8 +22,9 @@ export interface LastingState {
   text: string;
   /** The owners whose computes it concerned then: they are told of its beginning and of its end. */
   owners?: readonly string[];
-  /** When it ended, absent if the daemon that reports it has not seen the end; and when that was found. */
+  /** When it ended; absent if the daemon that reports the end has not seen it. */
   overSinceMs?: number;
+  /** When the end was found. */
   endedAtMs?: number;
 }
 
@@ -38,17 +39,17 @@ interface LastingStateOptions {
   version: number;
   /** A state counts as begun, or as over, once it has been seen for this long, in milliseconds. */
   settledMs: number;
-  /** The same for its beginning alone, where that is not told as late as its end. */
+  /** Like `settledMs`, for the beginning alone, if that is told earlier than the end. */
   beginsAfterMs?(name: string): number;
   /** The present states: their descriptions by name. */
   present(): ReadonlyMap<string, string>;
-  /** The owners whose computes a state concerns, where those of the whole fleet are not the only ones to tell. */
+  /** The owners whose computes a state concerns: they are told besides the receivers of the whole fleet. */
   concernedOwners?(name: string): readonly string[];
   /** True if an open state is reported again, now with this description. */
   isToldAgain?(state: LastingState, text: string): boolean;
-  /** True while it is not known whether a state is the case: it is neither begun nor over. */
+  /** True while it is not known whether a state is present: it counts as neither begun nor over. */
   isUnknown?(name: string): boolean;
-  /** True if nothing more is reported of a name. */
+  /** True if nothing more is reported under a name, such as that of a deleted account. */
   isGone?(name: string): boolean;
   /** Returns the notification that a state has begun; or that it is over, if `endedAtMs` is given. */
   notificationOf(state: LastingState, endedAtMs?: number): Notification;
@@ -74,13 +75,13 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
     isToldAgain = () => false,
   } = options;
   const document = sharedDocument<readonly LastingState[]>(collection, 'all', version);
-  /** What is seen by name, undefined if it is not the case, and since when; `ended` if this daemon has seen the end itself. */
+  /** States by name: the description, undefined while a state is not present, and since when; `ended` if this daemon has seen the end itself. */
   const seen = new Map<string, { text: string | undefined; sinceMs: number; ended?: boolean }>();
   let firstLookMs: number | undefined;
-  /** What was stored when this daemon last asked. */
+  /** The stored states as last read, with those that the store has lost since. */
   let known: readonly LastingState[] = [];
 
-  /** Opens what is stored, with what the store has lost since. */
+  /** Opens the stored states, and adds those that the store has lost. */
   async function openAll() {
     const stored = await document.open(store);
     const value = stored.value ?? [];
@@ -107,10 +108,10 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
 
   return {
     look() {
-      const now = present();
+      const presentTexts = present();
       firstLookMs ??= clock.now();
-      for (const name of new Set([...seen.keys(), ...now.keys()])) {
-        const text = now.get(name);
+      for (const name of new Set([...seen.keys(), ...presentTexts.keys()])) {
+        const text = presentTexts.get(name);
         const before = seen.get(name);
         const isSame = before !== undefined && (before.text === undefined) === (text === undefined);
         if (isUnknown(name)) seen.delete(name);
@@ -120,7 +121,7 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
     },
     async read() {
       const { stored, before } = await openAll();
-      // What another leader has found is looked at from now on.
+      // States that another leader has found are watched from now on.
       for (const { name } of before)
         if (!seen.has(name) && !isUnknown(name)) seen.set(name, { text: present().get(name), sinceMs: clock.now() });
       const stateBefore = new Map(before.map((state) => [state.name, state]));
@@ -159,7 +160,7 @@ function settlingMs(
   return text === undefined ? settledMs : beginsAfterMs(name);
 }
 
-/** Since when a state is the case, and since when it is over, if that was seen. */
+/** Texts for a state's beginning and end; the second is empty if nobody has seen the end. */
 export function describeSpan({ sinceMs, isSinceAtLeast, overSinceMs }: LastingState): { since: string; over: string } {
   return {
     since: `since ${isSinceAtLeast ? 'at least ' : ''}${isoInstant(sinceMs)}`,

@@ -32,7 +32,7 @@ export function createKeyNotifications({ api, ...deps }: KeyDeps): StateNotifica
     // Where each project has a key of its own, one that is refused concerns no other project.
     concernedOwners: (name) =>
       statusOf(name)?.keyTrouble ? ownersInAccounts(deps, (account) => account === name) : [],
-    // A key that was not tried since the start does not work again.
+    // A key that has not been tried since the daemon's start does not count as working again.
     isUnknown: (name) => statusOf(name)?.key === 'unknown',
     isGone: (name) => statusOf(name) === undefined,
     notificationOf(state, endedAtMs) {

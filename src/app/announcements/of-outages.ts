@@ -17,7 +17,7 @@ export function createOutageNotifications(deps: OutageNotificationDeps): StateNo
     version: 1,
     settledMs: 5 * MINUTE_MS,
     present: () => deps.outages.current(),
-    // Other outages change nothing at once; those who run ebb see to them.
+    // Other outages stop no change of a compute at once: they concern only those who run ebb.
     concernedOwners: (name) =>
       name.startsWith(CONTROL_API)
         ? ownersInAccounts(deps, (account) => name === CONTROL_API || name === controlApiFor(account))

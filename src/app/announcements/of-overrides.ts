@@ -21,16 +21,16 @@ interface OverrideDeps extends OwnedDeps {
   overrides: StoredOverrides;
 }
 
-/** Looks up the computes of a freeze again only when the fleet's size changes, since that takes long in a large one. */
+/** Returns a function for messages about all freezes. It counts their computes again only when the fleet's size changes: that takes long. */
 export function createFreezeNotifications(deps: OverrideDeps): () => Notification[] {
   let cached = new Map<string, { fleetSize: number; notification: Notification }>();
   return () => {
     const fleetSize = [...deps.fleet.evaluatedComputes()].length;
-    const known = (freeze: Freeze) => {
+    const entryOf = (freeze: Freeze) => {
       const before = cached.get(freeze.id);
       return before?.fleetSize === fleetSize ? before : { fleetSize, notification: ofFreeze(deps, freeze) };
     };
-    cached = new Map(deps.overrides.freezes.map((freeze) => [freeze.id, known(freeze)]));
+    cached = new Map(deps.overrides.freezes.map((freeze) => [freeze.id, entryOf(freeze)]));
     return [...cached.values()].map(({ notification }) => notification);
   };
 }
@@ -41,14 +41,14 @@ function ofFreeze(deps: OverrideDeps, freeze: Freeze): Notification {
   const { computes, ownerOf } = ownedComputes(deps);
   const concerned = computes.filter(mayConcern(select));
   const byOwner = [...groupBy(concerned, ownerOf)].toSorted(([a], [b]) => ascending(a, b));
-  const counts = byOwner.map(([name, own]) => `${name} ${own.length}`);
+  const counts = byOwner.map(([name, owned]) => `${name} ${owned.length}`);
   const owners = counts.length > 1 ? `: ${firstNames(counts, MAX_OWNERS)}` : '';
-  const what = `${describeSelect(freeze)} (${countedComputes(concerned.length)}${owners})`;
+  const scope = `${describeSelect(freeze)} (${countedComputes(concerned.length)}${owners})`;
   return {
     id: `freeze:${id}`,
     kind: 'freeze',
     atMs: createdAtMs,
-    text: `${owner} has frozen ${what} until ${isoInstant(expiresAtMs)}: ${reason}`,
+    text: `${owner} has frozen ${scope} until ${isoInstant(expiresAtMs)}: ${reason}`,
     concernedOwners: byOwner.map(([name]) => name),
     command: `ebb unfreeze ${id}`,
   };

@@ -17,7 +17,7 @@ export function createPolicyFileNotifications(deps: PolicyFileDeps): StateNotifi
   return createLastingStates(deps, {
     collection: 'policies-refused',
     version: 2,
-    // While an editor saves files they can't be loaded either.
+    // Files that an editor is just saving can't be loaded either.
     settledMs: MINUTE_MS,
     present: () =>
       new Map(
@@ -25,7 +25,7 @@ export function createPolicyFileNotifications(deps: PolicyFileDeps): StateNotifi
           problems.length > 0 ? [[team, refusalText(rules, team, problems)]] : [],
         ),
       ),
-    // A daemon that has just started does not know the last good version, if no other daemon has it either.
+    // If all daemons have restarted, the policies that were in effect are lost, so that the team's computes are now left alone.
     isToldAgain: (before, text) => sets.newer === undefined && isLeftAlone(text) && !isLeftAlone(before.text),
     isGone: (team) => team !== NO_TEAM && rules.current.teams.every(({ name }) => name !== team),
     notificationOf({ name: team, foundAtMs, text }, endedAtMs) {

@@ -25,8 +25,9 @@ import { canBeFolded, createPace, DEFAULT_PER_HOUR, type Pace } from './pace.ts'
 /** Interval between checks of the outbox, in real milliseconds. */
 const CHECK_EVERY_MS = 1_000;
 
-/** The lease of a receiver outlives the longest request. Beyond the second age it is renewed before a message is sent. Real milliseconds. */
+/** The lease of a receiver outlives the longest request; in real milliseconds. */
 const LEASE_MS = 30_000;
+/** A lease of this age is renewed before a message is sent; in real milliseconds. */
 const RENEW_AFTER_MS = 10_000;
 
 const MESSAGES_PER_READ = 100;
@@ -35,7 +36,7 @@ const CONCURRENT_SUBJECTS = 4;
 /** A message that could not be sent for this long, in milliseconds, is dead: a person may try it again. */
 const GIVE_UP_AFTER_MS = DAY_MS;
 
-/** Such a message is tried again: another daemon of the group may have newer settings, which define its receiver. */
+/** A message with this error is tried again: another daemon of the group may have newer settings, which define its receiver. */
 const UNKNOWN_RECEIVER = 'ebb.yaml of this daemon does not define this receiver';
 
 /** When foldable messages were sent within the last hour, by receiver: the limit holds for all daemons, and after their restarts. */
@@ -124,7 +125,7 @@ async function deliver(deps: DeliveryDeps, name: string, pace: Pace, signal: Abo
       if (ready.length === 0 && entries.length < limit) return pace.noteAllPaused(entries);
       const { due, folded } = withinLimit(ready, receiver, pace);
       const mayBeMore = entries.length === limit && (ready.length === 0 || folded.length > 0);
-      // There may be more behind failed messages, or to be folded.
+      // There may be more messages behind the paused ones, or more to fold.
       if (mayBeMore) limit *= 10;
       else if (!(await send(receiver, due, folded))) return;
     }

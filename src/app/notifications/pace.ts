@@ -71,7 +71,8 @@ export function createPace({ monotonicMs, now }: Pick<Clock, 'monotonicMs' | 'no
   let allPaused = { waiting: 0, untilMs: Number.NEGATIVE_INFINITY };
   /** The instant of the oldest of them that does not wait for room in the hour's limit. */
   let oldestDueMs: number | undefined;
-  let pauses = 0;
+  /** The number of the receiver's pauses since its last success. */
+  let receiverPauses = 0;
   const pauseEndMs = (subject: string) => {
     const subjectMs = subjectUntilMs.get(subject) ?? Number.NEGATIVE_INFINITY;
     return canBeFolded(subject) ? Math.max(subjectMs, foldableUntilMs) : subjectMs;
@@ -79,8 +80,8 @@ export function createPace({ monotonicMs, now }: Pick<Clock, 'monotonicMs' | 'no
 
   return {
     isPaused: (subject = '') => monotonicMs() < Math.max(receiverUntilMs, pauseEndMs(subject)),
-    setSent(known) {
-      sentAtMs = known;
+    setSent(instants) {
+      sentAtMs = instants;
     },
     noteAllPaused(waiting) {
       const nowMs = monotonicMs();
@@ -105,11 +106,11 @@ export function createPace({ monotonicMs, now }: Pick<Clock, 'monotonicMs' | 'no
       foldableUntilMs = room === 0 ? monotonicMs() + endMs - nowMs : Number.NEGATIVE_INFINITY;
       return room;
     },
-    sent(sent) {
-      for (const subject of sent) subjectUntilMs.delete(subject);
+    sent(subjects) {
+      for (const subject of subjects) subjectUntilMs.delete(subject);
       failing.clear();
-      pauses = 0;
-      if (!sent.some(canBeFolded)) return undefined;
+      receiverPauses = 0;
+      if (!subjects.some(canBeFolded)) return undefined;
       sentAtMs = [...sentAtMs, now()];
       return sentAtMs;
     },
@@ -121,8 +122,8 @@ export function createPace({ monotonicMs, now }: Pick<Clock, 'monotonicMs' | 'no
       failing.add(messages[0]?.subject ?? '');
       if (failing.size >= MAX_FAILING_SUBJECTS) {
         failing.clear();
-        pauses += 1;
-        receiverUntilMs = nowMs + pauseMs(pauses);
+        receiverPauses += 1;
+        receiverUntilMs = nowMs + pauseMs(receiverPauses);
       }
       return isFirst;
     },

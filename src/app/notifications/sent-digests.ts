@@ -1,4 +1,4 @@
-/** The digests of coming changes that were queued, by receiver, owner and slot: what the daemons of a group have announced. */
+/** The digests of coming changes that the daemons of a group have queued, by receiver, owner and slot. */
 import { createHash } from 'node:crypto';
 import type { ComingChange } from '../../domain/notifications/coming-change.ts';
 import { changeKind } from '../../domain/plan/plan.ts';
@@ -6,7 +6,7 @@ import { HOUR_MS } from '../../domain/time/units.ts';
 import type { Store } from '../../ports/store.ts';
 import { sharedDocuments } from '../shared-documents.ts';
 
-/** What a digest has announced is kept for this long after its changes are due, in milliseconds: retries, limits and outages delay changes. */
+/** A digest is kept for this long after its changes are due, in milliseconds: retries, limits and outages delay changes. */
 const KEPT_MS = 6 * HOUR_MS;
 
 /** The computes that digests for a receiver have named, of one owner's slot. */
@@ -19,7 +19,7 @@ export interface SentDigest {
   /** Those of them that were to be raised, and those that were to be lowered. A compute in neither may be either: of an earlier version. */
   raiseIds?: readonly string[];
   lowerIds?: readonly string[];
-  /** Set once those were told again that were said to restart only if they are awake, and were. */
+  /** Set once a digest has told the restarts of computes that had been listed as asleep, and were awake by then. */
   isWokenTold?: true;
   /** Set if the slot is the instant of an approval: these restarts are due by the approved policy set, and by nothing else. */
   isOfApproval?: true;
@@ -33,7 +33,7 @@ export interface SentDigest {
 
 export type SentDigests = ReadonlyMap<string, SentDigest>;
 
-/** The digests that this daemon knows, as the leader; a store that has lost its data gets them back from it. */
+/** The digests that this daemon knows. A store that has lost its data gets them back from it. */
 export interface KnownDigests {
   current: SentDigests;
 }
@@ -45,7 +45,7 @@ export function digestKey(receiver: string, owner: string, slotMs: number): stri
   return JSON.stringify([receiver, owner, slotMs]);
 }
 
-/** What {@link digestKey} was given. */
+/** The inverse of {@link digestKey}. */
 export function partsOfKey(key: string): { receiver: string; owner: string; slotMs: number } {
   const [receiver, owner, slotMs]: [string, string, number] = JSON.parse(key);
   return { receiver, owner, slotMs };
@@ -57,7 +57,7 @@ export function digestId({ owner, slotMs }: { owner: string; slotMs: number }, n
   return `${owner}:${slotMs}:${createHash('sha256').update(ids.join()).digest('hex').slice(0, 16)}`;
 }
 
-/** What digests have named once these changes, due from `fromMs` on, are told, too. */
+/** Returns the digest with these changes added, which are due from `fromMs` on. */
 export function digestAfter(
   before: Partial<SentDigest> = {},
   news: readonly ComingChange[],
@@ -97,7 +97,7 @@ function laterInstants(changes: readonly ComingChange[]): Record<string, number>
 /** What was announced with the restart of a compute. Instants are milliseconds since the epoch. */
 export interface Announced {
   owner: string;
-  /** Those of its computes that were to restart: of the others it was said that they may, if awake by then. */
+  /** The owner's computes that were to restart. The other computes of the digest may restart, if they are awake by then. */
   ownIds: readonly string[];
   slotMs: number;
   /** The computes that were to restart in the slot, whoever owns them; several receivers may have been told of one. */
@@ -108,7 +108,7 @@ export interface Announced {
   atMs?: number;
 }
 
-interface Asked {
+interface AnnouncementQuery {
   computeId: string;
   /** True for a raise, false for a lowering; absent for what is neither. */
   raises?: boolean | undefined;
@@ -129,17 +129,20 @@ const lastRead = new WeakMap<Pick<Store, 'documents'>, { atMs: number; reading: 
  * Returns the last announcement of a compute's restart for an instant after `sinceMs`, of a slot that has begun or is at most `aheadMs` away;
  * for a raise, only that of a raise, and so on. Instants are milliseconds since the epoch.
  */
-export async function announcementOf(store: Pick<Store, 'documents'>, asked: Asked): Promise<Announced | undefined> {
-  const { nowMs } = asked;
+export async function announcementOf(
+  store: Pick<Store, 'documents'>,
+  query: AnnouncementQuery,
+): Promise<Announced | undefined> {
+  const { nowMs } = query;
   const last = lastRead.get(store);
   const isFresh = last !== undefined && nowMs >= last.atMs && nowMs - last.atMs < FRESH_MS;
-  // What is not among them may have been announced since.
-  const known = isFresh ? announcementIn(await last.reading, asked) : undefined;
+  // An announcement that was not among them may have been queued since.
+  const known = isFresh ? announcementIn(await last.reading, query) : undefined;
   if (known) return known;
   const reading = SENT_DIGESTS.all(store);
   lastRead.set(store, { atMs: nowMs, reading });
   try {
-    return announcementIn(await reading, asked);
+    return announcementIn(await reading, query);
   } catch (error) {
     lastRead.delete(store);
     throw error;
@@ -151,26 +154,29 @@ function mayRestart({ computeIds, restartIds = [], timeoutIds = [] }: SentDigest
   return restartIds.includes(computeId) || (computeIds.includes(computeId) && !timeoutIds.includes(computeId));
 }
 
-function isSameDirection({ raiseIds = [], lowerIds = [] }: SentDigest, { computeId, raises }: Asked): boolean {
+function isSameDirection(
+  { raiseIds = [], lowerIds = [] }: SentDigest,
+  { computeId, raises }: AnnouncementQuery,
+): boolean {
   const [same, opposite] = raises ? [raiseIds, lowerIds] : [lowerIds, raiseIds];
   return raises === undefined || same.includes(computeId) || !opposite.includes(computeId);
 }
 
-function announcementIn(digests: SentDigests, asked: Asked): Announced | undefined {
-  const { computeId, sinceMs, nowMs, aheadMs = 0, approval } = asked;
+function announcementIn(digests: SentDigests, query: AnnouncementQuery): Announced | undefined {
+  const { computeId, sinceMs, nowMs, aheadMs = 0, approval } = query;
   const near = [...digests].flatMap(([key, { restartIds = [], ...digest }]) => {
     const { receiver, owner, slotMs } = partsOfKey(key);
     const isValid = slotMs <= nowMs + aheadMs && digest.untilMs >= nowMs;
     const isOfOtherCause = digest.isOfApproval && !approval?.atMs.includes(slotMs);
     return isValid && !isOfOtherCause ? [{ receiver, owner, slotMs, restartIds, ...digest }] : [];
   });
-  // A slot of waits begins up to a quarter before they end: the compute may have been changed in between.
+  // A slot of waits begins up to a quarter of an hour before they end: the compute may have been changed in between.
   const instantOf = ({ slotMs, instants }: (typeof near)[number]) => instants?.[computeId] ?? slotMs;
   const sinceOf = ({ isOfApproval }: SentDigest) => (isOfApproval && approval ? approval.sinceMs : sinceMs);
   const found = near.filter(
-    (digest) => mayRestart(digest, computeId) && isSameDirection(digest, asked) && instantOf(digest) > sinceOf(digest),
+    (digest) => mayRestart(digest, computeId) && isSameDirection(digest, query) && instantOf(digest) > sinceOf(digest),
   );
-  // A receiver that a policy names was told of its restarts only: the owner's count.
+  // A receiver that a policy names was told only of that policy's restarts: the digest with the most is the one for the owner.
   const last = found
     .toSorted((a, b) => instantOf(a) - instantOf(b) || a.restartIds.length - b.restartIds.length)
     .at(-1);

@@ -1,4 +1,4 @@
-/** What was told of the fleet, in a document. The outbox knows the same ids, but no daemon could write them back after a loss of the store. */
+/** The ids of messages about the fleet, in a document. The outbox has them, too, but daemons can't write these back after a loss of the store. */
 import type { OutboxEntry } from '../../ports/outbox.ts';
 import type { Store } from '../../ports/store.ts';
 import { sharedDocument } from '../shared-documents.ts';
@@ -17,7 +17,7 @@ export interface ToldMessages {
 }
 
 export function createToldMessages(store: Pick<Store, 'appendOutbox' | 'document' | 'replaceDocument'>): ToldMessages {
-  /** What is known to be queued; it outlives the loss of a store. */
+  /** The ids that are known to be queued; they outlive the loss of a store. */
   let known = new Set<string>();
 
   async function append(entries: readonly OutboxEntry[]): Promise<void> {

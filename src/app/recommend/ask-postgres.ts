@@ -91,7 +91,7 @@ async function takeSamples(options: AskOptions): Promise<Taken> {
     }
     failures = 0;
     const sample = taken.value;
-    // Somebody has kept it awake until the first sample.
+    // Before the first sample, somebody else has kept it awake.
     const beforeMs = samples.at(-1)?.atMs ?? sample.atMs;
     lastOthersAtMs = Math.max(lastOthersAtMs, lastOthersMs(sample, beforeMs), samples.length === 0 ? beforeMs : 0);
     samples.push(sample);

@@ -31,36 +31,36 @@ export interface RecommendContext {
 }
 
 /** Combines the past of each compute with settings, current policies and active holds. */
-export function* recommendFacts(past: readonly PastCompute[], context: RecommendContext): Generator<RecommendFacts> {
+export function* recommendFacts(pasts: readonly PastCompute[], context: RecommendContext): Generator<RecommendFacts> {
   const { owners, policies, holds } = context;
-  const ownerOf = ownersOf({ rules: owners, policies, computes: past.map(({ compute }) => compute) });
+  const ownerOf = ownersOf({ rules: owners, policies, computes: pasts.map(({ compute }) => compute) });
   const worthOf = valueByGlob(context.coldStartWorthMs);
-  for (const { readHistory, ...one } of past) {
+  for (const { readHistory, ...past } of pasts) {
     const history = readHistory();
-    const record = context.recordOf?.(one.compute.computeId);
+    const record = context.recordOf?.(past.compute.computeId);
     const timeoutSinceMs = record && lastChangeMs(record, 'suspend_timeout');
-    const held = setByHolds(one.compute, holds);
-    const coldStartWorthMs = worthOf(one.compute);
-    const unreadDecider = policies && unreadDeciderOf(policies, one.compute);
+    const held = setByHolds(past.compute, holds);
+    const coldStartWorthMs = worthOf(past.compute);
+    const unreadDecider = policies && unreadDeciderOf(policies, past.compute);
     yield {
-      ...one,
+      ...past,
       ...(coldStartWorthMs !== undefined && { coldStartWorthMs }),
       ...(timeoutSinceMs !== undefined && { timeoutSinceMs }),
-      ...(policies && harmOf(one.compute, record, policies, history.toMs)),
+      ...(policies && harmOf(past.compute, record, policies, history.toMs)),
       history,
-      profile: context.profileOf(one.compute.account),
-      owner: ownerOf(one.compute),
+      profile: context.profileOf(past.compute.account),
+      owner: ownerOf(past.compute),
       ...(unreadDecider !== undefined && { unreadDecider }),
-      decided: { ...(policies && setByPolicies(one.compute, policies)), ...held },
+      decided: { ...(policies && setByPolicies(past.compute, policies)), ...held },
       ...(policies &&
         Object.keys(held).length === 0 && {
-          wanted: (set) => wantedBy({ policies, compute: one.compute, fromMs: history.toMs }, set),
+          wanted: (baseline) => wantedBy({ policies, compute: past.compute, fromMs: history.toMs }, baseline),
         }),
     };
   }
 }
 
-/** The settings that policies give a compute in the week after an instant, if these are what a person has set. */
+/** The settings that policies give a compute in the week after an instant, if `baseline` is what a person has set. */
 function wantedBy(
   { policies, compute, fromMs }: { policies: CompiledPolicies; compute: Compute; fromMs: number },
   baseline: ComputeSettings,
@@ -70,10 +70,10 @@ function wantedBy(
   return forecasts.flatMap(({ segments }) => segments);
 }
 
-/** A harm counts for this long where nothing was taken back, in milliseconds. */
+/** A harm that only notified people, without taking the lowering back, counts for this long, in milliseconds. */
 const HARM_COUNTS_MS = 28 * DAY_MS;
 
-/** The lowering that a guard found to hurt, unless its policy has changed since or a person has released it. */
+/** The lowering that a guard found to hurt, unless it no longer counts: it is old, released, or its policy has changed. */
 function harmOf(
   compute: Compute,
   record: Partial<ComputeRecord> | undefined,
@@ -82,7 +82,7 @@ function harmOf(
 ): Pick<RecommendFacts, 'harm'> {
   const { guardFinding: finding, setBy, baseline, trials } = record ?? {};
   if (!finding) return {};
-  // The past may end before the finding.
+  // The known past, which ends at `nowMs`, may end before the finding.
   const floors = floorsInEffect(policies, compute, record?.floors, Math.max(nowMs, finding.foundAtMs));
   const isKept = Object.keys(floors).length > 0;
   if (finding.remedy === 'notify' ? nowMs - finding.foundAtMs > HARM_COUNTS_MS : !isKept) return {};
@@ -144,7 +144,7 @@ export interface PastCompute {
   compute: Compute;
   /** Computed on each call, since the histories of a large fleet would fill the memory. */
   readHistory(): AwakeHistory;
-  /** The hourly usage of the branch; absent if the branch has several computes. */
+  /** The hourly usage of the branch; absent if none is known, or the branch has several computes. */
   hours?: readonly UsageBucket[];
   period?: PeriodUse;
   plan?: AccountPlan;

@@ -1,4 +1,4 @@
-/** What floors cost, by the last two weeks as daemons have stored them. */
+/** The cost of floors, estimated from the usage and the operations of the last two weeks, which daemons have stored. */
 
 import { createOperationLog } from '../../domain/awake/operation-log.ts';
 import { lastingPolicies } from '../../domain/decide/control-group.ts';
@@ -20,7 +20,7 @@ import { type PastCompute, pastOfComputes } from './facts.ts';
 
 const SPAN_MS = HOURS_KEPT * HOUR_MS;
 
-/** The lost saving in a month, by compute id. Leaves out computes whose past is unknown. */
+/** The saving that floors prevent in a month, by compute id. Leaves out computes whose past is unknown. */
 export async function floorCosts(
   parts: { store: StoredUsage; fleet: Pick<Fleet, 'cachedProject'>; policies: CompiledPolicies; costs: CostRules },
   floored: readonly EvaluatedCompute[],
@@ -63,9 +63,9 @@ async function pastOf(
       log.project(projectId).coverFrom(Math.max(span.fromMs, read.oldestMs));
     }
     if (!project) continue;
-    const { usage, plan } = await storedUsageOf(store, project, computes);
-    const known = costs.plans.get(project.account) ?? plan ?? (await readPlan(store, project.account));
-    const pricing = () => (known === undefined ? {} : { plan: known, price: costs.prices[known] });
+    const { usage, plan: storedPlan } = await storedUsageOf(store, project, computes);
+    const plan = costs.plans.get(project.account) ?? storedPlan ?? (await readPlan(store, project.account));
+    const pricing = () => (plan === undefined ? {} : { plan, price: costs.prices[plan] });
     const storedAtMs = new Map(read ? [[projectId, read.readAtMs]] : []);
     for (const past of pastOfComputes({ computes, log, usage, ...span, pricing, storedAtMs }))
       pasts.set(past.compute.computeId, past);

@@ -30,7 +30,7 @@ export interface ProjectReport {
   runsOut?: RunsOut;
 }
 
-/** Returns true if the project will probably use up what its plan includes, or has. */
+/** Returns true if the project has used up what its plan includes, or probably will. */
 export function willRunOut({ runsOut: out }: Pick<ProjectReport, 'runsOut'>): boolean {
   return out?.midMs !== undefined;
 }
@@ -42,7 +42,7 @@ export interface ComputeReport {
   setting?: Finding;
   /** If there is no such change: a finding that settings can't mend. */
   cause?: Finding;
-  /** Never slept while its history is known. */
+  /** True if it was awake for all of its known history. */
   neverSlept: boolean;
   /** The share of the known time in which it was awake, 0 to 1; absent if none is known. */
   awakeShare?: number;
@@ -55,13 +55,13 @@ export interface PeriodReport {
   projects: ProjectReport[];
   /** Largest savings first. */
   computes: ComputeReport[];
-  /** What the organizations whose free projects run out would pay for the compute of this period on Launch, in US dollars. */
+  /** The price on Launch of this period's compute, in US dollars, for the organizations whose free projects run out. */
   onLaunch?: { organizations: number; projects: number; usd: number };
   /** One line for each part that could not be read. */
   missing: string[];
 }
 
-export function periodReport(read: {
+export function periodReport(input: {
   atMs: number;
   projects: readonly Project[];
   periods: ReadonlyMap<string, ProjectPeriod>;
@@ -72,7 +72,7 @@ export function periodReport(read: {
   planOf(account: string): AccountPlan | undefined;
   missing: string[];
 }): PeriodReport {
-  const { atMs, projects, periods, past, findings, prices, planOf, missing } = read;
+  const { atMs, projects, periods, past, findings, prices, planOf, missing } = input;
   const ofProject = groupBy(past, ({ compute }) => compute.projectId);
   const reports = projects.flatMap((project) => {
     const found = periods.get(project.projectId);
@@ -93,7 +93,7 @@ export function periodReport(read: {
   };
 }
 
-/** An organization changes its plan as a whole. Undefined if no project runs out, or the usage of one at the end of the period is unknown. */
+/** Includes all projects of these organizations, since a plan is that of an organization. Undefined if none runs out, or no projection is known. */
 function onLaunch(
   projects: readonly Project[],
   reports: readonly ProjectReport[],
@@ -103,17 +103,17 @@ function onLaunch(
   const organizationOf = ({ account, organizationId }: Project) => `${account} ${organizationId}`;
   const isRunningOut = ({ projectId }: Project) => willRunOut(reportOf.get(projectId) ?? {});
   const organizations = new Set(projects.filter(isRunningOut).map(organizationOf));
-  const theirs = projects.filter((project) => organizations.has(organizationOf(project)));
-  const cuHours = sum(theirs.map(({ projectId }) => reportOf.get(projectId)?.projected?.mid ?? Number.NaN));
-  if (theirs.length === 0 || !Number.isFinite(cuHours)) return undefined;
-  return { organizations: organizations.size, projects: theirs.length, usd: cuHours * launch };
+  const concerned = projects.filter((project) => organizations.has(organizationOf(project)));
+  const cuHours = sum(concerned.map(({ projectId }) => reportOf.get(projectId)?.projected?.mid ?? Number.NaN));
+  if (concerned.length === 0 || !Number.isFinite(cuHours)) return undefined;
+  return { organizations: organizations.size, projects: concerned.length, usd: cuHours * launch };
 }
 
 function projectReport(
   { projectId, name }: Project,
-  given: { period: ProjectPeriod; past: readonly PastCompute[]; prices: Prices; atMs: number },
+  input: { period: ProjectPeriod; past: readonly PastCompute[]; prices: Prices; atMs: number },
 ): ProjectReport {
-  const { period, past, prices, atMs } = given;
+  const { period, past, prices, atMs } = input;
   const month = { fromMs: period.fromMs, toMs: period.toMs, untilMs: Math.min(atMs, period.toMs) };
   const computes = past.map(({ readHistory, ...rest }) => ({ ...rest, history: readHistory() }));
   const days = dailyUse(computes, { ...month, cuHours: period.cuHours });
@@ -142,8 +142,13 @@ function computeReport(past: PastCompute, findings: readonly Finding[]): Compute
   const { intervals } = history;
   const neverSlept = intervals.length > 0 && intervals.every(({ end }) => end === 'open');
   const share = awakeShare(history);
-  const known = { compute, neverSlept, past, ...(share !== undefined && { awakeShare: share }) };
-  return { ...known, ...(setting ? { setting } : cause && { cause }) };
+  return {
+    compute,
+    neverSlept,
+    past,
+    ...(share !== undefined && { awakeShare: share }),
+    ...(setting ? { setting } : cause && { cause }),
+  };
 }
 
 /** The value to sort computes by: the saving of their setting. Those without a setting come last. */
@@ -152,6 +157,6 @@ function savedBy({ setting }: ComputeReport): number {
 }
 
 function runsOutFirst(one: ProjectReport, other: ProjectReport): number {
-  const at = ({ runsOut: out }: ProjectReport) => out?.midMs ?? Number.POSITIVE_INFINITY;
-  return at(one) === at(other) ? 0 : ascending(at(one), at(other));
+  const runsOutMs = ({ runsOut: out }: ProjectReport) => out?.midMs ?? Number.POSITIVE_INFINITY;
+  return runsOutMs(one) === runsOutMs(other) ? 0 : ascending(runsOutMs(one), runsOutMs(other));
 }

@@ -34,7 +34,7 @@ import { storedUsageOf } from '../usage/usage-account.ts';
 import { pastOfComputes, recommendFacts } from './facts.ts';
 import { FINDINGS, findingDocument, type ProjectFindings, storeFindings } from './finding-document.ts';
 
-/** Each project is analysed once a day, and an hour later if it could not be read. Milliseconds of the clock. */
+/** Each project is analysed once a day, or an hour after it could not be read; in milliseconds. */
 const ANALYSE_EVERY_MS = DAY_MS;
 const RETRY_AFTER_MS = HOUR_MS;
 
@@ -70,7 +70,7 @@ interface ProjectState {
 
 /**
  * The leader computes and stores the findings of each project once a day. It reads in the background's share of the rate limit, and wakes no
- * compute. Nothing else depends on it.
+ * compute. No decision depends on it.
  */
 export function startWasteRounds(deps: WasteRoundsDeps): Running {
   const { clock, leaderLease, runInBackground, store, telemetry, rhythm } = deps;
@@ -132,14 +132,14 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
 }
 
 /**
- * The due projects that have computes, first those that were never analysed, then the oldest. At most as many of each account as the
+ * The due projects that have computes, first those that were never analysed, then by due time; of each account at most as many as the
  * background's share of its rate limit allows until the next round.
  */
 function dueProjects(
   { fleet, clock, rhythm }: WasteRoundsDeps,
   states: ReadonlyMap<string, ProjectState>,
 ): CachedProject[] {
-  const most = Math.ceil(backgroundRequests(rhythm.wasteMs) / REQUESTS_PER_PROJECT);
+  const maxProjects = Math.ceil(backgroundRequests(rhythm.wasteMs) / REQUESTS_PER_PROJECT);
   const dueMs = ({ project }: CachedProject) => states.get(project.projectId)?.dueMs ?? 0;
   const due = [...fleet.cachedProjects()]
     .filter((cached) => cached.computes.length > 0 && dueMs(cached) <= clock.now())
@@ -148,7 +148,7 @@ function dueProjects(
   return due.filter(({ project: { account } }) => {
     const count = (counts.get(account) ?? 0) + 1;
     counts.set(account, count);
-    return count <= most;
+    return count <= maxProjects;
   });
 }
 
@@ -208,9 +208,9 @@ async function findInProject(options: FindInProjectOptions): Promise<ApiResult<F
   const log = createOperationLog();
   addOperations(log.project(projectId), read.value.operations);
   if (read.value.end === 'complete') log.project(projectId).coverFrom(fromMs);
-  const named = await withBranchNames(options);
-  if (!named.ok) return named;
-  const { computes, branches } = named.value;
+  const withNames = await withBranchNames(options);
+  if (!withNames.ok) return withNames;
+  const { computes, branches } = withNames.value;
   if (!signal.aborted) await storeOperations(store, projectId, { ...read.value, ...(branches && { branches }) });
   const stored = await storedUsageOf(store, project, options.computes);
   const { plans, prices, owners, coldStartWorthMs } = rules.costs;
@@ -306,9 +306,9 @@ function exportWasteMetrics(telemetry: Telemetry, totals: readonly Total[]): voi
   }
 }
 
-function sumOf(parts: readonly Total[]): readonly Total[] {
+function sumOf(totals: readonly Total[]): readonly Total[] {
   const sums = new Map<string, Total>();
-  for (const { labels, cuHours, usd } of parts) {
+  for (const { labels, cuHours, usd } of totals) {
     const key = JSON.stringify(labels);
     const sum = sums.get(key);
     sums.set(key, {

@@ -178,8 +178,8 @@ export async function plansOf(
   const inUsage = usages ?? (await storedPlans(stored, organizationsOf(projects, accounts)));
   const plans = new Map<string, AccountPlan>();
   for (const account of new Set(projects.map((project) => project.account))) {
-    const own = inUsage.flatMap((usage) => (usage.account === account ? (lastPlan(usage.plans) ?? []) : []));
-    const plan = own.at(-1) ?? (stored && (await readPlan(stored, account)));
+    const plansOfAccount = inUsage.flatMap((usage) => (usage.account === account ? (lastPlan(usage.plans) ?? []) : []));
+    const plan = plansOfAccount.at(-1) ?? (stored && (await readPlan(stored, account)));
     if (plan) plans.set(account, plan);
   }
   if (!mayAsk) return plans;
@@ -199,7 +199,7 @@ export interface FewOperations {
   log: OperationLog;
   /** When stored operations were read, milliseconds since the epoch, by project. */
   storedAtMs: ReadonlyMap<string, number>;
-  /** The number of projects whose operations could not be read. */
+  /** The number of projects whose operations were not read. */
   unread: number;
 }
 
@@ -231,7 +231,7 @@ export async function operationsOfFew(
   const log = createOperationLog();
   const storedAtMs = new Map<string, number>();
   const { states } = await readOperations({
-    api: withKeptOperations(kept, (...asked) => api.operationsFrom(...asked)),
+    api: withKeptOperations(kept, (...args) => api.operationsFrom(...args)),
     projects: isAsked ? projects : projects.filter(({ projectId }) => kept.has(projectId)),
     sinceMs,
     nowMs,

@@ -70,7 +70,7 @@ export interface PlanResult {
   unread: readonly UnreadProject[];
   /** The modes of the daemons that are known to run; empty if none is known. */
   modes: StoredFacts['modes'];
-  /** What waits for approval; empty for a plan of another instant. */
+  /** The parts of the policy set that wait for approval; empty for a plan of another instant. */
   staged: readonly StagedPart[];
   /** The assumptions that the user must know, one line each. */
   notes: string[];
@@ -87,7 +87,7 @@ export async function planFor(
     readBranches: policies.selectsByBranch || options.readBranches === true,
     project,
     countsConnections: asksForConnections(options.policies),
-    guards: policiesOfKind(options.policies.policies, 'guard').length > 0,
+    readGuards: policiesOfKind(options.policies.policies, 'guard').length > 0,
     nowMs: options.atMs ?? now(),
     onProgress: options.onProgress,
   });
@@ -243,9 +243,9 @@ function sameForAllSources(needs: readonly ConnectionNeed[], samples: readonly C
 
 /** Samples of a constant count without gaps, since a gap would make the count unknown. */
 function constantSamples(connections: number, nowMs: number, windowMs: number): ConnectionSample[] {
-  const gaps = Math.ceil(windowMs / STALE_AFTER_MS);
-  return Array.from({ length: gaps + 1 }, (_, index) => ({
-    atMs: nowMs - Math.min(windowMs, (gaps - index) * STALE_AFTER_MS),
+  const intervals = Math.ceil(windowMs / STALE_AFTER_MS);
+  return Array.from({ length: intervals + 1 }, (_, index) => ({
+    atMs: nowMs - Math.min(windowMs, (intervals - index) * STALE_AFTER_MS),
     connections,
   }));
 }

@@ -48,13 +48,13 @@ export async function readSituation(
     readBranches: boolean;
     project?: string | undefined;
     countsConnections: boolean;
-    /** True if a policy is a guard. */
-    guards?: boolean;
+    /** Reads verdicts and watches of guards, too. */
+    readGuards?: boolean;
     nowMs: number;
     onProgress?: OnProgress | undefined;
   },
 ): Promise<Result<StoredSituation>> {
-  const { readBranches, project, countsConnections, guards = false, nowMs, onProgress } = options;
+  const { readBranches, project, countsConnections, readGuards = false, nowMs, onProgress } = options;
   const { api, explain } = source;
   const fleet = await readFleet({ api, readBranches, project, onProgress });
   const missing = missingParts(fleet.errors, { explain, projects: fleet.unread });
@@ -63,7 +63,7 @@ export async function readSituation(
   const facts = await stored.facts({
     projectIds: fleet.projects.map(({ projectId }) => projectId),
     computeIds: countsConnections ? fleet.computes.map(({ computeId }) => computeId) : [],
-    guards,
+    readGuards,
     nowMs,
   });
   return { ok: true, value: { fleet, facts, missing } };

@@ -47,7 +47,7 @@ export interface StoredFacts {
   budgets: readonly BudgetOutlook[];
   /** The waves that the leader has fixed. */
   readyWaves: readonly ReadyWaves[];
-  /** What waits for approval. */
+  /** The parts of the policy set that wait for approval. */
   staged: readonly StagedPart[];
   /** The last verdicts of guards, and their watches. */
   guards: GuardStates;
@@ -60,16 +60,16 @@ export interface FactsQuery {
   projectIds: readonly string[];
   /** Computes whose connection counts are needed. */
   computeIds: readonly string[];
-  /** True if a policy is a guard. */
-  guards?: boolean;
+  /** Reads verdicts and watches of guards, too. */
+  readGuards?: boolean;
   nowMs: number;
 }
 
 export interface StoredSource {
   facts(wanted: FactsQuery): Promise<StoredFacts>;
-  /** Returns the id of the project with this compute, id or name; undefined if it is not stored. */
+  /** Returns the id of the project that has this compute, or this id or name itself; undefined if it is not stored. */
   projectOf(subject: string): Promise<string | undefined>;
-  /** The readings of the fleet by daemons, which are read once, or with `again` anew; undefined if unknown. */
+  /** The fleet as daemons have read it; undefined if unknown. It is read from the store once, and again if `again`. */
   readings(again?: boolean): Promise<SharedFleet | undefined>;
   /** True if a daemon is known to run. */
   daemonRuns(): Promise<boolean>;
@@ -199,7 +199,7 @@ export async function daemonRuns(store: Store): Promise<boolean> {
   return (await readReports(store, nowMs)).some((report) => isHeardOf(report, nowMs));
 }
 
-/** Returns the only project with this compute, id or name. */
+/** Returns the id of the only project that has this compute, or this id or name itself. */
 function projectIn(fleet: SharedFleet | undefined, subject: string): string | undefined {
   const found = [...(fleet?.readings.values() ?? [])].filter((reading) => isAbout(reading, subject));
   return found.length === 1 ? found[0]?.project.projectId : undefined;
@@ -226,7 +226,7 @@ async function readFacts(store: Store, wanted: FactsQuery, readRecords: StoredSo
   const reports = presentReports(await readReports(store, nowMs), nowMs);
   const staged = stagedInReports(reports);
   const modes = reports.map(({ mode }) => mode);
-  const guards = wanted.guards ? await readGuardStates(store) : new Map();
+  const guards = wanted.readGuards ? await readGuardStates(store) : new Map();
   return { records, holds, freezes, samples, budgets, readyWaves, staged, guards, modes };
 }
 
@@ -322,7 +322,7 @@ async function readUnits(operator: Operator, account: string): Promise<Map<strin
 async function recordsOf(operator: Operator, compute: string | undefined): Promise<RecordsDocument[] | undefined> {
   const recordsOfProject =
     compute === undefined ? undefined : await readAllPages((query) => operator.records({ ...query, compute }));
-  // `compute` may be the name of a project, and an older daemon ignores the parameter.
+  // All records are read if `compute` is the name of a project. An older daemon ignores the parameter.
   const isKnown = recordsOfProject?.some(({ records }) => compute !== undefined && Object.hasOwn(records, compute));
   return isKnown ? recordsOfProject : readAllPages((query) => operator.records(query));
 }

@@ -9,7 +9,7 @@ import type { CurrentRules } from '../rules.ts';
 
 /** Events are written in batches, at this interval in real milliseconds. */
 const FLUSH_EVERY_MS = 500;
-/** The newest events that are kept in memory while the store is unavailable. */
+/** At most this many entries, the newest, wait in memory while the store is slow. */
 const MAX_WAITING = 2_000;
 const MAX_AT_ONCE = 200;
 
@@ -29,19 +29,19 @@ export function recordHistory(options: {
 }): EventMemory {
   const { store, log, clock } = options;
   let waiting: HistoryEntry[] = [];
-  let failed = false;
+  let hasFailed = false;
 
   async function write(): Promise<void> {
     while (waiting.length > 0) {
-      const some = waiting.slice(0, MAX_AT_ONCE);
-      waiting = waiting.slice(some.length);
+      const batch = waiting.slice(0, MAX_AT_ONCE);
+      waiting = waiting.slice(batch.length);
       try {
-        await store.appendHistory(some);
-        failed = false;
+        await store.appendHistory(batch);
+        hasFailed = false;
       } catch (error) {
         const message = 'the history of decisions could not be written: entries are missing, nothing else';
-        if (!failed) log.warn({ event: 'ebb.history_failed', err: error, entries: some.length }, message);
-        failed = true;
+        if (!hasFailed) log.warn({ event: 'ebb.history_failed', err: error, entries: batch.length }, message);
+        hasFailed = true;
       }
     }
   }
@@ -69,7 +69,7 @@ export function decidedBy({
   return { setHash: policies.set.hash, ...(revision !== undefined && { revision }) };
 }
 
-/** A start searches this many entries for events that were reported before. */
+/** At its start a daemon searches this many entries for events that were reported before. */
 const MAX_SEARCHED = 5_000;
 
 /**
@@ -103,7 +103,7 @@ function contentOf({ kind, policy, from, to, reasons }: Entry): string {
 
 type Entry = Omit<HistoryEntry, 'atMs' | 'setHash' | 'revision'>;
 
-/** The history entry of an event that the audit does not have; undefined for intermediate steps. */
+/** The history entry of an event; undefined if it has none here. The entries of writes are stored with their results. */
 function entryOf(event: ComputeEvent): Entry | undefined {
   const { projectId, computeId } = event.compute;
   const place = { projectId, computeId };

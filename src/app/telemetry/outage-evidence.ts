@@ -1,4 +1,4 @@
-/** What failed requests say about the control API: that it is unavailable, for all or for one account, or that single projects are at fault. */
+/** Judges by failed requests if the control API is unavailable, for all or for one account, or if single projects are at fault. */
 
 export interface ProjectRef {
   projectId: string;
@@ -14,7 +14,7 @@ interface Evidence {
   /** Notes an answer that is about no project. */
   answered(): void;
   answeredFor(project: ProjectRef): void;
-  /** Forgets who has failed in an outage of all, or of one account: it was not they. */
+  /** Forgets the projects that have failed in an outage of all, or of one account: they were not at fault. */
   forgetOutage(account: string | undefined): void;
 }
 
@@ -67,6 +67,7 @@ interface Failures {
 
 function createFailures(): Failures {
   const failing = new Set<string>();
+  /** Projects that failed while others were answered: further failures of theirs are no evidence. */
   const alone = new Set<string>();
   return {
     fails(projectId) {

@@ -11,7 +11,7 @@ import type { RefusedProjectDocument } from '../../ports/documents.ts';
 import type { Log, Telemetry } from '../../ports/telemetry.ts';
 import { createEvidence, type ProjectRef } from './outage-evidence.ts';
 
-/** A state that requests of one kind have begun ends with an answer to such a request: what may be read may be forbidden to change. */
+/** The kind of a request. A refusal ends with an answer to a request of its kind: a project that may be read may be forbidden to change. */
 type RequestKind = RefusedProjectDocument['request'];
 
 /** A project whose requests of one kind are refused. Instants are milliseconds since the epoch. */
@@ -39,7 +39,7 @@ export interface Outages {
   current(): ReadonlyMap<string, string>;
   /** The last outage of each dependency that has ended: its first message and its end, milliseconds since the epoch. */
   ended(): ReadonlyMap<string, EndedOutage>;
-  /** True if a request that failed began before the end of an outage of the project's account, or of all: it says nothing of now. */
+  /** True if a failed request began before the end of an outage of the project's account, or of all: it says nothing about the present. */
   beganInOutage(project: Pick<ProjectRef, 'account'> | undefined, error: ControlApiError): boolean;
   /**
    * A project failed as if the control API were down. The API counts as down once another project fails, too, without an answer in between;
@@ -48,7 +48,7 @@ export interface Outages {
   projectFails(project: ProjectRef, message: string, kind: RequestKind): void;
   /** A write failed in the same way. It is tried again and has its own log lines, so it makes an outage, but refuses no project. */
   writeFails(project: ProjectRef, message: string): void;
-  /** One project fails while others work. */
+  /** Notes that a request about one project was refused, while others are answered. */
   projectRefused(projectId: string, message: string, kind: RequestKind): void;
   /** The projects that are refused now. */
   refused(): readonly Refusal[];
@@ -84,17 +84,17 @@ export function createOutages({ log, metrics }: Telemetry, clock: OutageClock): 
   const namesFor = ({ account }: Pick<ProjectRef, 'account'> = {}) =>
     account === undefined ? [CONTROL_API] : [CONTROL_API, controlApiFor(account)];
 
-  /** Who has failed in an outage that ends was not at fault. */
+  /** Ends the outages that such an answer ends. Projects that have failed in them were not at fault. */
   function endOutages({ account }: Pick<ProjectRef, 'account'>, kind: RequestKind): void {
     if (dependencies.goUp(CONTROL_API, kind)) evidence.forgetOutage(undefined);
     if (account !== undefined && dependencies.goUp(controlApiFor(account), kind)) evidence.forgetOutage(account);
   }
 
   function fails(project: ProjectRef, message: string, kind: RequestKind): void {
-    const ofWhom = evidence.fails(project);
+    const scope = evidence.fails(project);
     const { account } = project;
-    if (ofWhom === 'all' || dependencies.down.has(CONTROL_API)) dependencies.goDown(CONTROL_API, message, kind);
-    else if (ofWhom === 'account' && account !== undefined) dependencies.goDown(controlApiFor(account), message, kind);
+    if (scope === 'all' || dependencies.down.has(CONTROL_API)) dependencies.goDown(CONTROL_API, message, kind);
+    else if (scope === 'account' && account !== undefined) dependencies.goDown(controlApiFor(account), message, kind);
   }
 
   return {
@@ -113,7 +113,7 @@ export function createOutages({ log, metrics }: Telemetry, clock: OutageClock): 
       return ends.some((atMonotonicMs) => beganAtMonotonicMs < atMonotonicMs);
     },
     projectFails(project, message, kind) {
-      // The first failure may begin an outage, which the next project's would show.
+      // The first failure may be the beginning of an outage, which a failure of another project would show.
       const wasFailing = evidence.isFailing(project);
       fails(project, message, kind);
       const isDown = namesFor(project).some((name) => dependencies.down.has(name));
@@ -135,7 +135,7 @@ export function createOutages({ log, metrics }: Telemetry, clock: OutageClock): 
   };
 }
 
-/** What is not available, and which requests have shown it. */
+/** The dependencies that are not available, and the kind of request that has shown it. */
 function createDependencies({ log, metrics }: Telemetry, clock: OutageClock) {
   const down = new Map<string, string>();
   const shownBy = new Map<string, RequestKind>();
@@ -173,7 +173,7 @@ function createDependencies({ log, metrics }: Telemetry, clock: OutageClock) {
   };
 }
 
-/** Which projects are refused, and to which requests. */
+/** The refused projects, by kind of request. */
 function createRefusals({ log, metrics }: Telemetry, clock: Pick<Clock, 'now'>) {
   const all = new Map<string, Refusal>();
   return {
@@ -276,7 +276,7 @@ export function isOfControlApi(dependency: string): boolean {
   return dependency.startsWith(CONTROL_API) || dependency.startsWith(listOf(''));
 }
 
-/** True for an error that is no sign of what is the case now: it is told elsewhere, nothing was sent, or it is of an outage that is over. */
+/** True for an error that says nothing about the present: it is reported elsewhere, nothing was sent, or it is of an outage that is over. */
 function saysNothing(
   outages: Outages,
   project: Pick<ProjectRef, 'account'> | undefined,

@@ -71,7 +71,7 @@ export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
       if (!isNewUsage && groundsNow === grounds) return;
       grounds = undefined;
       const stored = await openBudgets(store);
-      // Only after opening: a decision of a newer leader in between makes the replacement fail.
+      // Checked after opening: if a newer leader decides from then on, the replacement fails.
       if (deps.mode === 'enforce' && !(await deps.mayWrite()).ok) return;
       // The states in memory outlive the loss of a store.
       const before = stored.value ?? decided ?? [];
@@ -124,14 +124,14 @@ function exportBudgets({ telemetry, rules, clock }: BudgetRoundsDeps, states: re
   }
 }
 
-const WHAT = {
+const EVENT_TEXTS = {
   reached: 'is reached',
   begun: 'is reached, and its limits hold from now on',
   ended: 'has ended: its limits hold no longer',
 } as const;
 
 function describeEvent({ kind, step, budget, state }: BudgetEvent): string {
-  return `${budget.name}: step ${stepText(step)} ${WHAT[kind]}; ${describeBudget(state)}`;
+  return `${budget.name}: step ${stepText(step)} ${EVENT_TEXTS[kind]}; ${describeBudget(state)}`;
 }
 
 function logStep({ log }: Telemetry, event: BudgetEvent): void {
@@ -173,8 +173,8 @@ interface BudgetsInput {
 }
 
 /**
- * Advances the state of each budget in each account. Without known usage, a state stays as it was. States of budgets that the policies no
- * longer have are dropped.
+ * Advances the state of each budget in each account. Without known usage, only releases change a state. States of budgets that the policies
+ * no longer have are dropped.
  */
 export async function advanceBudgets(input: BudgetsInput): Promise<{ states: BudgetState[]; events: BudgetEvent[] }> {
   const { policies, before, releases, nowMs } = input;
@@ -183,9 +183,9 @@ export async function advanceBudgets(input: BudgetsInput): Promise<{ states: Bud
   for (const budget of policiesOfKind(policies.set.policies, 'budget')) {
     const release = releases.findLast(({ policy }) => policy === budget.name);
     const accounts = new Set(input.organizations.map(({ account }) => account));
-    const own = before.filter(({ policy }) => policy === budget.name);
-    for (const account of new Set([...accounts, ...own.map((state) => state.account)])) {
-      const stateBefore = own.find((state) => state.account === account);
+    const statesOfBudget = before.filter(({ policy }) => policy === budget.name);
+    for (const account of new Set([...accounts, ...statesOfBudget.map((state) => state.account)])) {
+      const stateBefore = statesOfBudget.find((state) => state.account === account);
       const current = stateBefore && released(stateBefore, release, nowMs);
       const facts = await factsOf(input, budget, account);
       if (!facts) {
@@ -203,13 +203,13 @@ export async function advanceBudgets(input: BudgetsInput): Promise<{ states: Bud
 /** Applies a release once: to steps that limited when it was requested. */
 function released(state: BudgetState, release: BudgetRelease | undefined, nowMs: number): BudgetState {
   if (!release || release.atMs < state.fromMs) return state;
-  const begunBefore = state.spans.some(
+  const wasLimiting = state.spans.some(
     ({ fromMs, untilMs }) => fromMs <= release.atMs && release.atMs < untilMs && nowMs < untilMs,
   );
-  return begunBefore ? releaseBudget(state, nowMs) : state;
+  return wasLimiting ? releaseBudget(state, nowMs) : state;
 }
 
-/** What is known of a budget's month; undefined if it selects nothing in the account, or no usage has been read yet. */
+/** Sums up a budget's month; undefined if it selects nothing in the account, or no usage has been read yet. */
 async function factsOf(input: BudgetsInput, budget: BudgetPolicy, account: string): Promise<BudgetFacts | undefined> {
   const { organizations, costs, nowMs } = input;
   const selected = unitsOf(input, budget, account);
@@ -236,6 +236,7 @@ async function factsOf(input: BudgetsInput, budget: BudgetPolicy, account: strin
 
 type Bill = Omit<Parameters<typeof dailyLines>[0], 'fromMs' | 'toMs'>;
 
+/** Adds the bill of one more organization: its amount this month, and that of each past day. */
 function addMonth(facts: BudgetFacts, bill: Bill, amountOf: (line: BillLine) => number | undefined): BudgetFacts {
   const { month } = facts;
   const thisMonth = billOf({ ...bill, fromMs: month.fromMs, toMs: month.untilMs });
@@ -271,7 +272,7 @@ function addMonth(facts: BudgetFacts, bill: Bill, amountOf: (line: BillLine) => 
   };
 }
 
-/** The sum; undefined if a part is. */
+/** The sum; undefined if either is. */
 function plus(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || other === undefined ? undefined : one + other;
 }
@@ -280,13 +281,13 @@ function plus(one: number | undefined, other: number | undefined): number | unde
 function unitsOf({ policies, projects, computes }: BudgetsInput, budget: BudgetPolicy, account: string): Set<string> {
   if (selectsByBranch(budget.select)) {
     const index = policies.set.policies.indexOf(budget);
-    const isOwn = (compute: ComputeIdentity) =>
+    const isSelected = (compute: ComputeIdentity) =>
       compute.account === account && policies.selects(index, compute, AT_ANY_AGE);
-    return new Set(computes.filter(isOwn).map(({ projectId, branchId }) => unitName({ projectId, branchId })));
+    return new Set(computes.filter(isSelected).map(({ projectId, branchId }) => unitName({ projectId, branchId })));
   }
   // By project, since a project without computes counts, too.
   const matches = compileProjectSelector(budget.select);
   const named = new Map(projects.map((project) => [project.projectId, project]));
-  const own = [...named.values()].filter((project) => project.account === account && matches(project) === 'yes');
-  return new Set(own.map(({ projectId }) => unitName({ projectId, branchId: null })));
+  const selected = [...named.values()].filter((project) => project.account === account && matches(project) === 'yes');
+  return new Set(selected.map(({ projectId }) => unitName({ projectId, branchId: null })));
 }

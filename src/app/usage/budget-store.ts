@@ -8,7 +8,7 @@ import { isoInstant } from '../../domain/time/units.ts';
 import type { BudgetDocument } from '../../ports/cost-documents.ts';
 import { sharedDocument } from '../shared-documents.ts';
 
-/** The states of all budgets. While none can be read, the caller keeps its own. The leader replaces them. */
+/** The states of all budgets, which the leader replaces. While they can't be read, callers keep those that they know. */
 export const { read: readBudgets, open: openBudgets } = sharedDocument<readonly BudgetState[]>('budgets', 'all', 1);
 
 export const { read: readReleases, open: openReleases } = sharedDocument<readonly BudgetRelease[]>(
@@ -25,7 +25,7 @@ export interface BudgetRelease {
   atMs: number;
 }
 
-/** More are not kept, since each is valid for a month at most, and only the newest of a budget counts. */
+/** Older releases are dropped: each is valid for a month at most, and only the newest of a budget counts. */
 const MAX_RELEASES = 200;
 
 /** Attempts to store a release while others write at the same time. */

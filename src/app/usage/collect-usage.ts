@@ -8,13 +8,13 @@ import type { ApiResult, ControlApi } from '../../ports/control-api.ts';
 import { type AskedUsage, askUsage, EVERYTHING, mergedPlans, type UsageRange } from './read-usage.ts';
 import type { Organization, UsageAccount, UsageMetadata } from './usage-account.ts';
 
-/** Each hour the last day is read. Once a day everything is, since corrections come a day later, and late data at any time. */
+/** The last day is read each hour; everything is read once a day, since corrections come a day later, and late data at any time. */
 const EACH_HOUR: UsageRange = { hours: 24, days: 0, months: 0 };
 
 /** The usage of a day is complete this long after its end, in milliseconds. */
 const DAY_KNOWN_AFTER_MS = 3 * HOUR_MS;
 
-/** The usage of a deleted branch is stored separately for this time. */
+/** The usage of a deleted branch is stored separately for this time, in milliseconds. */
 const GONE_KEPT_MS = 14 * DAY_MS;
 
 /** At most this many units of an organization are stored; projects come first. */
@@ -47,28 +47,28 @@ export async function collectUsage(options: {
   if (metadata?.hourMs === hourMs) return { ok: true, value: { isRead: false, corrected: 0 } };
   const isNewDay = metadata === undefined || metadata.dayMs !== dayMs;
   const range = isNewDay ? EVERYTHING : EACH_HOUR;
-  const asked = await askUsage({ api, ...organization, nowMs, lowerBound, signal }, range);
-  if (!asked.ok) return asked;
-  const corrected = await keep(stored, asked.value);
+  const answer = await askUsage({ api, ...organization, nowMs, lowerBound, signal }, range);
+  if (!answer.ok) return answer;
+  const corrected = await storeSeries(stored, answer.value);
   const gone = isNewDay
-    ? await foldDeleted(stored, { asked: asked.value, gone: metadata?.gone ?? [], nowMs })
+    ? await foldDeleted(stored, { answer: answer.value, gone: metadata?.gone ?? [], nowMs })
     : metadata.gone;
   const trials = isNewDay && keepTrials ? await keepTrials(metadata?.trials ?? []) : (metadata?.trials ?? []);
-  const quantities = [...new Map([...(metadata?.quantities ?? []), ...asked.value.quantities])].slice(-DAYS_KEPT);
+  const quantities = [...new Map([...(metadata?.quantities ?? []), ...answer.value.quantities])].slice(-DAYS_KEPT);
   await stored.putMetadata({
     hourMs,
     dayMs,
     gone,
     quantities,
     trials,
-    plans: mergedPlans(metadata?.plans ?? [], asked.value.plans),
-    months: [...new Map([...(metadata?.months ?? []), ...asked.value.months])],
+    plans: mergedPlans(metadata?.plans ?? [], answer.value.plans),
+    months: [...new Map([...(metadata?.months ?? []), ...answer.value.months])],
   });
-  const { branchesProblem } = asked.value;
+  const { branchesProblem } = answer.value;
   return { ok: true, value: { isRead: true, corrected, ...(branchesProblem !== undefined && { branchesProblem }) } };
 }
 
-async function keep(stored: UsageAccount, { hours, days }: AskedUsage): Promise<number> {
+async function storeSeries(stored: UsageAccount, { hours, days }: AskedUsage): Promise<number> {
   const byUnit = [...groupBy([...days, ...hours], unitName).values()].slice(0, MAX_UNITS);
   let corrected = 0;
   for (const chunk of chunksOf(byUnit, UNITS_AT_ONCE)) {
@@ -83,13 +83,13 @@ async function keep(stored: UsageAccount, { hours, days }: AskedUsage): Promise<
   return corrected;
 }
 
-/** Keeps branches that are no longer listed for a while, and then adds them to `PROJECT/deleted`. */
+/** Adds the usage of branches to `PROJECT/deleted` once they have not been listed for {@link GONE_KEPT_MS}. Returns the other unlisted ones. */
 async function foldDeleted(
   stored: UsageAccount,
-  { asked, gone, nowMs }: { asked: AskedUsage; gone: UsageMetadata['gone']; nowMs: number },
+  { answer, gone, nowMs }: { answer: AskedUsage; gone: UsageMetadata['gone']; nowMs: number },
 ): Promise<UsageMetadata['gone']> {
-  if (asked.branchesProblem !== undefined) return gone;
-  const listed = new Set([...asked.hours, ...asked.days].map(unitName));
+  if (answer.branchesProblem !== undefined) return gone;
+  const listed = new Set([...answer.hours, ...answer.days].map(unitName));
   const since = new Map(gone);
   const notListed = (await stored.units()).filter((unit) => !listed.has(unitName(unit)));
   const isSum = ({ branchId }: UsageUnit) => branchId === null || branchId === DELETED;
@@ -106,15 +106,15 @@ const DELETED = 'deleted';
 
 /** Deletes unlisted projects, and sums of deleted branches, once all of their days have expired. */
 async function forgetOld(stored: UsageAccount, units: readonly UsageUnit[], nowMs: number): Promise<void> {
-  for (const some of chunksOf(units, UNITS_AT_ONCE)) {
-    const usage = await stored.read(some);
+  for (const chunk of chunksOf(units, UNITS_AT_ONCE)) {
+    const usage = await stored.read(chunk);
     await stored.forget(usage.filter((one) => usageEndMs(one) <= nowMs - DAYS_KEPT * DAY_MS));
   }
 }
 
 async function fold(stored: UsageAccount, unit: UsageUnit): Promise<void> {
   const into = { projectId: unit.projectId, branchId: DELETED };
-  const [sum = noUsage(into), one] = (await stored.read([into, unit])) as [UnitUsage?, UnitUsage?];
-  if (one !== undefined) await stored.put([addUsage(sum, one)]);
+  const [sum = noUsage(into), usage] = (await stored.read([into, unit])) as [UnitUsage?, UnitUsage?];
+  if (usage !== undefined) await stored.put([addUsage(sum, usage)]);
   await stored.forget([unit]);
 }

@@ -32,8 +32,8 @@ export function costDetail(
   const span = { fromMs: Math.min(fromMs - (fromMs % DAY_MS), todayMs - DAYS_SHOWN * DAY_MS), toMs: todayMs };
   const byOwner = new Map<string, BillLine[]>();
   for (const [owner, days] of all.flatMap(({ days }) => [...days])) {
-    const own = daysOf(days, span);
-    byOwner.set(owner, byOwner.get(owner)?.map((line, index) => plus(line, own[index])) ?? own);
+    const ownDays = daysOf(days, span);
+    byOwner.set(owner, byOwner.get(owner)?.map((line, index) => plus(line, ownDays[index])) ?? ownDays);
   }
   const usedIn = (days: readonly BillLine[]) => sum(days.map(({ cuSeconds }) => cuSeconds));
   const owners = [...byOwner].filter(([, days]) => usedIn(days) > 0).sort(([, a], [, b]) => usedIn(b) - usedIn(a));
@@ -74,7 +74,7 @@ export async function branchCost(options: {
   const span = { fromMs: Math.max(fromMs, Math.min(untilMs, firstKnownMs(series))), toMs: untilMs };
   const priceAt = pricesOf(metadata, costs, account);
   const days = new Map<number, BillLine>();
-  for (const { dayMs, line } of dailyLines({ ...{ series, ...span, priceAt }, byProject: false, lineOf: () => '' })) {
+  for (const { dayMs, line } of dailyLines({ series, ...span, priceAt, byProject: false, lineOf: () => '' })) {
     days.set(dayMs, plus(line, days.get(dayMs)));
   }
   const listed = daysOf(days, { fromMs: fromMs - (fromMs % DAY_MS), toMs: untilMs });

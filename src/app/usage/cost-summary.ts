@@ -17,13 +17,13 @@ export const { read: readSummary, keep: keepSummary } = sharedDocument<CostsDocu
 export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDocument | undefined {
   const [first] = all;
   if (first === undefined) return undefined;
-  const parts = all.flatMap(({ account, owners: own }) => own.map((one) => ({ ...one, account })));
-  const cents = inCents(parts);
+  const ownerCosts = all.flatMap(({ account, owners: ofAccount }) => ofAccount.map((one) => ({ ...one, account })));
+  const cents = inCents(ownerCosts);
   const hours = roundToSum(
-    parts.map(({ cuSeconds }) => cuSeconds / 3600),
+    ownerCosts.map(({ cuSeconds }) => cuSeconds / 3600),
     2,
   );
-  const owners = parts.map((part, index) => ({
+  const owners = ownerCosts.map((part, index) => ({
     ...ownerDocument(part),
     cu_hours: hours[index] ?? 0,
     usd: cents[index] ?? null,
@@ -38,8 +38,8 @@ export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDoc
     owners: owners.toSorted((a, b) => b.cu_hours - a.cu_hours),
     // Sums unrounded values, so that they equal those of `ebb cost`.
     total: {
-      cu_hours: toHundredths(sum(parts.map(({ cuSeconds }) => cuSeconds)) / 3600),
-      usd: usdSum(parts.map(({ usd }) => usd)),
+      cu_hours: toHundredths(sum(ownerCosts.map(({ cuSeconds }) => cuSeconds)) / 3600),
+      usd: usdSum(ownerCosts.map(({ usd }) => usd)),
       unknown_hours: sum(owners.map(({ unknown_hours }) => unknown_hours)),
       projected_usd: projectedSum(all.map(({ total }) => total.projectedUsd ?? null)),
       ...notProjected(all.map(({ total }) => total.notProjected)),
@@ -97,7 +97,7 @@ function savedDocument(all: readonly MonthCosts[]): CostsDocument['would_have_sa
   };
 }
 
-/** An owner's costs but for what the total sums. */
+/** An owner's costs without the figures that are rounded together with those of other owners. */
 function ownerDocument(
   costs: MonthCosts['owners'][number] & { account: string },
 ): Omit<OwnerCostsDocument, 'cu_hours' | 'usd'> {
@@ -127,7 +127,7 @@ function usdSum(parts: readonly (number | undefined)[]): number | null {
   return known.length < parts.length ? null : toHundredths(sum(known));
 }
 
-/** Null if a part is unknown. */
+/** Null if a part is unknown, or there is none. */
 function projectedSum(parts: readonly (Projection | null)[]): Projection | null {
   const known = parts.filter((part) => part !== null);
   return known.length < parts.length || known.length === 0 ? null : mapEstimate(sumOfRanges(known), toHundredths);

@@ -39,22 +39,22 @@ export async function counterfactualOf(options: {
   const fromMs = untilMs - HOURS_KEPT * HOUR_MS;
   const owners = new Map<string, Counterfactual>();
   const measured = unitsOf(options.computes, new Set((await stored.units()).map(unitName)));
-  for (const some of chunksOf(measured, COMPUTES_AT_ONCE)) {
-    const usage = await stored.read(some.map(({ unit }) => unit));
+  for (const chunk of chunksOf(measured, COMPUTES_AT_ONCE)) {
+    const usage = await stored.read(chunk.map(({ unit }) => unit));
     const forecasts = forecastFleet({
       policies,
-      subjects: some.map(({ compute }) => ({ compute })),
+      subjects: chunk.map(({ compute }) => ({ compute })),
       fromMs,
       toMs: untilMs,
     });
-    for (const [index, { compute, unit }] of some.entries()) {
-      const own = usage[index];
-      if (!own) continue;
+    for (const [index, { compute, unit }] of chunk.entries()) {
+      const unitUsage = usage[index];
+      if (!unitUsage) continue;
       const owner = ownerOf(unit);
       const evidence = {
         compute,
         had: settingsOf(compute),
-        hours: seriesOf(own).buckets,
+        hours: seriesOf(unitUsage).buckets,
         history: historyOf?.(compute),
       };
       const saving = savingOf({ evidence, rules: forecasts[index]?.segments ?? [], priceAt });

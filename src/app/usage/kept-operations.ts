@@ -65,7 +65,7 @@ interface Body {
 /** The branches of a project; null if listing them is refused. */
 type BranchesText = [id: string, name: string, roles: readonly BranchRole[]][] | null | undefined;
 
-/** Encodes the version, the span, the branches, and the operations, which compress well since pings are regular. */
+/** Encodes the version, the span, the branches, and the compressed operations. */
 export async function encodeOperations(kept: KeptOperations): Promise<Uint8Array> {
   const { readAtMs, oldestMs, end, operations, branches } = kept;
   const kinds = new Map<string, number>();
@@ -105,7 +105,7 @@ export function spanOf(bytes: Uint8Array): KeptSpan | undefined {
   return { readAtMs: 1000 * view.getUint32(2), oldestMs: 1000 * view.getUint32(6), end };
 }
 
-/** Decodes the branches; undefined if there are none. */
+/** Decodes the branches; undefined if none were stored. */
 export function branchesOf(bytes: Uint8Array): KeptOperations['branches'] {
   const text = Buffer.from(bytes.subarray(HEADER_BYTES, HEADER_BYTES + branchesLength(bytes))).toString();
   const named = parseJson(text) as BranchesText;
@@ -162,22 +162,22 @@ export interface UpdateOperationsOptions {
   monotonicMs: () => number;
 }
 
-/** Reads a project's operations that are not stored yet, in the background's share of the rate limit, and returns all of them. */
+/** Reads a project's newer operations, in the background's share of the rate limit, and returns them together with the stored ones. */
 export async function updateOperations(options: UpdateOperationsOptions): Promise<ApiResult<KeptOperations>> {
   const { store, project, nowMs, computes } = options;
   const bytes = (await store.usage(OPERATIONS_KEY, [project.projectId])).get(project.projectId);
   const kept = bytes && (await decodeOperations(project.projectId, bytes));
-  // After a gap all is read again.
+  // If the stored operations leave a gap, all are read again.
   const usable = kept && covers(kept, nowMs - SPAN_MS, nowMs) ? kept : undefined;
   const sinceMs = usable ? lastChangeMs(usable) : nowMs - SPAN_MS;
-  const most = MAX_PER_COMPUTE * Math.max(1, computes);
+  const maxOperations = MAX_PER_COMPUTE * Math.max(1, computes);
   const read: OperationRow[] = [];
   let isComplete = false;
   const { errors, states } = await readOperations({
     ...options,
     projects: [project],
     sinceMs,
-    mostPages: most / PAGE,
+    mostPages: maxOperations / PAGE,
     priority: 'background',
     onPage(_, operations, complete) {
       for (const operation of operations) read.push(operation);
@@ -192,7 +192,7 @@ export async function updateOperations(options: UpdateOperationsOptions): Promis
   const continued = isComplete || state !== 'all' ? undefined : usable;
   const operations = continued ? joined(read, continued.operations) : read;
   const hasAll = isComplete || continued?.end === 'complete';
-  return { ok: true, value: limited({ operations, hasAll, nowMs, most }) };
+  return { ok: true, value: limited({ operations, hasAll, nowMs, maxOperations }) };
 }
 
 /** The instant from which stored operations may be outdated: some had not ended, or were not listed yet. */
@@ -217,12 +217,12 @@ function limited(options: {
   operations: readonly OperationRow[];
   hasAll: boolean;
   nowMs: number;
-  most: number;
+  maxOperations: number;
 }): KeptOperations {
-  const { operations, hasAll, nowMs, most } = options;
+  const { operations, hasAll, nowMs, maxOperations } = options;
   const ofDays = operations.filter(({ createdAtMs }) => createdAtMs >= nowMs - SPAN_MS).length;
   const wanted = PAGE * Math.ceil((ofDays + 1) / PAGE);
-  const kept = operations.slice(0, Math.min(wanted, most));
+  const kept = operations.slice(0, Math.min(wanted, maxOperations));
   const oldestMs = kept.at(-1)?.createdAtMs ?? 0;
   const isComplete = hasAll && kept.length === operations.length;
   const endOfPart = oldestMs < nowMs - SPAN_MS ? 'days' : 'most';
@@ -233,7 +233,7 @@ export async function storeOperations(store: UsageStore, projectId: string, kept
   await store.putUsage(OPERATIONS_KEY, new Map([[projectId, await encodeOperations(kept)]]));
 }
 
-/** Reads the stored operations that {@link covers} the time, without decoding them: those of a large fleet would fill the memory. */
+/** Reads the stored operations that cover the time ({@link covers}). They stay encoded: those of a large fleet would fill the memory. */
 export async function readKeptOperations(
   store: StoredUsage,
   { sinceMs, nowMs, projectIds }: { sinceMs: number; nowMs: number; projectIds?: readonly string[] },
@@ -243,7 +243,7 @@ export async function readKeptOperations(
   return new Map([...all].filter(([unit, bytes]) => !unit.startsWith(PLAN) && isUsable(spanOf(bytes))));
 }
 
-/** Deletes the operations of projects that are gone. */
+/** Deletes the operations of projects that are gone. Unlisted projects are found first (`isGone` with 0), so that only theirs are read. */
 export async function deleteOldOperations(
   store: UsageStore,
   isGone: (projectId: string, readAtMs: number) => boolean,
@@ -254,7 +254,7 @@ export async function deleteOldOperations(
   await store.deleteUsage(OPERATIONS_KEY, gone);
 }
 
-/** Answers with operations that are known, encoded or not, where a project has any, and else asks the control API. */
+/** Returns a reader that answers with a project's kept operations, encoded or not, and asks the control API if there are none. */
 export function withKeptOperations(
   kept: ReadonlyMap<string, Uint8Array | KeptOperations>,
   askLive: OperationsReader['operationsFrom'],

@@ -88,19 +88,19 @@ export async function monthCosts(options: {
   for (const units of projectsOf(await stored.units())) {
     const series = (await stored.read(units)).map(seriesOf);
     knownUntilMs = Math.max(knownUntilMs, lastKnownMs(series));
-    for (const [projectId, own] of groupBy(series, (one) => one.projectId)) {
-      const { lines: found } = billOf({ ...bill, series: own, fromMs: month.fromMs, toMs: month.untilMs });
+    for (const [projectId, ofProject] of groupBy(series, (one) => one.projectId)) {
+      const { lines: found } = billOf({ ...bill, series: ofProject, fromMs: month.fromMs, toMs: month.untilMs });
       lines.push(...found.map((line) => ({ ...line, projectId })));
-      const span = pastOf(own, month.untilMs);
-      const daily = [...dailyLines({ ...bill, series: own, ...span })];
-      for (const { dayMs, line } of daily) addLine(daysLine(ofName(past, line.name), dayMs), line);
+      const span = pastOf(ofProject, month.untilMs);
+      const daily = [...dailyLines({ ...bill, series: ofProject, ...span })];
+      for (const { dayMs, line } of daily) addLine(daysLine(getOrAdd(past, line.name), dayMs), line);
       addUnknown(unknown, sum(found.map(({ unknownHours }) => unknownHours)), { ...span, daily });
     }
   }
   const counterfactual =
     observed &&
     (await counterfactualOf({ ...observed, stored, ownerOf, untilMs: month.untilMs, priceAt: bill.priceAt }));
-  const costsOf = {
+  return {
     account,
     organization,
     month,
@@ -108,8 +108,8 @@ export async function monthCosts(options: {
     lines,
     days: past,
     ...ownersIn(lines, { past, unknown }, month),
+    ...(counterfactual && { counterfactual }),
   };
-  return { ...costsOf, ...(counterfactual && { counterfactual }) };
 }
 
 /** Returns the price of a CU-hour in US dollars at an instant; undefined for a plan without a price. */
@@ -151,21 +151,21 @@ function daysLine(days: Days, dayMs: number): BillLine {
   return line;
 }
 
-function ofName<K, V>(maps: Map<string, Map<K, V>>, name: string): Map<K, V> {
+function getOrAdd<K, V>(maps: Map<string, Map<K, V>>, name: string): Map<K, V> {
   const map = maps.get(name) ?? new Map();
   maps.set(name, map);
   return map;
 }
 
-/** What is not known of the lines: a project's unknown hours may be those of any of its branches, whatever line has the hours. */
+/** Unknown usage by line. Unknown hours of a project may be those of any of its branches, so they count for all lines of the project. */
 interface Unknown {
-  /** The start of the past days with unknown hours, by line. */
+  /** The past days with unknown hours, by line and start of the day. */
   days: Map<string, Map<number, true>>;
-  /** What unknown hours of the month are expected to have used, by line. */
+  /** The usage that is expected in the unknown hours of this month, by line. */
   expected: Map<string, BillLine>;
 }
 
-/** Adds a project's unknown hours: so many in this month, and those of its past days. */
+/** Adds a project's unknown usage: `hours` unknown hours in this month, and those of its past days. */
 function addUnknown(
   { days, expected }: Unknown,
   hours: number,
@@ -173,13 +173,13 @@ function addUnknown(
 ): void {
   const names = new Set(daily.map(({ line }) => line.name));
   const unknownDays = daily.filter(({ line }) => line.unknownHours > 0);
-  for (const name of names) for (const { dayMs } of unknownDays) ofName(days, name).set(dayMs, true);
+  for (const name of names) for (const { dayMs } of unknownDays) getOrAdd(days, name).set(dayMs, true);
   const recent = { ...span, fromMs: Math.max(span.fromMs, span.toMs - PAST_DAYS * DAY_MS) };
   const lines = daily.filter(({ dayMs }) => dayMs >= recent.fromMs).map(({ line }) => line);
   for (const line of expectedInUnknown(hours, { ...recent, lines })) addUnderName(expected, line);
 }
 
-/** The past days on which the project existed. */
+/** The span of past days in which the project existed. */
 function pastOf(series: readonly UsageSeries[], untilMs: number): { fromMs: number; toMs: number } {
   const todayMs = untilMs - (untilMs % DAY_MS);
   const ends = series.flatMap(({ buckets }) =>
@@ -211,9 +211,9 @@ function ownersIn(
   return {
     total: projectedUsdOf(total, { days: withQuietDays(all, all), expected: expectedInAll, month }),
     owners: sorted.map((line): OwnerCosts => {
-      const own: Days = past.get(line.name) ?? new Map();
+      const ownDays: Days = past.get(line.name) ?? new Map();
       const unknownDays = unknown.days.get(line.name) ?? new Map();
-      const days = withoutDays(withQuietDays(own, all), unknownDays);
+      const days = withoutDays(withQuietDays(ownDays, all), unknownDays);
       const expected = unknown.expected.get(line.name) ?? noUse();
       const projected = projectMonth(knownDays(days, 'cuSeconds'), {
         month,
@@ -221,16 +221,16 @@ function ownersIn(
         unknown: expected.cuSeconds,
       });
       const shown = shownProjection(projected);
-      const compared = knownDays(withoutDays(own, unknownDays), 'cuSeconds');
+      const usedByDay = knownDays(withoutDays(ownDays, unknownDays), 'cuSeconds');
       // Yesterday used at least what is known of it.
-      const yesterday = own.get(yesterdayMs);
-      if (yesterday) compared.set(yesterdayMs, yesterday.cuSeconds);
-      const anomaly = anomalyOf(compared, { yesterdayMs, least: LEAST_ANOMALY_CU_SECONDS });
+      const yesterday = ownDays.get(yesterdayMs);
+      if (yesterday) usedByDay.set(yesterdayMs, yesterday.cuSeconds);
+      const anomaly = anomalyOf(usedByDay, { yesterdayMs, least: LEAST_ANOMALY_CU_SECONDS });
       return {
         ...line,
         ...projectedUsdOf(line, { days, expected, month }),
         ...(typeof shown === 'object' && { projectedCuSeconds: shown }),
-        // The line of projects that are not read yet has no usual use: it has other projects each time.
+        // The line of unread projects has no usual use, since it consists of other projects each time.
         ...(anomaly && line.name !== NOT_READ && { anomaly }),
       };
     }),
@@ -269,5 +269,5 @@ function knownDays(days: Days, figure: 'cuSeconds' | 'usd'): Map<number, number>
 /** The units of some projects at a time, with all units of each project. */
 export function* projectsOf(units: readonly UsageUnit[]): Generator<UsageUnit[]> {
   const byProject = groupBy(units, ({ projectId }) => projectId);
-  for (const some of chunksOf([...byProject.values()], PROJECTS_AT_ONCE)) yield some.flat();
+  for (const chunk of chunksOf([...byProject.values()], PROJECTS_AT_ONCE)) yield chunk.flat();
 }

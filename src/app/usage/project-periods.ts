@@ -31,7 +31,7 @@ export function lastPlan(plans: PlanTimes): AccountPlan | undefined {
   return ACCOUNT_PLANS.find((plan) => plan === last);
 }
 
-/** Reads the plans of accounts that are not known, from the first project of each. Accounts without an answer are left out. */
+/** Reads the plans of accounts whose plan is not known, from the first project of each. Accounts without an answer are left out. */
 export async function readPlans(options: {
   api: Pick<ControlApi, 'projectPeriod'>;
   projects: readonly Project[];

@@ -11,7 +11,7 @@ import { type UsageMetadata, type UsageReader, unitNamed } from './usage-account
 
 const COMPUTE_METRIC = 'compute_unit_seconds';
 
-/** Metrics that are read without a price, and for projects only: what the routes for branches have of them does not matter. */
+/** Further metrics of projects, for which ebb has no prices. */
 const OTHER_METRICS = [
   'root_branch_bytes_month',
   'child_branch_bytes_month',
@@ -69,10 +69,10 @@ export interface ReadUsageOptions {
 /** Asks for an organization's usage of complete hours, days and months. Fails only if the usage of projects can't be read. */
 export async function askUsage(options: ReadUsageOptions, range: UsageRange): Promise<ApiResult<AskedUsage>> {
   const { nowMs, lowerBound } = options;
-  const asking = rangesOf(range, nowMs);
-  const projects = await askLevel(options, 'projects', asking);
+  const ranges = rangesOf(range, nowMs);
+  const projects = await askLevel(options, 'projects', ranges);
   if (!projects.ok) return projects;
-  const branches = await askLevel(options, 'branches', { ...asking, months: undefined });
+  const branches = await askLevel(options, 'branches', { ...ranges, months: undefined });
   const { hours, days, months } = projects.value;
   const arrivedUntilMs = Math.max(...[hours, days].map((answer) => arrivedUntil(toAnswer(answer))));
   const arrival = { nowMs, arrivedUntilMs, ...(lowerBound && { lowerBound }) };
@@ -221,8 +221,8 @@ function usageOf(
 async function readUnits(stored: UsageReader): Promise<Map<string, UnitUsage>> {
   const units = await stored.units();
   const usage = new Map<string, UnitUsage>();
-  for (const some of chunksOf(units, UNITS_AT_ONCE)) {
-    for (const one of await stored.read(some)) usage.set(unitName(one), one);
+  for (const chunk of chunksOf(units, UNITS_AT_ONCE)) {
+    for (const one of await stored.read(chunk)) usage.set(unitName(one), one);
   }
   return usage;
 }

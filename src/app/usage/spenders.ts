@@ -56,7 +56,7 @@ export function namesOf({ account, projectId, name: projectName, nameUnknown }: 
 /** Stores the present names of projects and computes. Returns all stored names, including those of deleted ones. */
 export async function rememberIdentities(deps: SpendersDeps): Promise<Identities> {
   const [projects, computes] = [listedProjects(deps), computesOf(deps)];
-  const unread = unreadProjects(deps);
+  const unread = unreadProjectIds(deps);
   const isListed = ({ account }: Organization) => deps.fleet.listComparedAtMonotonicMs.has(account);
   const all: Identities = { projects: [], computes: [] };
   for (const organization of organizationsNow(deps)) {
@@ -82,13 +82,13 @@ export function spendersOf(deps: SpendersDeps, { projects, computes: past }: Ide
     computes: computesOf(deps),
     projects: [...projects, ...listedProjects(deps).map(namesOf)],
     past,
-    unread: unreadProjects(deps, projects),
+    unread: unreadProjectIds(deps, projects),
   });
   return { ownerOf, organizations: organizationsNow(deps) };
 }
 
 /** Projects whose computes are unknown. Until an account's first list, all of its known projects may still exist. */
-function unreadProjects(deps: Pick<SpendersDeps, 'fleet'>, known: readonly ProjectNames[] = []): Set<string> {
+function unreadProjectIds(deps: Pick<SpendersDeps, 'fleet'>, known: readonly ProjectNames[] = []): Set<string> {
   const { fleet } = deps;
   const read = new Set([...fleet.cachedProjects()].map(({ project }) => project.projectId));
   const unlisted = known.filter(({ account }) => !fleet.listComparedAtMonotonicMs.has(account));
@@ -96,12 +96,12 @@ function unreadProjects(deps: Pick<SpendersDeps, 'fleet'>, known: readonly Proje
   return new Set(ids.filter((projectId) => !read.has(projectId)));
 }
 
-/** A hash that changes whenever an owner may have changed, so that usage must be attributed again. */
+/** A hash of all that owners depend on: when it changes, usage is attributed again. */
 export function attributionOf(deps: Pick<SpendersDeps, 'fleet' | 'rules'>): string {
   const { costs, policies } = deps.rules.current;
   const listedAccounts = [...deps.fleet.listComparedAtMonotonicMs.keys()];
   const hash = createHash('sha256').update(JSON.stringify([costs.owners, policies.set.hash, listedAccounts]));
-  const unread = unreadProjects(deps);
+  const unread = unreadProjectIds(deps);
   for (const { projectId, name } of listedProjects(deps))
     hash.update(`${projectId} ${name} ${unread.has(projectId)}\n`);
   for (const { computeId, projectId, projectName, branchId, branchName } of computesOf(deps)) {
@@ -127,7 +127,7 @@ export interface Identities {
 }
 
 /** The identity of a project (`name`) or of a branch (`computes`). */
-interface Stored {
+interface StoredIdentity {
   name?: string;
   computes?: Omit<ComputeIdentity, 'account' | 'projectId' | 'projectName' | 'projectNameUnknown' | 'branchId'>[];
 }
@@ -151,7 +151,7 @@ async function keepIdentities(
     projects: readonly Project[];
     computes: readonly ComputeIdentity[];
     units: readonly UsageUnit[];
-    /** True of projects whose computes are not known now: what is stored of them stays. */
+    /** True for projects whose computes are not known now: their stored identities are kept. */
     isUnread(projectId: string): boolean;
   },
 ): Promise<Identities> {
@@ -184,7 +184,7 @@ export function withPast(
 }
 
 function currentOf({ projects, computes }: { projects: readonly Project[]; computes: readonly ComputeIdentity[] }) {
-  const current = new Map<string, Stored>();
+  const current = new Map<string, StoredIdentity>();
   for (const { projectId, name, nameUnknown } of projects) if (!nameUnknown) current.set(projectId, { name });
   for (const compute of computes) {
     const { computeId, branchName, branchRoles, type, regionId, createdAtMs } = compute;
@@ -196,19 +196,19 @@ function currentOf({ projects, computes }: { projects: readonly Project[]; compu
   return current;
 }
 
-async function readAll(store: StoredUsage, place: Place): Promise<Map<string, Stored>> {
+async function readAll(store: StoredUsage, place: Place): Promise<Map<string, StoredIdentity>> {
   const key = identitiesKey(place);
   const units = await store.usageUnits(key);
-  const all = new Map<string, Stored>();
+  const all = new Map<string, StoredIdentity>();
   for (const some of chunksOf(units, UNITS_AT_ONCE)) {
     for (const [unit, bytes] of await store.usage(key, some)) {
-      all.set(unit, (parseJson(new TextDecoder().decode(bytes)) ?? {}) as Stored);
+      all.set(unit, (parseJson(new TextDecoder().decode(bytes)) ?? {}) as StoredIdentity);
     }
   }
   return all;
 }
 
-function identitiesOf({ account }: Place, all: ReadonlyMap<string, Stored>): Identities {
+function identitiesOf({ account }: Place, all: ReadonlyMap<string, StoredIdentity>): Identities {
   const identities: Identities = { projects: [], computes: [] };
   for (const [unit, { name, computes = [] }] of all) {
     const { projectId, branchId } = unitNamed(unit);

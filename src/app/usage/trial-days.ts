@@ -60,7 +60,7 @@ export async function forgetTrialDays(store: UsageStore, place: Place, name: str
 }
 
 /** One number for each day: CU-seconds, or, if negative, the number of unknown hours. */
-interface Stored {
+interface StoredDays {
   from: number;
   days: number[];
 }
@@ -68,7 +68,7 @@ interface Stored {
 function encodeDays(days: TrialDays): Uint8Array {
   const from = days.size === 0 ? 0 : Math.min(...days.keys());
   const end = days.size === 0 ? 0 : Math.max(...days.keys()) + 1;
-  const stored: Stored = {
+  const stored: StoredDays = {
     from,
     days: Array.from({ length: end - from }, (_, index) => {
       const { cuSeconds, unknownHours } = days.get(from + index) ?? { cuSeconds: null, unknownHours: 24 };
@@ -79,7 +79,7 @@ function encodeDays(days: TrialDays): Uint8Array {
 }
 
 function decodeDays(bytes: Uint8Array): TrialDays {
-  const { from, days }: Stored = JSON.parse(new TextDecoder().decode(bytes));
+  const { from, days }: StoredDays = JSON.parse(new TextDecoder().decode(bytes));
   return new Map(
     days.map((value, index) => {
       const isKnown = value >= 0;

@@ -29,7 +29,7 @@ export const { read: readTrialStops, open: openTrialStops } = sharedDocument<rea
   1,
 );
 
-/** Older stops are dropped, since the records of computes have them. */
+/** The oldest stops beyond this number are dropped, since the records of computes have them, too. */
 const MAX_STOPS = 200;
 
 /** The leader's facts for the decision. */
@@ -69,7 +69,7 @@ interface RunningTrial {
   policy: TrialPolicy;
   /** The policy's index in the set. */
   index: number;
-  mostUsd: number;
+  maxUsd: number;
 }
 
 function runningTrials({ policies }: CompiledRules, nowMs: number): RunningTrial[] {
@@ -77,7 +77,7 @@ function runningTrials({ policies }: CompiledRules, nowMs: number): RunningTrial
     const policy = asKind(one, 'trial');
     if (!policy?.stopIf || policy.mode !== 'enforce') return [];
     const { fromMs, untilMs } = trialSpan(policy.design);
-    return nowMs >= fromMs && nowMs < untilMs ? [{ policy, index, mostUsd: policy.stopIf.costUsd }] : [];
+    return nowMs >= fromMs && nowMs < untilMs ? [{ policy, index, maxUsd: policy.stopIf.costUsd }] : [];
   });
 }
 
@@ -89,7 +89,7 @@ function logStop(log: Log, { policy, costUsd }: TrialStop): void {
 
 /** The stop of a trial, if its cost, measured from stored data as `ebb savings` does, exceeds the limit. */
 async function stopOf(
-  { policy: trial, index, mostUsd }: RunningTrial,
+  { policy: trial, index, maxUsd }: RunningTrial,
   { store, rules: { policies, costs }, computes, organizations, nowMs }: StopFacts,
 ): Promise<TrialStop[]> {
   const selected = computes.filter((compute) => policies.selects(index, compute, AT_ANY_AGE));
@@ -122,7 +122,7 @@ async function stopOf(
     }
   }
   const periodsLeftOut = frozenPeriods(policies, trial, selected);
-  const costUsd = tooHighCost({ design: trial.design, units, usedUntilMs: nowMs, periodsLeftOut }, mostUsd);
+  const costUsd = tooHighCost({ design: trial.design, units, usedUntilMs: nowMs, periodsLeftOut }, maxUsd);
   return costUsd === undefined ? [] : [{ policy: trial.name, terms: trial.digest, stoppedAtMs: nowMs, costUsd }];
 }
 

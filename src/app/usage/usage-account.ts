@@ -12,7 +12,7 @@ import { lastPlan } from './project-periods.ts';
 /** The metadata are stored under this name, which no unit has. */
 const METADATA = ' ';
 
-/** What is stored of an organization besides the usage of its units. Instants are milliseconds since the epoch. */
+/** The facts of an organization that are stored beside the usage of its units. Instants are milliseconds since the epoch. */
 export interface UsageMetadata {
   /** The hour and the day of the last complete reading. */
   hourMs: number;

@@ -38,7 +38,7 @@ export function exportUsageMetrics(telemetry: Telemetry, costs: readonly MonthCo
     }
     for (const one of owners) {
       const key = `${account} ${one.name}`;
-      sums.set(key, addOwner(sums.get(key) ?? { account, owner: one.name, beyond: 0, projected: [] }, one));
+      sums.set(key, addOwner(sums.get(key) ?? { account, owner: one.name, anomalyCuHours: 0, projected: [] }, one));
     }
   }
   for (const [account, hours] of unknown) metrics.set('ebb_usage_unknown_hours', { account }, hours);
@@ -53,22 +53,22 @@ function exportCounterfactual({ metrics }: Telemetry, account: string, owners: r
   }
 }
 
-function exportOwner({ metrics }: Telemetry, { account, owner, usd, projected, beyond }: Sums): void {
+function exportOwner({ metrics }: Telemetry, { account, owner, usd, projected, anomalyCuHours }: Sums): void {
   if (usd !== undefined) metrics.set('ebb_cost_month_to_date_usd', { account, owner }, usd);
   const ranges = projected.filter((range) => range !== undefined);
   // A sum over a part of the organizations would be misleading.
   for (const [bound, value] of ranges.length === projected.length ? Object.entries(sumOfRanges(ranges)) : []) {
     metrics.set('ebb_cost_month_projected_usd', { account, owner, bound }, value);
   }
-  metrics.set('ebb_spend_anomaly_cu_hours', { account, owner }, beyond);
+  metrics.set('ebb_spend_anomaly_cu_hours', { account, owner }, anomalyCuHours);
 }
 
 /** An owner's sums over the organizations of an account. */
 interface Sums {
   account: string;
   owner: string;
-  /** CU-hours beyond the usual. */
-  beyond: number;
+  /** CU-hours beyond the usual, by yesterday's anomalies. */
+  anomalyCuHours: number;
   usd?: number;
   /** One for each organization. */
   projected: (Projection | undefined)[];
@@ -79,7 +79,7 @@ function addOwner(sums: Sums, { usd, projectedUsd, anomaly }: OwnerCosts): Sums 
     ...sums,
     ...(usd !== undefined && { usd: (sums.usd ?? 0) + usd }),
     projected: [...sums.projected, projectedUsd],
-    beyond: sums.beyond + (anomaly ? (anomaly.used - anomaly.ordinary) / 3600 : 0),
+    anomalyCuHours: sums.anomalyCuHours + (anomaly ? (anomaly.used - anomaly.ordinary) / 3600 : 0),
   };
 }
 

@@ -38,7 +38,7 @@ import { type Organization, type StoredUsage, type UsageAccount, usageAccount, u
 import { clearUsageMetrics, exportUsageAge, exportUsageMetrics, logAnomalies } from './usage-metrics.ts';
 import { createWeeklyDigest } from './weekly-digest.ts';
 
-/** Pauses after a second refusal, and after a first refusal or no answer; milliseconds of the clock. */
+/** Pauses after a repeated refusal, and after any other failure, in milliseconds. */
 const REFUSED_MS = 24 * HOUR_MS;
 const FAILED_MS = HOUR_MS / 6;
 
@@ -59,7 +59,7 @@ export interface UsageRoundsDeps extends SpendersDeps {
   rhythm: Pick<Rhythm, 'usageMs'>;
 }
 
-/** The leader reads usage every hour, and exports and stores this month's cost. Nothing else depends on it. */
+/** The leader reads usage every hour, stores and exports this month's cost, decides budgets and trial stops, and queues weekly digests. */
 export function startUsageRounds(deps: UsageRoundsDeps): Running {
   const { clock, leaderLease, runInBackground, telemetry } = deps;
   const stop = new AbortController();
@@ -75,7 +75,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   const trialStops = createTrialStops();
   const sendDigests = createWeeklyDigest(deps);
 
-  // Runs beside the rounds, since it takes long for a large fleet, and costs don't need it.
+  // Runs beside the rounds, since it takes long for a large fleet, and only the counterfactual needs it.
   const awakeReading = oneAtATime(() =>
     runInBackground('usage', async () => {
       isAwakeNew ||= await awake.refresh(listedProjects(deps), clock.now(), stop.signal);
@@ -133,7 +133,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   };
 }
 
-/** Runs once, as soon as a list of projects has come: a daemon that has just started knows of none. */
+/** Runs once, as soon as projects are listed: a daemon that has just started knows none. */
 function onceListed(deps: UsageRoundsDeps, run: () => Promise<void>): ReturnType<Clock['every']> {
   let isListed = false;
   return deps.clock.every(Math.min(LISTED_EVERY_MS, deps.rhythm.usageMs), async () => {
@@ -143,7 +143,7 @@ function onceListed(deps: UsageRoundsDeps, run: () => Promise<void>): ReturnType
   });
 }
 
-/** False if another daemon leads or has newer policies. */
+/** False if this daemon doesn't lead, another has newer policies, or the clock is wrong. */
 async function mayDecide({ leaderLease, mode, mayWrite }: UsageRoundsDeps): Promise<boolean> {
   return leaderLease.isHeld() && (mode !== 'enforce' || (await mayWrite()).ok);
 }
@@ -282,7 +282,7 @@ async function costsNow(
 
 const SPAN_MS = (HOURS_KEPT / 24) * DAY_MS;
 
-/** A page has a thousand operations. The history of a project with more is shorter. */
+/** A page has a thousand operations. The history of a project with more pages is shorter. */
 const MAX_PAGES = 3;
 
 interface AwakeLog {
@@ -305,7 +305,7 @@ export function createAwakeLog(deps: {
       const log = createOperationLog();
       const sinceMs = nowMs - SPAN_MS;
       const kept = await readKeptOperations(store, { sinceMs, nowMs });
-      const api = withKeptOperations(kept, (...asked) => deps.api.operationsFrom(...asked));
+      const api = withKeptOperations(kept, (...args) => deps.api.operationsFrom(...args));
       const storedAtMs = new Map<string, number>();
       await readOperations({
         api,

@@ -33,11 +33,11 @@ export interface WeeklyDigestDeps {
 export interface Spending {
   organizations: readonly Organization[];
   ownerOf: (unit: UsageUnit) => string;
-  /** They include the saving that enforcing would have made, if ebb observes. */
+  /** Includes the saving that enforcing would have made, if ebb observes. */
   months: readonly MonthCosts[];
 }
 
-/** Returns a function that queues the digests of a week once due. Another leader may repeat them, since their ids are the same. */
+/** Returns a function that queues the digests of a week once due. If another leader queues them again, they have the same ids. */
 export function createWeeklyDigest({
   store,
   clock,
@@ -60,7 +60,7 @@ export function createWeeklyDigest({
   };
 }
 
-/** What stands for owners in sums. */
+/** Names in sums that are not owners. */
 const NOBODY: ReadonlySet<string> = new Set([UNATTRIBUTED, NOT_READ]);
 
 /** Every owner with changes or usage in the week. */
@@ -77,8 +77,8 @@ async function ownersOfWeek(
   return [...new Set([...changed.keys(), ...used.keys()])].sort().map((owner) => {
     const { changes = 0, restarts = 0, computes } = changed.get(owner) ?? {};
     const line = used.get(owner);
-    const own = saved.filter((one) => one.owner === owner);
-    const { low, high } = own.reduce((total, one) => plus(total, one.saved), NOTHING).cuSeconds;
+    const savedOfOwner = saved.filter((one) => one.owner === owner);
+    const { low, high } = savedOfOwner.reduce((total, one) => plus(total, one.saved), NOTHING).cuSeconds;
     return {
       owner,
       changes,
@@ -86,7 +86,7 @@ async function ownersOfWeek(
       computes: computes?.size ?? 0,
       ...(line && { cost: { cuHours: line.cuSeconds / 3600, usd: line.usd, unknownHours: line.unknownHours } }),
       ...(unread > 0 && { unreadProjects: unread }),
-      ...(own.length > 0 && { wouldHaveSaved: { low: low / 3600, high: high / 3600 } }),
+      ...(savedOfOwner.length > 0 && { wouldHaveSaved: { low: low / 3600, high: high / 3600 } }),
     };
   });
 }
@@ -122,15 +122,15 @@ async function addUsage(
   const bill = { lineOf: ownerOf, byProject: false, priceAt: pricesOf(metadata, costs, organization.account) };
   for (const units of projectsOf(await stored.units())) {
     const series = (await stored.read(units)).map(seriesOf);
-    for (const own of groupBy(series, ({ projectId }) => projectId).values())
-      for (const line of billOf({ ...bill, series: own, ...week }).lines)
-        for (const shown of withUnknownHours(line, own, ownerOf)) addUnderName(used, shown);
+    for (const ofProject of groupBy(series, ({ projectId }) => projectId).values())
+      for (const line of billOf({ ...bill, series: ofProject, ...week }).lines)
+        for (const ownerLine of withUnknownHours(line, ofProject, ownerOf)) addUnderName(used, ownerLine);
   }
 }
 
-/** Returns a line of a project. Unknown hours that are attributed to nobody count for each owner of a branch: it may lack them. */
-function withUnknownHours(line: BillLine, own: readonly UsageSeries[], ownerOf: Spending['ownerOf']): BillLine[] {
+/** Adds lines to one of a project: unknown hours attributed to nobody count for each owner of a branch, since they may be that owner's. */
+function withUnknownHours(line: BillLine, ofProject: readonly UsageSeries[], ownerOf: Spending['ownerOf']): BillLine[] {
   if (line.name !== UNATTRIBUTED || line.unknownHours === 0) return [line];
-  const owners = new Set(own.filter(({ branchId }) => branchId !== null).map(ownerOf));
+  const owners = new Set(ofProject.filter(({ branchId }) => branchId !== null).map(ownerOf));
   return [line, ...[...owners].map((name) => ({ name, cuSeconds: 0, usd: 0, unknownHours: line.unknownHours }))];
 }

@@ -76,8 +76,11 @@ async function change(
   const sent = await observer.update(patch);
   const [answeredMs, answeredAtMs] = [clock.monotonicMs(), clock.now()];
   if (!sent.ok) return { why: refusal(sent.error), status: sent.error.status };
-  const was = before.listed?.updatedAtMs;
-  const seen = await observer.follow(answeredMs, watchesList ? ({ updatedAtMs }) => updatedAtMs !== was : undefined);
+  const listedBeforeMs = before.listed?.updatedAtMs;
+  const seen = await observer.follow(
+    answeredMs,
+    watchesList ? ({ updatedAtMs }) => updatedAtMs !== listedBeforeMs : undefined,
+  );
   const { operations } = sent.value;
   return { before, patch, sentAtMs, answeredMs, answeredAtMs, operations, answer: sent.value, seen };
 }
@@ -134,8 +137,8 @@ export async function fallAsleep({ observer, clock }: Experiments): Promise<bool
   for (;;) {
     compute = (await observer.compute()) ?? compute;
     if (compute?.state === 'idle') return true;
-    const mostMs = timeoutLength(compute?.suspendTimeoutSeconds ?? 300) * 1000 + SUSPEND_GRACE_MS;
-    if (mostMs === Number.POSITIVE_INFINITY || clock.monotonicMs() - startedMs > mostMs) return false;
+    const maxWaitMs = timeoutLength(compute?.suspendTimeoutSeconds ?? 300) * 1000 + SUSPEND_GRACE_MS;
+    if (maxWaitMs === Number.POSITIVE_INFINITY || clock.monotonicMs() - startedMs > maxWaitMs) return false;
     await observer.wait(SLEEP_POLL_MS);
   }
 }

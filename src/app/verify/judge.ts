@@ -91,7 +91,7 @@ function disturbance({ before, operations, seen }: Omit<WatchedRestart, 'open'>,
 }
 
 /** Like {@link disturbance}, for a change: the answer must have the requested values, and nothing may touch a sleeping compute after it. */
-function disturbed(change: WatchedChange): string | undefined {
+function disturbanceOfChange(change: WatchedChange): string | undefined {
   const { before, patch, answer, seen } = change;
   const wanted = { ...settingsOf(before.compute), ...patch };
   if (!hasSettings(answer.settings, wanted)) return 'the answer does not have the values that were sent';
@@ -101,7 +101,7 @@ function disturbed(change: WatchedChange): string | undefined {
   return touched ? 'the compute was changed again meanwhile' : undefined;
 }
 
-/** Undefined if readings contradict each other. */
+/** True if the compute was started; undefined if readings contradict each other. */
 function hasStarted({ before, operations, seen }: Pick<WatchedChange, 'before' | 'operations' | 'seen'>) {
   const { startedAtMs } = before.compute;
   const starts = seen.flatMap(({ compute }) => (compute ? [compute.startedAtMs] : []));
@@ -114,7 +114,7 @@ function hasStarted({ before, operations, seen }: Pick<WatchedChange, 'before' |
 const CONTRADICTION = 'the answer, the operations and the readings contradict each other';
 
 export function judgeIdleResize(change: WatchedChange): Outcome {
-  const why = disturbed(change);
+  const why = disturbanceOfChange(change);
   if (why !== undefined) return because(why);
   const { before, seen } = change;
   const states = seen.flatMap(({ compute }) => (compute ? [compute.state, compute.pendingState ?? 'idle'] : []));
@@ -125,7 +125,7 @@ export function judgeIdleResize(change: WatchedChange): Outcome {
 }
 
 export function judgeTimeoutChange(change: WatchedChange): Outcome {
-  const why = disturbed(change);
+  const why = disturbanceOfChange(change);
   if (why !== undefined) return because(why);
   const { before, operations, seen } = change;
   const states = seen.flatMap(({ compute }) => compute?.state ?? []);
@@ -136,33 +136,33 @@ export function judgeTimeoutChange(change: WatchedChange): Outcome {
 }
 
 export function judgeComputeUpdatedAt(change: WatchedChange): Outcome {
-  const why = disturbed(change);
+  const why = disturbanceOfChange(change);
   if (why !== undefined) return because(why);
   const { before, answer, sentAtMs, answeredAtMs, seen } = change;
-  const { updatedAtMs: was } = before.compute;
-  const { updatedAtMs: is } = answer;
-  if (was === undefined || is === undefined) return because('the API shows no updated_at');
+  const { updatedAtMs: beforeMs } = before.compute;
+  const { updatedAtMs: afterMs } = answer;
+  if (beforeMs === undefined || afterMs === undefined) return because('the API shows no updated_at');
   const shown = seen.flatMap(({ compute }) => (compute ? [compute.updatedAtMs] : []));
-  if (is === was) return shown.every((one) => one === was) ? { value: 'stays' } : because(CONTRADICTION);
-  const isNow = is >= sentAtMs - MAX_SKEW_MS && is <= answeredAtMs + MAX_SKEW_MS;
-  const isKept = is > was && shown.every((one) => one !== undefined && one >= is);
+  if (afterMs === beforeMs) return shown.every((one) => one === beforeMs) ? { value: 'stays' } : because(CONTRADICTION);
+  const isNow = afterMs >= sentAtMs - MAX_SKEW_MS && afterMs <= answeredAtMs + MAX_SKEW_MS;
+  const isKept = afterMs > beforeMs && shown.every((one) => one !== undefined && one >= afterMs);
   return isNow && isKept ? { value: 'moves' } : because(CONTRADICTION);
 }
 
 /** The list shows a change if `updated_at` is the time of the change, or of the operations that it started. */
 export function judgeListUpdatedAt(change: WatchedChange): Outcome {
-  const why = disturbed(change);
+  const why = disturbanceOfChange(change);
   if (why !== undefined) return because(why);
   const { before, answer, sentAtMs, answeredAtMs, answeredMs, seen } = change;
   const { listed } = before;
   const lists = seen.flatMap((sample) => (sample.listed ? [{ ...sample, listed: sample.listed }] : []));
   if (!listed || lists.length === 0) return because('this key cannot read the list of projects');
-  const own = answer.updatedAtMs === before.compute.updatedAtMs ? undefined : answer.updatedAtMs;
+  const changedAtMs = answer.updatedAtMs === before.compute.updatedAtMs ? undefined : answer.updatedAtMs;
   const ends = (seen.findLast(({ operations }) => operations)?.operations ?? [])
     .filter(({ operationId }) => answer.operations.some((one) => one.operationId === operationId))
     .map(({ updatedAtMs }) => updatedAtMs);
-  const fromMs = (own ?? sentAtMs) - TOLERANCE_MS;
-  const toMs = Math.max(own ?? answeredAtMs, ...ends) + TOLERANCE_MS;
+  const fromMs = (changedAtMs ?? sentAtMs) - TOLERANCE_MS;
+  const toMs = Math.max(changedAtMs ?? answeredAtMs, ...ends) + TOLERANCE_MS;
   const isShown = ({ listed: { updatedAtMs } }: (typeof lists)[number]) => updatedAtMs >= fromMs && updatedAtMs <= toMs;
   if (listed.updatedAtMs >= fromMs) return because('the list showed a change before one was made');
   if (lists.some((one) => one.listed.updatedAtMs > toMs)) return because('the list shows a change that was not made');

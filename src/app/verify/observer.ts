@@ -105,8 +105,8 @@ export function createObserver(options: ObserverOptions): Observer {
   const { readCompute, sample } = createReader(options);
   const writing = { deadlineMs: WRITE_DEADLINE_MS, repeatLocked: true, signal };
 
-  /** Leaves out reads that are no longer needed. The list is read once more with the last of {@link READ_AFTER_MS}. */
-  async function followed(
+  /** Samples at these times, without reads that are no longer needed. The list is read once more with the last of {@link READ_AFTER_MS}. */
+  async function samplesAt(
     answeredMs: number,
     readings: readonly { afterMs: number; reads: Omit<Reads, 'list'> }[],
     isListed: IsListed | undefined,
@@ -141,10 +141,10 @@ export function createObserver(options: ObserverOptions): Observer {
         const readsAll = READ_AFTER_MS.includes(afterMs) || afterMs >= NOT_SHOWN_MS;
         return { afterMs, reads: { compute: readsAll, operations: readsAll } };
       });
-      return followed(answeredMs, readings, isListed);
+      return samplesAt(answeredMs, readings, isListed);
     },
     followActivity: (answeredMs, isListed) =>
-      followed(
+      samplesAt(
         answeredMs,
         LISTED_AFTER_MS.map((afterMs) => ({ afterMs, reads: { compute: true, operations: false } })),
         isListed,

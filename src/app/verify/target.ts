@@ -33,7 +33,7 @@ export function refusalOf({ name, createdAtMs, storageBytes, branches, computes 
   return undefined;
 }
 
-/** Reads a project and checks that it may be used. A key that may not list branches counts as one branch. */
+/** Reads a project and checks that it may be used. If the key may not list branches, their number is not checked. */
 export async function findTarget(
   api: VerifyApi,
   { account, projectId, nowMs }: { account: string; projectId: string; nowMs: number },

@@ -120,7 +120,7 @@ async function gather(
   await asleep();
 }
 
-/** Why an experiment was not made, if it needs more than it was given. */
+/** The reasons for experiments that were not made because they need more than the command was given. */
 const NEEDS: Partial<Record<FactName, string>> = {
   timeout_change: 'the compute was asleep: give --database-url, or run this within minutes after the project was made',
   last_active: 'it needs a client: give --database-url',
@@ -179,7 +179,7 @@ function createNotes({ api, clock }: Pick<VerifyDeps, 'api' | 'clock'>) {
 const PUT_BACK_TRIES = 12;
 const PUT_BACK_PAUSE_MS = 5_000;
 
-/** Restores the settings of the compute. Returns true once two readings in a row show them. Only the end of the process aborts it. */
+/** Restores the settings of the compute. Returns true once two readings in a row show them. No signal aborts it. */
 export async function putBack({
   api,
   clock,
