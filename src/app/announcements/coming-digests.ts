@@ -94,9 +94,8 @@ export function comingDigests(
 }
 
 /**
- * Returns the changes of a group that are told now: those of computes that no digest has named; restarts of computes that were only to get
- * another timeout; and restarts of computes that were listed as asleep and have woken since. As computes wake one by one, the last are told
- * once, shortly before.
+ * Returns the changes of a group that are told now: those of computes that no digest has named; restarts of computes that were to get only
+ * another timeout; and, once and shortly before, restarts of computes that were listed as asleep and have woken since, one by one.
  */
 function newsOf({ changes, leadMsOf }: ComingGroup, sentBefore: SentDigest | undefined, nowMs: number) {
   const { computeIds = [], restartIds = [], timeoutIds = [], isWokenTold } = sentBefore ?? {};

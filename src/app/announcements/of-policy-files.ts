@@ -25,7 +25,7 @@ export function createPolicyFileNotifications(deps: PolicyFileDeps): StateNotifi
           problems.length > 0 ? [[team, refusalText(rules, team, problems)]] : [],
         ),
       ),
-    // If all daemons have restarted, the policies that were in effect are lost, so that the team's computes are now left alone.
+    // Told again once a restart has lost the policies that had stayed in effect: from then on the team's computes are left alone.
     isToldAgain: (before, text) => sets.newer === undefined && isLeftAlone(text) && !isLeftAlone(before.text),
     isGone: (team) => team !== NO_TEAM && rules.current.teams.every(({ name }) => name !== team),
     notificationOf({ name: team, foundAtMs, text }, endedAtMs) {

@@ -108,7 +108,7 @@ export interface Announced {
   atMs?: number;
 }
 
-interface AnnouncementQuery {
+interface Query {
   computeId: string;
   /** True for a raise, false for a lowering; absent for what is neither. */
   raises?: boolean | undefined;
@@ -129,10 +129,7 @@ const lastRead = new WeakMap<Pick<Store, 'documents'>, { atMs: number; reading: 
  * Returns the last announcement of a compute's restart for an instant after `sinceMs`, of a slot that has begun or is at most `aheadMs` away;
  * for a raise, only that of a raise, and so on. Instants are milliseconds since the epoch.
  */
-export async function announcementOf(
-  store: Pick<Store, 'documents'>,
-  query: AnnouncementQuery,
-): Promise<Announced | undefined> {
+export async function announcementOf(store: Pick<Store, 'documents'>, query: Query): Promise<Announced | undefined> {
   const { nowMs } = query;
   const last = lastRead.get(store);
   const isFresh = last !== undefined && nowMs >= last.atMs && nowMs - last.atMs < FRESH_MS;
@@ -154,15 +151,12 @@ function mayRestart({ computeIds, restartIds = [], timeoutIds = [] }: SentDigest
   return restartIds.includes(computeId) || (computeIds.includes(computeId) && !timeoutIds.includes(computeId));
 }
 
-function isSameDirection(
-  { raiseIds = [], lowerIds = [] }: SentDigest,
-  { computeId, raises }: AnnouncementQuery,
-): boolean {
+function isSameDirection({ raiseIds = [], lowerIds = [] }: SentDigest, { computeId, raises }: Query): boolean {
   const [same, opposite] = raises ? [raiseIds, lowerIds] : [lowerIds, raiseIds];
   return raises === undefined || same.includes(computeId) || !opposite.includes(computeId);
 }
 
-function announcementIn(digests: SentDigests, query: AnnouncementQuery): Announced | undefined {
+function announcementIn(digests: SentDigests, query: Query): Announced | undefined {
   const { computeId, sinceMs, nowMs, aheadMs = 0, approval } = query;
   const near = [...digests].flatMap(([key, { restartIds = [], ...digest }]) => {
     const { receiver, owner, slotMs } = partsOfKey(key);

@@ -218,14 +218,10 @@ async function followToTheEnd(
       message: 'interrupted while it was under way; a daemon, or the next apply, follows it',
     };
   }
-  return outcomeInRecord(await deps.store.records(projectId), computeId, action);
+  return outcomeIn(await deps.store.records(projectId), computeId, action);
 }
 
-function outcomeInRecord(
-  records: ReadonlyMap<string, ComputeRecord>,
-  computeId: string,
-  { fields }: Action,
-): AppliedChange {
+function outcomeIn(records: ReadonlyMap<string, ComputeRecord>, computeId: string, { fields }: Action): AppliedChange {
   const failed = Object.values(records.get(computeId)?.failures ?? {}).find(({ desired }) =>
     sameFields({ ...fields, ...desired }, fields),
   );

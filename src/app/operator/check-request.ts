@@ -53,9 +53,8 @@ export function baselineProblem(baselines: readonly ComputeBaseline[]): string |
 
 function timeoutProblem(seconds: number | undefined): string | undefined {
   if (seconds === undefined || seconds === NEVER_SUSPENDS) return undefined;
-  const isValid =
-    Number.isInteger(seconds) && seconds >= SHORTEST_TIMEOUT_SECONDS && seconds <= LONGEST_TIMEOUT_SECONDS;
-  return isValid ? undefined : 'a timeout is 60 to 604800 seconds, or -1 for never';
+  const isOk = Number.isInteger(seconds) && seconds >= SHORTEST_TIMEOUT_SECONDS && seconds <= LONGEST_TIMEOUT_SECONDS;
+  return isOk ? undefined : 'a timeout is 60 to 604800 seconds, or -1 for never';
 }
 
 /**

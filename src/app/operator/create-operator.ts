@@ -214,7 +214,7 @@ async function approve(parts: OperatorParts, request: ApproveRequest): Promise<O
   return { ok: true, value };
 }
 
-/** How many computes a staged set would disconnect; undefined if this daemon, or without one each reported daemon, has not staged it. */
+/** How many computes a staged set would disconnect, by this daemon or else by the daemons' reports; undefined if none has staged it. */
 async function impactOf({ daemon, store, now }: OperatorParts, hash: string) {
   if (daemon) return daemon.staged().find((one) => one.hash.startsWith(hash))?.impact;
   const sets = (await readReports(store, await now())).flatMap(({ staged_sets = [] }) => staged_sets);

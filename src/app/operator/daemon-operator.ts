@@ -74,7 +74,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
   };
   const { status, computes, decisions, holds, freezes, costs } = createOperator(displayParts);
   const operator = createOperator(parts);
-  // Otherwise a command to end a hold or freeze that the store has lost would not find it, and a moment later it would be written back.
+  // Comes before a hold or freeze is ended: one that the store has lost would not be found, and a moment later it would be written back.
   const writeBackLost = () => overrides.refresh(store, clock.now());
   return {
     ...operator,

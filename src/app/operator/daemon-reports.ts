@@ -165,8 +165,8 @@ export async function readReports(
 
 /** The refused projects that daemons report, each once: a daemon knows only its own requests. Null if no report has this field. */
 export function reportedRefusals(reports: readonly DaemonDocument[], nowMs: number): RefusedProjectDocument[] | null {
-  const reported = presentReports(reports, nowMs).flatMap((one) =>
-    one.refused_projects ? [one.refused_projects] : [],
+  const reported = presentReports(reports, nowMs).flatMap(({ refused_projects }) =>
+    refused_projects ? [refused_projects] : [],
   );
   if (reported.length === 0) return null;
   const bySince = reported.flat().toSorted((a, b) => a.since.localeCompare(b.since));

@@ -71,7 +71,6 @@ async function computesOf({ daemon, store }: OperatorParts, project: string): Pr
   return [...records.keys()].map((computeId) => ({ projectId: project, computeId }));
 }
 
-/** Finds a compute in the store. */
 export async function findInStore(
   parts: Pick<OperatorParts, 'store'>,
   computeId: string,

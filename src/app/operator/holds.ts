@@ -22,7 +22,6 @@ import { auditOf, type DaemonView, fail, type OperatorParts, shortId } from './p
 /** A team may have this many of the store's holds; the rest is left to others. */
 const MAX_HOLDS_OF_TEAM = 1000;
 
-/** Sets a hold, and asks for a reconcile of its project. */
 export async function setHold(parts: OperatorParts, request: HoldRequest): Promise<OperatorResult<HoldDocument>> {
   const problem = holdProblem(request);
   if (problem !== undefined) return fail('invalid', problem);

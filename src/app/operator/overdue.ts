@@ -20,7 +20,7 @@ const OVERDUE_AFTER_MS = MINUTE_MS;
 /** After so many waits and boundaries without an action, a change counts as not due. */
 const MAX_STEPS = 20;
 
-interface OverdueQuery extends Pick<Situation, 'policies' | 'holds' | 'freezes' | 'nowMs'> {
+interface Query extends Pick<Situation, 'policies' | 'holds' | 'freezes' | 'nowMs'> {
   rules(): RulesForGates;
   status: ComputeStatus;
 }
@@ -29,7 +29,7 @@ interface OverdueQuery extends Pick<Situation, 'policies' | 'holds' | 'freezes' 
  * Since when an overdue change has been due, milliseconds since the epoch; undefined if none is overdue. A change that waits is due from the
  * end of its wait. Changes become overdue in an outage of the control API, and without a recent reading of their project.
  */
-export function overdueSince(evaluated: EvaluatedCompute, query: OverdueQuery): number | undefined {
+export function overdueSince(evaluated: EvaluatedCompute, query: Query): number | undefined {
   const { plan, nextChangeMs = Number.POSITIVE_INFINITY } = evaluated;
   const latestMs = query.nowMs - OVERDUE_AFTER_MS;
   const undecidedMs = Math.min(
@@ -46,10 +46,7 @@ export function overdueSince(evaluated: EvaluatedCompute, query: OverdueQuery): 
 }
 
 /** The situation without failures: they only delay the next attempt, and a change that failed had been due before. */
-function situationOf(
-  { compute, record }: EvaluatedCompute,
-  { rules, status: _status, ...query }: OverdueQuery,
-): Situation {
+function situationOf({ compute, record }: EvaluatedCompute, { rules, status: _status, ...query }: Query): Situation {
   const { failures: _failed, ...withoutFailures } = record;
   return laterSituation({
     ...query,

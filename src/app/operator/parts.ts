@@ -43,7 +43,6 @@ export interface DaemonView {
   policies(): CompiledPolicies;
   /** Connection profiles, verified facts of accounts, and the rules by which restarts wait and manual changes are respected. */
   rules(): Pick<CompiledRules, 'profiles' | 'verified' | 'disruption' | 'manualChanges'>;
-  /** The scopes of teams. */
   teams(): readonly TeamScope[];
   /** Owner rules; they come before the owners of policies. */
   owners(): readonly OwnerRule[];
@@ -74,7 +73,6 @@ export interface DaemonView {
 /** Projects whose records are read concurrently. */
 const CONCURRENT_READS = 16;
 
-/** Reads the records of all computes. */
 export async function allRecords(store: Store): Promise<LocatedRecord[]> {
   const records: LocatedRecord[] = [];
   for await (const record of storedRecords(store)) records.push(record);

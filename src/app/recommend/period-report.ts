@@ -93,7 +93,7 @@ export function periodReport(input: {
   };
 }
 
-/** Includes all projects of these organizations, since a plan is that of an organization. Undefined if none runs out, or no projection is known. */
+/** Includes all projects of these organizations, which change their plan as a whole. Undefined if none runs out, or a projection is unknown. */
 function onLaunch(
   projects: readonly Project[],
   reports: readonly ProjectReport[],
@@ -142,13 +142,8 @@ function computeReport(past: PastCompute, findings: readonly Finding[]): Compute
   const { intervals } = history;
   const neverSlept = intervals.length > 0 && intervals.every(({ end }) => end === 'open');
   const share = awakeShare(history);
-  return {
-    compute,
-    neverSlept,
-    past,
-    ...(share !== undefined && { awakeShare: share }),
-    ...(setting ? { setting } : cause && { cause }),
-  };
+  const report = { compute, neverSlept, past, ...(share !== undefined && { awakeShare: share }) };
+  return { ...report, ...(setting ? { setting } : cause && { cause }) };
 }
 
 /** The value to sort computes by: the saving of their setting. Those without a setting come last. */

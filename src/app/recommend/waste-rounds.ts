@@ -294,7 +294,6 @@ function clearWasteMetrics({ metrics }: Telemetry): void {
   metrics.clear('ebb_waste_month_usd');
 }
 
-/** Exports the sums over all projects. */
 function exportWasteMetrics(telemetry: Telemetry, totals: readonly Total[]): void {
   const { metrics } = telemetry;
   clearWasteMetrics(telemetry);

@@ -67,7 +67,7 @@ interface Failures {
 
 function createFailures(): Failures {
   const failing = new Set<string>();
-  /** Projects that failed while others were answered: further failures of theirs are no evidence. */
+  /** Projects that failed while others were answered: their further failures are no evidence. */
   const alone = new Set<string>();
   return {
     fails(projectId) {

@@ -167,7 +167,7 @@ export async function updateOperations(options: UpdateOperationsOptions): Promis
   const { store, project, nowMs, computes } = options;
   const bytes = (await store.usage(OPERATIONS_KEY, [project.projectId])).get(project.projectId);
   const kept = bytes && (await decodeOperations(project.projectId, bytes));
-  // If the stored operations leave a gap, all are read again.
+  // If the stored operations are outdated or leave a gap, all are read again.
   const usable = kept && covers(kept, nowMs - SPAN_MS, nowMs) ? kept : undefined;
   const sinceMs = usable ? lastChangeMs(usable) : nowMs - SPAN_MS;
   const maxOperations = MAX_PER_COMPUTE * Math.max(1, computes);

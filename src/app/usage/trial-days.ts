@@ -19,7 +19,6 @@ export type TrialDays = ReadonlyMap<number, LocalDay>;
 
 const UNITS_AT_ONCE = 500;
 
-/** The key of a trial's data in the store. */
 function trialKey(place: Place, name: string): string {
   return `${usageKey(place)}/trial/${name}`;
 }
