@@ -129,13 +129,13 @@ function stagedNotifications(deps: AnnounceDeps): Notification[] {
   const unloaded = unloadedTeams(deps.rules.current.policies.set);
   return stagedSets(deps).map(({ team, hash, message, impact: { byPolicy = {}, examples = [] } }) => {
     const counts = Object.entries(byPolicy).map(([policy, count]) => `${policy} restarts ${count}`);
-    const what = counts.length > 0 ? ` (${counts.join(', ')}; such as ${examples.join(', ')})` : '';
+    const suffix = counts.length > 0 ? ` (${counts.join(', ')}; such as ${examples.join(', ')})` : '';
     return {
       // With another id it is reported again: a restart has lost the policies that were in effect meanwhile.
       id: `staged:${hash}${unloaded.includes(team) ? ':not_loaded' : ''}`,
       kind: 'staged',
       atMs: deps.clock.now(),
-      text: `${message}${what}`,
+      text: `${message}${suffix}`,
       ...(team !== NO_TEAM && { owner: team }),
       command: `ebb approve ${hash}`,
     };

@@ -53,10 +53,10 @@ export function createFutureCache(deps: EvaluateDeps): FutureOf {
 
 /** Returns a function that computes its result once for each instant. */
 function onceEach<Result>(compute: (instantMs: number) => Result): (instantMs: number) => Result {
-  const known = new Map<number, Result>();
+  const results = new Map<number, Result>();
   return (instantMs) => {
-    const result = known.has(instantMs) ? (known.get(instantMs) as Result) : compute(instantMs);
-    known.set(instantMs, result);
+    const result = results.has(instantMs) ? (results.get(instantMs) as Result) : compute(instantMs);
+    results.set(instantMs, result);
     return result;
   };
 }

@@ -79,15 +79,15 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
   const seen = new Map<string, { text: string | undefined; sinceMs: number; ended?: boolean }>();
   let firstLookMs: number | undefined;
   /** The stored states as last read, with those that the store has lost since. */
-  let known: readonly LastingState[] = [];
+  let lastKnown: readonly LastingState[] = [];
 
   /** Opens the stored states, and adds those that the store has lost. */
   async function openAll() {
     const stored = await document.open(store);
     const value = stored.value ?? [];
-    const lost = known.filter(({ name }) => value.every((one) => one.name !== name));
-    known = [...value, ...lost].filter(({ name }) => !isGone(name));
-    return { stored, hasLost: lost.length > 0, before: known };
+    const lost = lastKnown.filter(({ name }) => value.every((one) => one.name !== name));
+    lastKnown = [...value, ...lost].filter(({ name }) => !isGone(name));
+    return { stored, hasLost: lost.length > 0, before: lastKnown };
   }
 
   function stateNow(name: string, last: LastingState | undefined): LastingState | undefined {
@@ -131,7 +131,7 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
       // The replacement fails if another daemon leads now and has stored states.
       const isNews = JSON.stringify(after) !== JSON.stringify(stored.value ?? []);
       if (isNews && !(await stored.replace(after))) return [];
-      known = after;
+      lastKnown = after;
       // States that were reported before are among them: the outbox queues an id only once, unless the store has lost its data.
       const told = after.map((state) => notificationFor(options, state));
       return told.filter(({ atMs }) => clock.now() - atMs < NEWS_MS);

@@ -21,7 +21,7 @@ interface OverrideDeps extends OwnedDeps {
   overrides: StoredOverrides;
 }
 
-/** Returns a function for messages about all freezes. It counts their computes again only when the fleet's size changes: that takes long. */
+/** Returns a function for messages about all freezes. Their computes are counted again only when the fleet's size changes. */
 export function createFreezeNotifications(deps: OverrideDeps): () => Notification[] {
   let cached = new Map<string, { fleetSize: number; notification: Notification }>();
   return () => {

@@ -9,7 +9,7 @@ import type { QueuedEntry } from '../../ports/outbox.ts';
 const FIRST_PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
 
-/** A receiver is down after failures about this many subjects in a row: one message that always fails says nothing about the others. */
+/** A receiver is paused after failures of this many subjects in a row: one message that always fails says nothing about the others. */
 const MAX_FAILING_SUBJECTS = 4;
 
 /** While all waiting messages are paused, the outbox is read again after this many milliseconds, or when their number changes. */

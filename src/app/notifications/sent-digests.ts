@@ -134,8 +134,8 @@ export async function announcementOf(store: Pick<Store, 'documents'>, query: Que
   const last = lastRead.get(store);
   const isFresh = last !== undefined && nowMs >= last.atMs && nowMs - last.atMs < FRESH_MS;
   // An announcement that was not among them may have been queued since.
-  const known = isFresh ? announcementIn(await last.reading, query) : undefined;
-  if (known) return known;
+  const announced = isFresh ? announcementIn(await last.reading, query) : undefined;
+  if (announced) return announced;
   const reading = SENT_DIGESTS.all(store);
   lastRead.set(store, { atMs: nowMs, reading });
   try {

@@ -18,20 +18,20 @@ export interface ToldMessages {
 
 export function createToldMessages(store: Pick<Store, 'appendOutbox' | 'document' | 'replaceDocument'>): ToldMessages {
   /** The ids that are known to be queued; they outlive the loss of a store. */
-  let known = new Set<string>();
+  let knownIds = new Set<string>();
 
   async function append(entries: readonly OutboxEntry[]): Promise<void> {
     for (let isStored = false; !isStored; ) {
       const { value = [], replace } = await TOLD.open(store);
-      const told = new Set([...known, ...value]);
+      const told = new Set([...knownIds, ...value]);
       const fresh = entries.filter(({ id }) => !told.has(id));
       if (fresh.length > 0) await store.appendOutbox(fresh);
       const ids = entries.map(({ id }) => id);
       for (const id of ids) told.delete(id);
-      known = new Set([...told, ...ids].slice(-MAX_IDS));
-      const isSame = known.size === value.length && value.every((id) => known.has(id));
+      knownIds = new Set([...told, ...ids].slice(-MAX_IDS));
+      const isSame = knownIds.size === value.length && value.every((id) => knownIds.has(id));
       // Another daemon may have stored ids meanwhile.
-      isStored = isSame || (await replace([...known]));
+      isStored = isSame || (await replace([...knownIds]));
     }
   }
 

@@ -99,8 +99,8 @@ function prepareFleet({ deps: { fleet, clock }, projects, plan }: ApplyPlanOptio
   for (const project of projects) {
     const planned = computes.get(project.projectId) ?? [];
     fleet.list(project);
-    const read = { readAtMs: clock.now(), readAtMonotonicMs: clock.monotonicMs() };
-    fleet.cache({ project, computes: planned.map(({ compute }) => compute), unreadable: [], ...read });
+    const times = { readAtMs: clock.now(), readAtMonotonicMs: clock.monotonicMs() };
+    fleet.cache({ project, computes: planned.map(({ compute }) => compute), unreadable: [], ...times });
     for (const one of planned) fleet.putEvaluated(one);
   }
 }

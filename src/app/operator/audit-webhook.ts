@@ -81,9 +81,9 @@ async function note(
     let isNoted = false;
     let isNew = false;
     while (!isNoted) {
-      const noted = await SENT.open(store, String(hour));
-      isNew = noted.value === undefined;
-      isNoted = await noted.replace([...(noted.value ?? []), ...added]);
+      const document = await SENT.open(store, String(hour));
+      isNew = document.value === undefined;
+      isNoted = await document.replace([...(document.value ?? []), ...added]);
     }
     if (isNew) await forgetOld(store, clock.now());
   }

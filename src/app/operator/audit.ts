@@ -75,9 +75,9 @@ export function createRefusals(
   return async ({ what, message, targets }, caller) => {
     try {
       const atMs = await parts.now();
-      const now = Math.floor(atMs / MINUTE_MS);
-      count = now === minute ? count + 1 : 1;
-      minute = now;
+      const thisMinute = Math.floor(atMs / MINUTE_MS);
+      count = thisMinute === minute ? count + 1 : 1;
+      minute = thisMinute;
       if (count > MAX_REFUSED) return;
       const compute = typeof targets === 'string' ? undefined : await computeOf(parts, targets[0] ?? '');
       const place = compute && { projectId: compute.projectId, computeId: compute.computeId };

@@ -44,7 +44,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
     clock,
     newId,
     holder: newId(),
-    // By a clock that is ahead, active holds would seem to have expired, and a release would report success without ending them.
+    // By a clock that is ahead, active holds would seem to have expired, and a release would not end them.
     now: async () => clock.now() - ((await storeClock.excessiveOffsetMs()) ?? 0),
     requestReconciles: (projectIds: readonly string[]) => requestReconciles(deps, projectIds),
     daemon: {
@@ -108,7 +108,6 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
   };
 }
 
-/** The problems of policies, and those of API keys. */
 function problemsShown(deps: DaemonOperatorDeps): DaemonView['policyProblems'] {
   return (isShown) => [...policyProblems(deps, isShown), ...currentNarrowKeys(deps).map(({ message }) => message)];
 }

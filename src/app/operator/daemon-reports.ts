@@ -83,6 +83,7 @@ export function startReporting(deps: ReportDeps): Running {
 function documentOf(deps: ReportDeps, { ready, checks }: Readiness): DaemonDocument {
   const { clock, mode, version, leaderLease, rules, sets } = deps;
   const blocked = mode === 'enforce' ? deps.blocked() : 'staged';
+  // Of superseded daemons, those with older generations leave the take-over to one that reports a newer one.
   const mayTakeOver = blocked === undefined || (blocked === 'superseded' && !sets.takeOver);
   const staged = stagedSets(deps).slice(0, MAX_STAGED_SETS);
   const cut = (text: string) => text.slice(0, MAX_CHARACTERS);

@@ -172,7 +172,7 @@ export function projectsOf(
   return { listed: ids.length, read: ids.filter(isShown).length };
 }
 
-/** Computes that need more connections than any size has that policies allow. */
+/** Computes that need more connections than even the largest allowed size gives. */
 export function unmetOf({ fleet }: FleetDeps): NonNullable<StatusDocument['unmet_headroom']> {
   const unmet = [...fleet.evaluatedComputes()].flatMap((evaluatedCompute) => {
     const { projectId, computeId } = evaluatedCompute.compute;

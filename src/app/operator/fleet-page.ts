@@ -178,8 +178,8 @@ async function situationOf({ store, daemon, now }: Parts, evaluated: readonly { 
     owner: ownerOf(evaluatedCompute.compute),
   });
   const withOverdue = (one: ComputeWithStatus): ComputeWithStatus => {
-    const asked = { policies, holds, freezes, status: one.status, nowMs, rules: daemon.rules };
-    return { ...one, overdueSinceMs: overdueSince(one.evaluatedCompute, asked) };
+    const query = { policies, holds, freezes, status: one.status, nowMs, rules: daemon.rules };
+    return { ...one, overdueSinceMs: overdueSince(one.evaluatedCompute, query) };
   };
   return { nowMs, holds, freezes, evaluate, withOverdue };
 }

@@ -12,7 +12,7 @@ import { freezeDocument, pageOf } from './documents.ts';
 import { inFlight } from './in-flight.ts';
 import { allRecords, auditOf, type DaemonView, fail, type OperatorParts, shortId } from './parts.ts';
 
-/** Stops every write to the selected computes. It takes effect once stored, since each write checks freezes first. */
+/** Stops writes to the selected computes, but for raises if it allows them. In effect once stored: each write checks freezes first. */
 export async function setFreeze(parts: OperatorParts, request: FreezeRequest): Promise<OperatorResult<FreezeDocument>> {
   const problem = overrideProblem(request);
   if (problem !== undefined) return fail('invalid', problem);
@@ -30,8 +30,8 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
     ...limited.value,
   };
   const coverage = await coveredBy(parts, freeze);
-  const outside = whyOutside(limited.value, coverage);
-  if (outside !== undefined) return fail('forbidden', outside);
+  const refusal = whyOutside(limited.value, coverage);
+  if (refusal !== undefined) return fail('forbidden', refusal);
   // The limit is soft: two daemons that are asked at the same instant may each add one.
   const tooMany = whyTooManyFreezes([...(await parts.store.freezes(createdAtMs)), freeze], freeze.team);
   if (tooMany !== undefined) return fail('full', tooMany);
@@ -128,8 +128,8 @@ export async function unfreeze(
   const ended = id === 'all' ? allowed : allowed.filter((freeze) => freeze.id === id);
   if (ended.length === 0 && id !== 'all') return fail('not_found', `there is no freeze ${id.slice(0, 80)}: ebb status`);
   const count = await heldBackBy(parts, ended);
-  const counted = count === undefined ? {} : { count };
-  if (preview) return { ok: true, value: { freezes: ended.map((freeze) => freeze.id), ...counted } };
+  const countField = count === undefined ? {} : { count };
+  if (preview) return { ok: true, value: { freezes: ended.map((freeze) => freeze.id), ...countField } };
   const refused = unconfirmed(request, count ?? 0);
   if (refused) return refused;
   for (const freeze of ended) {
@@ -139,7 +139,7 @@ export async function unfreeze(
   }
   if (ended.length > 0) await parts.requestReconciles(await projectsOf(parts, ended));
   const in_flight = await inFlightOf(parts, ended);
-  return { ok: true, value: { freezes: ended.map((freeze) => freeze.id), ...counted, in_flight } };
+  return { ok: true, value: { freezes: ended.map((freeze) => freeze.id), ...countField, in_flight } };
 }
 
 /** Counts the computes whose change these freezes hold back. Without a daemon: those of all freezes, by the leader's report. */

@@ -19,7 +19,7 @@ import { findCompute } from './find-compute.ts';
 import { inFlight } from './in-flight.ts';
 import { auditOf, type DaemonView, fail, type OperatorParts, shortId } from './parts.ts';
 
-/** A team may have this many of the store's holds; the rest is left to others. */
+/** One team may have this many holds, so that it doesn't use up the limit of the store. */
 const MAX_HOLDS_OF_TEAM = 1000;
 
 export async function setHold(parts: OperatorParts, request: HoldRequest): Promise<OperatorResult<HoldDocument>> {

@@ -59,7 +59,7 @@ async function changeAll(
     const outcome = await changeRecords(parts, projectId, { ...command, atMs }, (computeId, stored) => {
       if (computeIds && !computeIds.has(computeId)) return stored;
       const { restored, record } = changeOne({ projectId, computeId }, stored);
-      // Computes that changed only after the confirmed count are left alone.
+      // Computes that the confirmed number did not include are left alone.
       if (isChanged(restored) && !confirmed.has(computeId)) return stored;
       ofProject.push(restored);
       return record;
@@ -92,10 +92,10 @@ async function wantedComputes(
   }
   const wanted = new Map<string, Set<string>>();
   const find = computeFinder(parts);
-  for (const written of computes) {
-    const found = await find(written);
+  for (const target of computes) {
+    const found = await find(target);
     // A file of baselines may name computes that are gone; the answer leaves them out.
-    if (!found.ok && found.error.code === 'not_found' && baselines.some((one) => one.compute_id === written)) continue;
+    if (!found.ok && found.error.code === 'not_found' && baselines.some((one) => one.compute_id === target)) continue;
     if (!found.ok) return found;
     const place = found.value;
     wanted.set(place.projectId, (wanted.get(place.projectId) ?? new Set()).add(place.computeId));

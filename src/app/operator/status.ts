@@ -149,18 +149,18 @@ async function unknownOwner(
   return owners.has(owner) ? undefined : `nothing belongs to ${owner}; owners are ${[...owners].sort().join(', ')}`;
 }
 
-/** The budgets of an owner, or the one that is asked for; else none, since the computes found may count towards several budgets. */
+/** The budgets of a policy or owner, or all; none with any other filter, since the computes found may count towards several budgets. */
 function budgetsFor(
   states: readonly BudgetState[],
   { owner, policy, select, ...others }: StatusQuery,
   daemon: DaemonView | undefined,
 ): readonly BudgetState[] {
   if (select !== undefined || isNarrowed(others)) return [];
-  const asked = policy === undefined ? states : states.filter((one) => one.policy === policy);
-  if (owner === undefined) return asked;
+  const named = policy === undefined ? states : states.filter((one) => one.policy === policy);
+  if (owner === undefined) return named;
   const policies = policiesOfKind(daemon?.policies().set.policies ?? [], 'budget');
   const names = new Set(policies.filter((one) => one.owner === owner).map(({ name }) => name));
-  return asked.filter((one) => names.has(one.policy));
+  return named.filter((one) => names.has(one.policy));
 }
 
 /** The costs of an owner; null for any other filter, since costs are summed by owner only. */

@@ -43,16 +43,16 @@ export async function askPostgres(options: AskOptions): Promise<Result<AskedPost
   const { samples, until, problem } = await takeSamples(options);
   if (samples.length === 0) return { ok: false, problem: problem ?? 'stopped before the first sample' };
   const { suspendTimeoutSeconds } = compute;
-  const asked = { samples, texts: sampler.texts, timeoutMs: awakeAfterMs(suspendTimeoutSeconds) };
+  const sampled = { samples, texts: sampler.texts, timeoutMs: awakeAfterMs(suspendTimeoutSeconds) };
   return {
     ok: true,
     value: {
       atMs: clock.now(),
-      clients: nameClients(asked),
+      clients: nameClients(sampled),
       sessions: sessionFacts(samples),
       samples: samples.length,
       sampledMs: (samples.at(-1)?.atMs ?? 0) - (samples[0]?.atMs ?? 0),
-      keptAwakeMs: keptAwakeMs({ ...asked, neverSuspends: suspendTimeoutSeconds === NEVER_SUSPENDS }),
+      keptAwakeMs: keptAwakeMs({ ...sampled, neverSuspends: suspendTimeoutSeconds === NEVER_SUSPENDS }),
       sawStatements: samples.some(({ calls }) => calls !== undefined),
       until,
     },
@@ -113,9 +113,9 @@ async function takeOne(
   isFirst: boolean,
 ): Promise<Result<ClientSample> | 'interrupted' | 'asleep'> {
   if (signal.aborted) return 'interrupted';
-  const now = isFirst ? undefined : await readCompute();
-  if (now?.ok === false) return now;
-  if (now && (now.value.state !== 'active' || now.value.pendingState !== undefined)) return 'asleep';
+  const read = isFirst ? undefined : await readCompute();
+  if (read?.ok === false) return read;
+  if (read && (read.value.state !== 'active' || read.value.pendingState !== undefined)) return 'asleep';
   const sample = await sampler.sample(signal);
   if (signal.aborted) return 'interrupted';
   return sample.ok ? sample : { ok: false, problem: sample.error.message };

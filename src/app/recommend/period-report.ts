@@ -19,7 +19,7 @@ export interface ProjectReport {
   projectId: string;
   name: string;
   period: ProjectPeriod;
-  /** Included in the plan; absent where every hour is paid. */
+  /** Included in the plan; absent unless the plan is the free one. */
   includedCuHours?: number;
   /** US dollars so far; absent if the plan is free or unknown. */
   usd?: number;
@@ -42,7 +42,7 @@ export interface ComputeReport {
   setting?: Finding;
   /** If there is no such change: a finding that settings can't mend. */
   cause?: Finding;
-  /** True if it was awake for all of its known history. */
+  /** True if it has not fallen asleep in its known history. */
   neverSlept: boolean;
   /** The share of the known time in which it was awake, 0 to 1; absent if none is known. */
   awakeShare?: number;

@@ -207,12 +207,12 @@ function projectIn(fleet: SharedFleet | undefined, subject: string): string | un
 
 /** Reads the records of each project once. */
 export function recordsInStore(store: Pick<Store, 'projectIds' | 'records'>): StoredSource['records'] {
-  const known = new Map<string, ReadonlyMap<string, ComputeRecord>>();
+  const recordsByProject = new Map<string, ReadonlyMap<string, ComputeRecord>>();
   return async (projectIds) => {
     const stored = new Set(await store.projectIds());
-    const unread = projectIds.filter((id) => stored.has(id) && !known.has(id));
-    await pLimit(CONCURRENT_READS).map(unread, async (id) => void known.set(id, await store.records(id)));
-    return new Map(projectIds.flatMap((id) => [...(known.get(id) ?? [])]));
+    const unread = projectIds.filter((id) => stored.has(id) && !recordsByProject.has(id));
+    await pLimit(CONCURRENT_READS).map(unread, async (id) => void recordsByProject.set(id, await store.records(id)));
+    return new Map(projectIds.flatMap((id) => [...(recordsByProject.get(id) ?? [])]));
   };
 }
 

@@ -198,16 +198,16 @@ function createUnreadableReports(log: Log): Outages['computesUnreadable'] {
   const unreadable = new Map<string, ReadonlySet<string>>();
   return (projectId, computes) => {
     const before = unreadable.get(projectId) ?? new Set();
-    const now = new Map(computes.map(({ computeId = 'a compute', message }) => [computeId, message]));
-    if (now.size > 0) unreadable.set(projectId, new Set(now.keys()));
+    const current = new Map(computes.map(({ computeId = 'a compute', message }) => [computeId, message]));
+    if (current.size > 0) unreadable.set(projectId, new Set(current.keys()));
     else unreadable.delete(projectId);
-    for (const [compute, message] of now) {
+    for (const [compute, message] of current) {
       if (before.has(compute)) continue;
       const fields = { event: 'ebb.compute_unreadable', project: projectId, compute };
       log.warn(fields, `${compute} of ${projectId} can't be managed, and nothing is written to it: ${message}`);
     }
     for (const compute of before) {
-      if (now.has(compute)) continue;
+      if (current.has(compute)) continue;
       const fields = { event: 'ebb.compute_readable', project: projectId, compute };
       log.info(fields, `${compute} of ${projectId} can be managed again, or is gone`);
     }

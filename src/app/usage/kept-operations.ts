@@ -221,8 +221,8 @@ function limited(options: {
 }): KeptOperations {
   const { operations, hasAll, nowMs, maxOperations } = options;
   const ofDays = operations.filter(({ createdAtMs }) => createdAtMs >= nowMs - SPAN_MS).length;
-  const wanted = PAGE * Math.ceil((ofDays + 1) / PAGE);
-  const kept = operations.slice(0, Math.min(wanted, maxOperations));
+  const wholePages = PAGE * Math.ceil((ofDays + 1) / PAGE);
+  const kept = operations.slice(0, Math.min(wholePages, maxOperations));
   const oldestMs = kept.at(-1)?.createdAtMs ?? 0;
   const isComplete = hasAll && kept.length === operations.length;
   const endOfPart = oldestMs < nowMs - SPAN_MS ? 'days' : 'most';
@@ -262,9 +262,9 @@ export function withKeptOperations(
   return {
     async operationsFrom(project, cursor, options) {
       const found = cursor === undefined ? kept.get(project.projectId) : undefined;
-      const known = found instanceof Uint8Array ? await decodeOperations(project.projectId, found) : found;
-      if (!known) return askLive(project, cursor, options);
-      const { operations, readAtMs, end } = known;
+      const decoded = found instanceof Uint8Array ? await decodeOperations(project.projectId, found) : found;
+      if (!decoded) return askLive(project, cursor, options);
+      const { operations, readAtMs, end } = decoded;
       const stored = { readAtMs, isCut: end !== 'complete' };
       return { ok: true, value: { operations, cursor: undefined, stored } };
     },

@@ -39,10 +39,10 @@ export async function readPlans(options: {
 }): Promise<Map<string, AccountPlan>> {
   const { api, projects, isKnown } = options;
   const byAccount = groupBy(projects, ({ account }) => account);
-  const asked = [...byAccount].flatMap(([account, [first]]) => (isKnown(account) || !first ? [] : [first]));
-  const { periods } = await readPeriods({ api, projects: asked });
+  const projectsToAsk = [...byAccount].flatMap(([account, [first]]) => (isKnown(account) || !first ? [] : [first]));
+  const { periods } = await readPeriods({ api, projects: projectsToAsk });
   return new Map(
-    asked.flatMap(({ account, projectId }) => {
+    projectsToAsk.flatMap(({ account, projectId }) => {
       const plan = periods.get(projectId)?.plan;
       return plan === undefined ? [] : [[account, plan] as const];
     }),

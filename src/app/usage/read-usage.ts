@@ -195,9 +195,9 @@ export async function readKnownUsage(
   const usage = stored && metadata ? await readUnits(stored) : new Map<string, UnitUsage>();
   if (metadata && metadata.hourMs > options.nowMs - FRESH_MS)
     return { ok: true, value: usageOf(options, metadata, usage) };
-  const asked = await askUsage(options, EVERYTHING);
-  if (!asked.ok) return metadata ? { ok: true, value: usageOf(options, metadata, usage) } : asked;
-  const { hours, days, ...others } = asked.value;
+  const answer = await askUsage(options, EVERYTHING);
+  if (!answer.ok) return metadata ? { ok: true, value: usageOf(options, metadata, usage) } : answer;
+  const { hours, days, ...others } = answer.value;
   for (const [name, series] of groupBy([...days, ...hours], unitName)) {
     const before = usage.get(name) ?? noUsage(unitNamed(name));
     usage.set(name, mergeUsage(before, { buckets: series.flatMap(({ buckets }) => buckets) }).usage);

@@ -200,8 +200,8 @@ async function readAll(store: StoredUsage, place: Place): Promise<Map<string, St
   const key = identitiesKey(place);
   const units = await store.usageUnits(key);
   const all = new Map<string, StoredIdentity>();
-  for (const some of chunksOf(units, UNITS_AT_ONCE)) {
-    for (const [unit, bytes] of await store.usage(key, some)) {
+  for (const chunk of chunksOf(units, UNITS_AT_ONCE)) {
+    for (const [unit, bytes] of await store.usage(key, chunk)) {
       all.set(unit, (parseJson(new TextDecoder().decode(bytes)) ?? {}) as StoredIdentity);
     }
   }

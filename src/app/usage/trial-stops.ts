@@ -100,10 +100,10 @@ async function stopOf(
     const usdPerCuHour = plan === undefined ? undefined : costs.prices[plan];
     const ofOrganization = selected.filter(({ projectId }) => projectIds.has(projectId));
     const byUnit = groupBy(ofOrganization, (compute) => unitOf(trial, compute));
-    const asked = [...byUnit.values()].flatMap(([compute]) => (compute ? [usageUnitOf(trial, compute)] : []));
-    const days = await readTrialDays(store, organization, trial.name, asked);
-    const usage = await usageAccount(store, organization).read(asked);
-    const projects = new Set(asked.map(({ projectId }) => projectId));
+    const unitsToRead = [...byUnit.values()].flatMap(([compute]) => (compute ? [usageUnitOf(trial, compute)] : []));
+    const days = await readTrialDays(store, organization, trial.name, unitsToRead);
+    const usage = await usageAccount(store, organization).read(unitsToRead);
+    const projects = new Set(unitsToRead.map(({ projectId }) => projectId));
     const trialRecords = await recordsOf(store, trial, projects);
     for (const unitUsage of usage) {
       const unit = unitName(unitUsage);

@@ -198,15 +198,15 @@ async function readOne(
 /** Notes the current policies for each running trial. `noted` has this daemon's last note by trial. */
 async function notePolicies(deps: UsageRoundsDeps, noted: Map<string, string>): Promise<void> {
   const { policies, revision = null } = deps.rules.current;
-  const now = { atMs: deps.clock.now(), setHash: policies.set.hash, revision };
-  const rules = `${now.setHash} ${revision}`;
+  const inEffect = { atMs: deps.clock.now(), setHash: policies.set.hash, revision };
+  const rules = `${inEffect.setHash} ${revision}`;
   const running = policiesOfKind(policies.set.policies, 'trial');
   if (running.length === 0 || !(await mayDecide(deps))) return;
   for (const organization of organizationsNow(deps)) {
     for (const trial of running) {
       const key = `${usageKey(organization)}/${trial.name}`;
-      if (noted.get(key) === rules || now.atMs < trialSpan(trial.design).fromMs) continue;
-      await keepTrialPolicies(deps.store, organization, trial, now);
+      if (noted.get(key) === rules || inEffect.atMs < trialSpan(trial.design).fromMs) continue;
+      await keepTrialPolicies(deps.store, organization, trial, inEffect);
       noted.set(key, rules);
     }
   }

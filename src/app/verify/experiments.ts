@@ -76,11 +76,8 @@ async function change(
   const sent = await observer.update(patch);
   const [answeredMs, answeredAtMs] = [clock.monotonicMs(), clock.now()];
   if (!sent.ok) return { why: refusal(sent.error), status: sent.error.status };
-  const listedBeforeMs = before.listed?.updatedAtMs;
-  const seen = await observer.follow(
-    answeredMs,
-    watchesList ? ({ updatedAtMs }) => updatedAtMs !== listedBeforeMs : undefined,
-  );
+  const oldMs = before.listed?.updatedAtMs;
+  const seen = await observer.follow(answeredMs, watchesList ? ({ updatedAtMs }) => updatedAtMs !== oldMs : undefined);
   const { operations } = sent.value;
   return { before, patch, sentAtMs, answeredMs, answeredAtMs, operations, answer: sent.value, seen };
 }

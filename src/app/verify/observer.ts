@@ -116,9 +116,9 @@ export function createObserver(options: ObserverOptions): Observer {
     for (const { afterMs, reads } of readings) {
       if (isShown && (!reads.compute || afterMs > LAST_READ_MS)) continue;
       await clock.wait(Math.max(0, answeredMs + afterMs - clock.monotonicMs()), signal);
-      const now = await sample({ ...reads, list: isListed !== undefined && (!isShown || afterMs === LAST_READ_MS) });
-      samples.push(now);
-      isShown ||= now.listed !== undefined && isListed?.(now.listed, now.compute) === true;
+      const latest = await sample({ ...reads, list: isListed !== undefined && (!isShown || afterMs === LAST_READ_MS) });
+      samples.push(latest);
+      isShown ||= latest.listed !== undefined && isListed?.(latest.listed, latest.compute) === true;
     }
     return samples;
   }
@@ -128,9 +128,9 @@ export function createObserver(options: ObserverOptions): Observer {
     async settle(withList) {
       let before: Sample | undefined;
       for (let tries = 0; tries < MAX_RESTS; tries += 1) {
-        const now = await sample({ compute: true, operations: true, list: withList });
-        if (before && isSame(before, now) && isAtRest(now)) return now;
-        before = now;
+        const latest = await sample({ compute: true, operations: true, list: withList });
+        if (before && isSame(before, latest) && isAtRest(latest)) return latest;
+        before = latest;
         await clock.wait(REST_MS, signal);
       }
       return undefined;
