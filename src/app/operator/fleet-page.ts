@@ -204,10 +204,7 @@ function rowDocument(one: ComputeWithStatus, week: WeekDocument): FleetRowDocume
 
 function weekDocument(week: Week = { state: 'not_yet' }): WeekDocument {
   if (week.state !== 'known') return week;
-  return {
-    state: 'known',
-    segments: week.segments.map(segmentJson),
-  };
+  return { state: 'known', segments: week.segments.map(segmentJson) };
 }
 
 /* Filters, orders and totals of the fleet's pages. */

@@ -138,11 +138,7 @@ function cut(segments: readonly Segment[], nowMs: number): Segment[] {
   const endMs = nowMs + WEEK_MS;
   return segments
     .filter((segment) => overlaps(segment, { fromMs: nowMs, toMs: endMs }))
-    .map((segment) => ({
-      ...segment,
-      fromMs: Math.max(segment.fromMs, nowMs),
-      toMs: Math.min(segment.toMs, endMs),
-    }));
+    .map((segment) => ({ ...segment, fromMs: Math.max(segment.fromMs, nowMs), toMs: Math.min(segment.toMs, endMs) }));
 }
 
 function isChangedTooOften(policies: CompiledPolicies, index: number, nowMs: number): boolean {
