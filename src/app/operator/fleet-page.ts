@@ -55,7 +55,7 @@ type Parts = OperatorParts & { daemon: DaemonView };
 export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetDocument> {
   const { daemon, clock } = parts;
   const all = [...daemon.fleet.evaluatedComputes()];
-  const { nowMs, holds, freezes, evaluate, withOverdue } = await situationOf(parts, all);
+  const { nowMs, holds, freezes, evaluate, withOverdue } = await statusContext(parts, all);
   const fleet = await mapInTurns(all, evaluate, clock);
   const matched = await mapInTurns(await matching(fleet, query, clock), withOverdue, clock);
   const { perPage = COMPUTES_PER_PAGE } = query;
@@ -90,7 +90,7 @@ export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetD
 
 export async function matchingComputes(parts: Parts, filter: FleetFilter): Promise<EvaluatedCompute[]> {
   const all = [...parts.daemon.fleet.evaluatedComputes()];
-  const { evaluate } = await situationOf(parts, all);
+  const { evaluate } = await statusContext(parts, all);
   const matched = await matching(await mapInTurns(all, evaluate, parts.clock), filter, parts.clock);
   return matched.map(({ evaluatedCompute }) => evaluatedCompute);
 }
@@ -107,10 +107,10 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
   const ofProject = [...daemon.fleet.evaluatedComputes()].filter(
     (one) => one.compute.projectId === evaluatedCompute.compute.projectId,
   );
-  const { nowMs, holds, freezes, evaluate, withOverdue } = await situationOf(parts, ofProject);
-  const withStatus = withOverdue(evaluate(evaluatedCompute));
+  const { nowMs, holds, freezes, evaluate, withOverdue } = await statusContext(parts, ofProject);
+  const row = withOverdue(evaluate(evaluatedCompute));
   const holdsOfCompute = holds.filter((hold) => hold.computeId === computeId);
-  const subject = subjectOf(withStatus, { holds: holdsOfCompute, freezes });
+  const subject = subjectOf(row, { holds: holdsOfCompute, freezes });
   const [week] = await daemon.week.of([subject], nowMs);
   const { compute, decision, record } = evaluatedCompute;
   const { projectId, regionId, disabled } = compute;
@@ -123,7 +123,7 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
   return {
     ok: true,
     value: {
-      ...rowDocument(withStatus, weekDocument(week)),
+      ...rowDocument(row, weekDocument(week)),
       at: isoInstant(nowMs),
       read_at: cached ? isoInstant(cached.readAtMs) : null,
       refused: daemon.refusedProjects().filter((one) => one.project_id === projectId),
@@ -165,7 +165,7 @@ function evaluatedComputeOf({ daemon }: Parts, computeId: string): OperatorResul
 }
 
 /** `evaluated` must have all computes of each project, since the owner of a compute depends on the others. */
-async function situationOf({ store, daemon, now }: Parts, evaluated: readonly { compute: Compute }[]) {
+async function statusContext({ store, daemon, now }: Parts, evaluated: readonly { compute: Compute }[]) {
   const nowMs = await now();
   const [holds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
   const isFrozen = frozenTest(freezes, nowMs);

@@ -32,7 +32,7 @@ export interface MonthCosts {
   knownUntilMs: number;
   /** By project and owner. */
   lines: (BillLine & { projectId: string })[];
-  /** The days of the twelve weeks before today, by owner and start; days without usage are missing. */
+  /** The last {@link ANOMALY_PAST_DAYS} days before today, by owner and start; days without usage are missing. */
   days: ReadonlyMap<string, ReadonlyMap<number, BillLine>>;
   /** Most CU-seconds first. */
   owners: OwnerCosts[];

@@ -222,7 +222,7 @@ export function judgeLimits({ answers, withLimit, values }: LimitsSeen): Outcome
   if (withLimit === 0) return { value: 'untold' };
   const isNumber = (value: string) => /^\d+\b/.test(value.trim()) && Number.parseInt(value, 10) > 0;
   if (withLimit < answers / 2 || !values.every(isNumber))
-    return because('some answers carry a limit that is not a number');
+    return because('only some answers carry a limit, or it is not a number');
   return { value: 'told' };
 }
 
