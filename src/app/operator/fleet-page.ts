@@ -55,8 +55,8 @@ type Parts = OperatorParts & { daemon: DaemonView };
 export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetDocument> {
   const { daemon, clock } = parts;
   const all = [...daemon.fleet.evaluatedComputes()];
-  const { nowMs, holds, freezes, evaluate, withOverdue } = await statusContext(parts, all);
-  const fleet = await mapInTurns(all, evaluate, clock);
+  const { nowMs, holds, freezes, withStatus, withOverdue } = await statusContext(parts, all);
+  const fleet = await mapInTurns(all, withStatus, clock);
   const matched = await mapInTurns(await matching(fleet, query, clock), withOverdue, clock);
   const { perPage = COMPUTES_PER_PAGE } = query;
   const pages = Math.max(1, Math.ceil(matched.length / perPage));
@@ -90,8 +90,8 @@ export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetD
 
 export async function matchingComputes(parts: Parts, filter: FleetFilter): Promise<EvaluatedCompute[]> {
   const all = [...parts.daemon.fleet.evaluatedComputes()];
-  const { evaluate } = await statusContext(parts, all);
-  const matched = await matching(await mapInTurns(all, evaluate, parts.clock), filter, parts.clock);
+  const { withStatus } = await statusContext(parts, all);
+  const matched = await matching(await mapInTurns(all, withStatus, parts.clock), filter, parts.clock);
   return matched.map(({ evaluatedCompute }) => evaluatedCompute);
 }
 
@@ -107,8 +107,8 @@ export async function computePage(parts: Parts, computeId: string): Promise<Oper
   const ofProject = [...daemon.fleet.evaluatedComputes()].filter(
     (one) => one.compute.projectId === evaluatedCompute.compute.projectId,
   );
-  const { nowMs, holds, freezes, evaluate, withOverdue } = await statusContext(parts, ofProject);
-  const row = withOverdue(evaluate(evaluatedCompute));
+  const { nowMs, holds, freezes, withStatus, withOverdue } = await statusContext(parts, ofProject);
+  const row = withOverdue(withStatus(evaluatedCompute));
   const holdsOfCompute = holds.filter((hold) => hold.computeId === computeId);
   const subject = subjectOf(row, { holds: holdsOfCompute, freezes });
   const [week] = await daemon.week.of([subject], nowMs);
@@ -172,7 +172,7 @@ async function statusContext({ store, daemon, now }: Parts, evaluated: readonly 
   const computes = evaluated.map(({ compute }) => compute);
   const policies = daemon.policies();
   const ownerOf = computeOwners({ rules: daemon.owners(), policies, computes });
-  const evaluate = (evaluatedCompute: EvaluatedCompute): ComputeWithStatus => ({
+  const withStatus = (evaluatedCompute: EvaluatedCompute): ComputeWithStatus => ({
     evaluatedCompute,
     status: statusOf(daemon, evaluatedCompute, isFrozen),
     owner: ownerOf(evaluatedCompute.compute),
@@ -181,7 +181,7 @@ async function statusContext({ store, daemon, now }: Parts, evaluated: readonly 
     const query = { policies, holds, freezes, status: one.status, nowMs, rules: daemon.rules };
     return { ...one, overdueSinceMs: overdueSince(one.evaluatedCompute, query) };
   };
-  return { nowMs, holds, freezes, evaluate, withOverdue };
+  return { nowMs, holds, freezes, withStatus, withOverdue };
 }
 
 function subjectOf(
