@@ -33,8 +33,8 @@ import { outcomeOf, recordAfter, type WriteAnswer, type WriteResult } from './re
 import { type ToldBeforeDeps, untoldOf } from './told-before.ts';
 
 /**
- * Delay before a change that was not made is tried again, by its outcome, in milliseconds. Refused changes are retried by the gate of
- * earlier writes (after 20 s, 40 s, then hourly).
+ * Delay before a change that was not made is tried again, by its outcome, in milliseconds. A refused change waits at a gate instead, see
+ * domain/plan/gates/earlier-writes.ts.
  */
 const RETRY_AFTER_MS: Partial<Record<WriteOutcome, number>> = {
   locked: 5_000,
@@ -92,7 +92,7 @@ export async function applyAction(
   if (obstacle) return obstacle;
   const requestedMs = deps.clock.monotonicMs();
   const requestId = deps.newId();
-  // Asked now: another policy set may become current before the answer.
+  // Determined before the request: another policy set may become current before the answer.
   const restart = restartBehind(deps, evaluatedCompute, action);
   const { intended, outcome: stored } = await step('storing the pending write', () =>
     storeIntent(deps, lease, evaluatedCompute, { action, restart, requestId, decidedBy }),
@@ -127,7 +127,7 @@ export async function applyAction(
   reportResult(deps, evaluatedCompute, made.action, answer, { latenessMs, cause: made.restart.counted });
   reportDegraded(deps, compute, intended, record);
   const mayContinue = outcome === 'refused' || (answer.ok && answer.value.operations.length === 0);
-  const retryAfterMs = mayContinue ? moreAfterMs(deps, compute) : RETRY_AFTER_MS[outcome];
+  const retryAfterMs = mayContinue ? nextWriteAfterMs(deps, compute) : RETRY_AFTER_MS[outcome];
   return {
     mayContinue,
     result: { outcome, ...(error && { error }) },
@@ -136,10 +136,10 @@ export async function applyAction(
 }
 
 /**
- * Returns 0 if another write to the compute is due at once: the other group of fields, or both one by one after they were refused
- * together. No operation runs whose end would ask for it.
+ * Returns 0 if another write to the compute is due at once: the other group of fields, or each group by itself after both were refused
+ * together. No operation runs whose end would trigger it.
  */
-function moreAfterMs({ fleet }: ApplyDeps, { computeId }: Compute): 0 | undefined {
+function nextWriteAfterMs({ fleet }: ApplyDeps, { computeId }: Compute): 0 | undefined {
   return fleet.ownEvaluation(computeId)?.plan.verdict === 'act' ? 0 : undefined;
 }
 
@@ -176,14 +176,14 @@ async function abandonWrite(
   return { mayContinue: false, retryAfterMs: RECOVERY.shortestCallMs };
 }
 
-/** Why a change restarts a compute; without a cause if it does not. */
+/** Why a change restarts its compute; empty if it does not. */
 interface RestartBehind {
   cause?: RestartCause;
   /** What made the restart due, where more than the cause is known. */
   why?: string;
-  /** When a person has approved the policy set that made it due, each time, milliseconds since the epoch. */
+  /** The instants at which people approved the policy set that made it due, milliseconds since the epoch. */
   approvedAtMs?: readonly number[] | undefined;
-  /** The cause that is counted: what a person has approved is not unplanned. */
+  /** The cause that metrics count: a restart that a person has approved is not unplanned. */
   counted?: RestartCause;
 }
 
@@ -199,7 +199,7 @@ function restartBehind(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute, acti
   return { cause, why, approvedAtMs: approver?.atMs, counted: cause === 'other' && approver ? 'person' : cause };
 }
 
-/** The situation in which a compute was evaluated. */
+/** Returns the situation in which a compute was evaluated. */
 function situationThen(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute): Situation {
   const { instantMs: nowMs } = evaluatedCompute.decision;
   return { ...situationOf(deps, { ...evaluatedCompute, projectBusy: false }), nowMs };
@@ -258,7 +258,7 @@ async function storeIntent(
   return { intended, outcome: await deps.store.putIntent(projectId, computeId, intended, lease, leaseOptions) };
 }
 
-/** Returns what a pending write says of people who were not told of its restart in time. */
+/** Returns the fields of a pending write that say whether its restart was announced in time; see {@link untoldOf}. */
 function disconnectionUntold(
   deps: ApplyDeps,
   evaluated: EvaluatedCompute,
@@ -269,36 +269,36 @@ function disconnectionUntold(
   return untoldOf(deps, evaluated, action, { ...restart, boundaryOf });
 }
 
-/** A change as its answer shows it, and why it restarts its compute. */
-interface Made {
+/** A change that was made, as the answer shows it, and why it restarts its compute. */
+interface MadeChange {
   action: Action;
   restart: RestartBehind;
   /** Set if only the answer has shown the restart: the compute has woken since it was read, or a new timeout restarts it. */
   isUnexpected?: true;
 }
 
-function asMade(deps: ApplyDeps, evaluated: EvaluatedCompute, planned: Made, answer: WriteAnswer): Made {
+function asMade(deps: ApplyDeps, evaluated: EvaluatedCompute, planned: MadeChange, answer: WriteAnswer): MadeChange {
   if (planned.action.disconnects || !answer.ok || !isRestart(answer.value.operations)) return planned;
   const action = { ...planned.action, disconnects: true };
   return { action, restart: restartBehind(deps, evaluated, action), isUnexpected: true };
 }
 
-/** False also for a sleeping compute that is started for a change, and suspended again. */
+/** Returns true if a compute is suspended and started again. A sleeping one is first started for the change, and then suspended. */
 function isRestart(operations: readonly Operation[]): boolean {
   const suspended = operations.findIndex(({ action }) => action === 'suspend_compute');
   return suspended >= 0 && operations.slice(suspended).some(({ action }) => action === 'start_compute');
 }
 
-/** Returns the record with the pending write, which now says of an unexpected restart what it would have said before. */
+/** Adds to the pending write what it would have said of the restart if that had been expected. */
 async function withUnexpectedRestart(
   deps: ApplyDeps,
   evaluated: EvaluatedCompute,
-  { action, restart }: Made,
+  { action, restart }: MadeChange,
   intended: ComputeRecord,
 ): Promise<ComputeRecord> {
   if (!intended.intent) return intended;
   const { computeId, state } = evaluated.compute;
-  // Counts from before it woke say nothing.
+  // Connections that were counted before the compute woke are outdated.
   const history = state === 'active' ? deps.samples.historyOf(computeId) : undefined;
   const dropped = connectionsAt(history, { ...evaluated.compute, state: 'active' }, intended.intent.atMs);
   if (dropped === 0) return intended;
@@ -320,7 +320,7 @@ async function storeResult(
     after,
     answer,
     written,
-  }: { made: Made; before: ComputeRecord; after: ComputeRecord; answer: WriteAnswer; written: Written },
+  }: { made: MadeChange; before: ComputeRecord; after: ComputeRecord; answer: WriteAnswer; written: Written },
 ): Promise<void> {
   const compute = answer.ok ? withAnswer(evaluated.compute, answer.value) : evaluated.compute;
   const { projectId, computeId } = compute;
@@ -336,7 +336,7 @@ async function storeResult(
     const change = { compute, before: sent, after, nowMs: deps.clock.now() };
     const outbox = recordEntries(deps.rules.current, change, ownerByCurrentRules(deps));
     if (await deps.store.putRecord(projectId, computeId, after, lease, { audit, outbox })) return;
-    // Another daemon may have confirmed it by now: what this one knows counts only if the store has no record any more.
+    // Another daemon may have confirmed the write by now. With the earlier `lastSentAtMs`, `knownRecord` prefers the store's record, if any.
     remember({ ...after, lastSentAtMs: before.lastSentAtMs ?? 0 });
     await deps.store.appendHistory([audit]);
   } catch (error) {
@@ -380,7 +380,7 @@ function reportResult(
 function warnOfRestart(
   { fleet, telemetry }: ApplyDeps,
   { account, projectId: project, computeId, state }: Compute,
-  { action: { kind, fields }, isUnexpected }: Made,
+  { action: { kind, fields }, isUnexpected }: MadeChange,
 ): void {
   const isTimeoutAlone = kind === 'update' && fields.maxCu === undefined && state === 'active';
   if (!isUnexpected || !isTimeoutAlone) return;

@@ -64,7 +64,7 @@ export function auditOfConfirmed(
   };
 }
 
-/** How many clients the record's pending write disconnected, as a reason; none if it disconnected none, or if that is unknown. */
+/** Returns a reason that counts the clients which the pending write disconnected; none if it disconnected none, or if that is unknown. */
 function droppedBy({ intent }: Pick<ComputeRecord, 'intent'>): HistoryEntry['reasons'] {
   const dropped = intent?.dropped ?? 0;
   const message = `its clients were disconnected (${dropped} when last counted)`;

@@ -43,9 +43,9 @@ interface Reasons {
   cause?: RestartCause;
   /** What made the restart due, where more than the cause is known. */
   why?: string;
-  /** When the policy set was approved that made the restart due, each time, milliseconds since the epoch; absent if none did. */
+  /** The instants at which the policy set that made the restart due was approved, milliseconds since the epoch; absent if none did. */
   approvedAtMs?: readonly number[] | undefined;
-  /** Returns the last boundary of what is changed, milliseconds since the epoch. */
+  /** Returns the last boundary of the changed group of fields, milliseconds since the epoch. */
   boundaryOf(): number | undefined;
 }
 
@@ -65,14 +65,14 @@ export async function untoldOf(
   if (cause === 'boundary' && leadOf(policy, notify.beforeMs) === undefined) return {};
   const { fields, raises } = action;
   const nowMs = deps.clock.now();
-  // An old announcement may be of another change, except at a boundary, however late it is applied.
+  // An old announcement may be about another change. Only that of a boundary stays valid, however late its change is applied.
   const oldestMs = cause === 'boundary' ? 0 : nowMs - HOUR_MS;
-  const lastChangeMs = changedMs(record, groupOf(fields));
-  const lastMs = Math.max(lastChangeMs, doneMs(record, action));
+  const lastChangeMs = lastChangeAtMs(record, groupOf(fields));
+  const lastMs = Math.max(lastChangeMs, fulfilledUntilMs(record, action));
   const asked = {
     ...{ computeId: compute.computeId, sinceMs: Math.max(lastMs, oldestMs), nowMs },
     ...(approvedAtMs !== undefined && { approval: { atMs: approvedAtMs, sinceMs: lastMs } }),
-    // Nothing but the boundary itself makes the announced change early, such as on a daemon that does not know its wave.
+    // A daemon that does not know the wave of the compute makes the announced change too early.
     ...(cause === 'boundary' && { aheadMs: EARLY_MS }),
   };
   const direction = fields.maxCu === undefined ? undefined : raises;
@@ -82,17 +82,17 @@ export async function untoldOf(
   // A person has asked for another change than the announced one.
   if (cause === 'person') return {};
   const isOwnCause = cause === 'boundary' || approvedAtMs?.includes(announced.slotMs) === true;
-  const counted = countedBy(announced, isOwnCause, nowMs);
-  // Announced as a restart if awake: one more message for each compute would be noise.
+  const counted = announcedToOf(announced, isOwnCause, nowMs);
+  // It was only announced that the compute restarts if it is awake: one more message for each such compute would be noise.
   if (!announced.ownIds.includes(compute.computeId)) return counted;
   return { ...counted, ...lateOf(deps, { compute, record }, { announced, action, nowMs }) };
 }
 
 /**
- * Returns which receivers need no second message. Long after the announced instant, another cause than the announced one may have made
- * another change, which nobody was told of.
+ * Returns the receivers that need no second message, since their announcement counted the restart. Long after the announced instant, a
+ * restart for another cause is another change, which nobody was told of.
  */
-function countedBy(
+function announcedToOf(
   { countedFor, atMs = 0 }: Announced,
   isOwnCause: boolean,
   nowMs: number,
@@ -100,17 +100,20 @@ function countedBy(
   return countedFor.length > 0 && (isOwnCause || nowMs <= atMs + LATE_MS) ? { announcedTo: countedFor } : {};
 }
 
-/** When the compute was last restarted, or the group of fields changed, milliseconds since the epoch. */
-function changedMs({ lastDisruption, lastChanges }: ComputeRecord, group: FieldGroup): number {
+/** Returns when the compute was last restarted, or the group of fields changed, milliseconds since the epoch; 0 if never. */
+function lastChangeAtMs({ lastDisruption, lastChanges }: ComputeRecord, group: FieldGroup): number {
   return Math.max(lastDisruption?.atMs ?? 0, lastChanges?.[group]?.answeredAtMs ?? 0);
 }
 
-/** Up to when the compute's last restart was what had been announced, if it was in the same direction; milliseconds since the epoch. */
-function doneMs({ lastDisruption }: ComputeRecord, { raises }: Pick<Action, 'raises'>): number {
+/**
+ * Returns the instant up to which the compute's last restart fulfilled announcements: shortly after it, since it may have come early. 0 if
+ * it was in the other direction. Milliseconds since the epoch.
+ */
+function fulfilledUntilMs({ lastDisruption }: ComputeRecord, { raises }: Pick<Action, 'raises'>): number {
   return lastDisruption && lastDisruption.lowered !== raises ? lastDisruption.atMs + EARLY_MS : 0;
 }
 
-/** True if another boundary has come since the announced instant: the restart is not the announced one. */
+/** Returns true if another boundary has come since the announced instant: the restart is not the announced one. */
 function isOver({ atMs }: Announced, nowMs: number, boundaryOf: Reasons['boundaryOf']): boolean {
   // The search for a boundary is left out where none can be later.
   if (atMs === undefined || nowMs - atMs <= LATE_MS) return false;
@@ -159,7 +162,7 @@ function leftOf(
   const known = ownIds.flatMap((computeId) => fleet.latestEvaluation(computeId)?.record ?? []);
   if (known.length < ownIds.length) return {};
   // While the size waits for a limit, the timeout is changed alone, which restarts nothing.
-  const lastMs = (record: ComputeRecord) => Math.max(changedMs(record, 'size'), doneMs(record, action));
+  const lastMs = (record: ComputeRecord) => Math.max(lastChangeAtMs(record, 'size'), fulfilledUntilMs(record, action));
   return { left: known.filter((record) => lastMs(record) < atMs).length };
 }
 
@@ -194,8 +197,8 @@ function troubleSince(
   const { outages } = deps;
   const failed = Object.values(failures).find(({ lastAtMs }) => lastAtMs >= sinceMs);
   if (failed) return `it had failed: ${failed.message}`;
-  const ofKey = keyTroubleSince(deps, account, sinceMs);
-  if (ofKey !== undefined) return ofKey;
+  const keyTrouble = keyTroubleSince(deps, account, sinceMs);
+  if (keyTrouble !== undefined) return keyTrouble;
   for (const name of [CONTROL_API, controlApiFor(account)]) {
     const cause = outages.current().get(name);
     if (cause !== undefined) return `${name} was not available: ${cause}`;
@@ -208,8 +211,8 @@ function troubleSince(
 }
 
 /**
- * Returns what of the platform has held the compute as it became late. It may wait for a limit first, and then for a restart of another
- * compute of its project: that takes less than the minute which the wait must have lasted.
+ * Returns the platform's reason for which the compute waited as it became late, if it had waited for a minute. A shorter wait is usually for
+ * the restart of another compute of the project, after a limit has let this one go.
  */
 function heldFrom({ fleet }: ToldBeforeDeps, { computeId }: Compute, announcedAtMs: number): string | undefined {
   const span = fleet.heldSpans.get(computeId);
@@ -218,7 +221,7 @@ function heldFrom({ fleet }: ToldBeforeDeps, { computeId }: Compute, announcedAt
   return `still at ${isoInstant(span.untilMs)}, ${span.message}`;
 }
 
-/** A refused key is no outage of the control API, but nothing is written under it either. */
+/** Returns the account's trouble with its API key, if it has lasted until after `sinceMs`. It is no outage, but blocks writes as well. */
 function keyTroubleSince({ api, clock }: ToldBeforeDeps, account: string, sinceMs: number): string | undefined {
   const trouble = api.accountStatus().find((status) => status.account === account)?.keyTrouble;
   if (!trouble) return undefined;

@@ -140,14 +140,14 @@ async function projectsAt(deps: BoundaryDeps, instantMs: number): Promise<{ affe
     const before = affected.get(projectId);
     affected.set(projectId, before && compareRanks(before, rank) <= 0 ? before : rank);
   }
-  const known = new Set([...fleet.projectIds(), ...(await store.projectIds())]);
+  const projectIds = new Set([...fleet.projectIds(), ...(await store.projectIds())]);
   return {
     affected: [...affected].toSorted(([, a], [, b]) => compareRanks(a, b)).map(([projectId]) => projectId),
-    unknown: [...known].filter((projectId) => !evaluated.has(projectId)),
+    unknown: [...projectIds].filter((projectId) => !evaluated.has(projectId)),
   };
 }
 
-/** Returns true if waves raised computes before this opening, and the list shows changes: then a compute as wanted needs no request. */
+/** Returns true if waves raised computes before this opening, and the list shows changes: then only computes not as wanted need requests. */
 function opensInWaves({ fleet, rules }: BoundaryDeps, account: string, instantMs: number): boolean {
   const { readyWaves } = rules.current.policies;
   const isOpening = readyWaves.some((one) => one.account === account && one.opensAtMs === instantMs);

@@ -177,7 +177,7 @@ function listShowsChanges({ fleet }: ReconcileDeps, projectId: string): boolean 
   return fleet.listShowsChanges.get(fleet.listed(projectId)?.account ?? '') === true;
 }
 
-/** Returns true if the reading includes all writes, as far as the records say. */
+/** Returns true if the cached reading is the requested one or later, or includes all recorded writes. */
 function isReadSince({ fleet }: ReconcileDeps, projectId: string, requested: RequestedReading): boolean {
   const cached = fleet.cachedProject(projectId);
   if (!cached) return false;

@@ -98,7 +98,7 @@ function newState({ telemetry: { metrics } }: SamplingDeps, source: string, nowM
   return { dueMs: nowMs, loggedCodes: '', mismatches: new Set() };
 }
 
-/** Returns true if a source is due or was removed. Only then all computes are searched, which takes long in a large fleet. */
+/** Returns true if a source is due or was removed. Only then are all computes searched, which takes long in a large fleet. */
 function isAnyDue({ clock, rules }: SamplingDeps, states: ReadonlyMap<string, SourceState>): boolean {
   const nowMs = clock.now();
   const { sources } = rules.current.policies.set;

@@ -34,7 +34,7 @@ export function createSamples(): Samples {
   };
 }
 
-/** Counts the clients that a change has disconnected: those that were connected when it was made, as far as known. */
+/** Counts the clients that a change has disconnected, by the latest sample that is still valid; none without such a sample. */
 export function countDropped(
   { samples, clock, telemetry }: { samples: Samples; clock: Clock; telemetry: Telemetry },
   event: ComputeEvent,

@@ -21,7 +21,7 @@ import { type Fleet, FRESH_MS } from '../fleet/fleet.ts';
 import { requestReconcile, type TriggerDeps } from '../triggers.ts';
 import type { Samples } from './samples.ts';
 
-/** How far in the future a stored sample may be, since clocks differ. A later one would stay the newest for too long. */
+/** How far in the future a stored sample may be, in milliseconds, since clocks differ. A later one would stay the newest for too long. */
 const MAX_AHEAD_MS = 2000;
 
 const CONCURRENT_READS = 8;
@@ -170,11 +170,11 @@ async function storeSamples(
 ): Promise<void> {
   const names = new Set(samples.map(({ source }) => source));
   const sources = [...deps.rules.current.policies.set.sources.values()].filter(({ name }) => names.has(name));
-  const most = Math.max(4, Math.floor(MAX_SAMPLES / sources.length));
+  const maxSamples = Math.max(4, Math.floor(MAX_SAMPLES / sources.length));
   const nowMs = deps.clock.now();
   const kept = sources.flatMap(({ name, everyMs }) => {
-    const own = samples.filter(({ source }) => source === name).map((sample) => withValidity(sample, everyMs));
-    return compactSamples(own, { nowMs, windowMs, maxSamples: most });
+    const ofSource = samples.filter(({ source }) => source === name).map((sample) => withValidity(sample, everyMs));
+    return compactSamples(ofSource, { nowMs, windowMs, maxSamples });
   });
   await deps.store.putSamples(computeId, kept);
 }

@@ -90,7 +90,7 @@ export function evaluateCompute(deps: EvaluateDeps, subject: Subject): Evaluated
 /** The rules that gates need. */
 export type RulesForGates = Pick<CompiledRules, 'profiles' | 'verified' | 'disruption' | 'manualChanges'>;
 
-/** What the gates judge a compute by, besides its state. */
+/** Returns the rules by which the gates judge a compute. */
 export function gateRules({ profiles, verified, disruption, manualChanges }: RulesForGates, { account }: Compute) {
   const profile = profiles.get(account);
   return { ...(profile && { profile }), verified: verified.get(account), disruption, manualChanges };

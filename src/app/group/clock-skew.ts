@@ -2,13 +2,13 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-/** A daemon whose clock differs from the store's by more milliseconds writes nothing: it would act on boundaries at a wrong time. */
+/** A daemon whose clock is off from the store's by more than this, in milliseconds, writes nothing: it would do so at a wrong time. */
 export const MAX_CLOCK_OFFSET_MS = 2_000;
 
 /** The largest difference between the clocks of two daemons that may both write, in milliseconds. */
 export const MAX_CLOCK_SKEW_MS = 2 * MAX_CLOCK_OFFSET_MS;
 
-/** A jump of the clock against monotonic time, in milliseconds, after which it is compared again: it was set, or the machine was suspended. */
+/** If the clock jumps by more than this against monotonic time, in milliseconds, it was set or the machine suspended: it is compared again. */
 const JUMP_MS = 1_000;
 
 /** The offset between this machine's clock and the store's, in real milliseconds. */

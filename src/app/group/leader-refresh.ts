@@ -27,7 +27,7 @@ export interface LeaderRefreshDeps extends EvaluateDeps {
   overrides: Overrides;
   leaderLease: LeaderLease;
   runInBackground: RunInBackground;
-  /** Interval between rounds over projects that other daemons have reconciled, in real milliseconds. */
+  /** Interval between full rounds, and between searches for deleted projects, in real milliseconds. */
   rhythm: { resyncMs: number };
 }
 
@@ -108,16 +108,16 @@ function isReconciledElsewhere({ fleet }: LeaderRefreshDeps, { computes }: Cache
   return computes.some(({ computeId }) => fleet.latestEvaluation(computeId) !== fleet.ownEvaluation(computeId));
 }
 
-/** Returns true if a compute was read after its evaluation, or is long past a boundary that is not being handled. */
+/** Returns true if a compute was read after its evaluation, or if its boundary has passed unhandled for ten seconds. */
 function needsEvaluation(
   { fleet, clock }: LeaderRefreshDeps,
   { project, computes, readAtMonotonicMs }: CachedProject,
 ): boolean {
-  const nowMs = clock.now() - EVALUATED_AFTER_MS;
+  const overdueMs = clock.now() - EVALUATED_AFTER_MS;
   return computes.some(({ computeId }) => {
     const latest = fleet.latestEvaluation(computeId);
     if (!latest || fleet.evaluatedAtMonotonicMs(computeId) < readAtMonotonicMs) return true;
     const dueMs = latest.nextBoundaryMs ?? searchAgainAt(latest.decision.instantMs, latest);
-    return dueMs !== undefined && dueMs <= nowMs && !isAtBoundary(fleet, clock.now(), project);
+    return dueMs !== undefined && dueMs <= overdueMs && !isAtBoundary(fleet, clock.now(), project);
   });
 }

@@ -27,7 +27,7 @@ export function withRightClock(
   };
 }
 
-/** Wraps the handler of the inventory so that only the leader does it; else no daemon would know the whole fleet. */
+/** Wraps the handler of the inventory so that only the leader runs it: otherwise no daemon would know the whole fleet. */
 export function onlyAsLeader({ leaderLease }: { leaderLease: LeaderLease }, handler: JobHandler): JobHandler {
   return async (job, signal) => (leaderLease.isHeld() ? handler(job, signal) : { kind: 'done' });
 }
@@ -42,8 +42,8 @@ export interface PauseQueuesDeps extends TriggerDeps {
 
 /**
  * Returns a function that pauses and resumes queues; call it whenever the leader or the permission to write may have changed. A daemon that
- * may not write leaves the triggers to others; when it may again, it reconciles all projects that it knows. The inventory is left to the
- * leader; a new leader reads it at once.
+ * may not write leaves the triggers to others; when it may again, it reconciles all projects that it knows. Only the leader takes the
+ * inventory; a new leader does so at once.
  */
 export function pauseQueues(deps: PauseQueuesDeps): () => void {
   const { queue, fleet } = deps;

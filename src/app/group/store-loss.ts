@@ -18,9 +18,9 @@ import { openTrialStops } from '../usage/trial-stops.ts';
 export interface StoreWatch {
   /** Throws if the store can't be asked. */
   check(): Promise<void>;
-  /** How long nothing may be decided yet, in milliseconds: other daemons may still write back what they have done. */
+  /** Returns for how long nothing may be decided yet, in milliseconds: other daemons may still write back what they have done. */
   waitMs(): number;
-  /** When this daemon last found that the store had lost its data, milliseconds since the epoch; undefined if it has not. */
+  /** Returns when this daemon last found that the store had lost its data, milliseconds since the epoch; undefined if never. */
   lostAtMs(): number | undefined;
 }
 
@@ -45,7 +45,7 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
   let storeId: string | undefined;
   let lostAtMonotonicMs = Number.NEGATIVE_INFINITY;
   let lostAtMs: number | undefined;
-  /** What this daemon knew of each project when the store was lost: evaluations with the empty store replace it in the fleet. */
+  /** The evaluations from before the loss, by project id. In the fleet, evaluations by the empty store replace them. */
   const toRestore = new Map<string, EvaluatedCompute[]>();
 
   async function check(): Promise<void> {
@@ -118,10 +118,10 @@ async function restoreRecords(
     for (const { compute, record } of known) {
       const { computeId } = compute;
       const storedRecord = stored.get(computeId);
-      const isOlder = storedRecord !== undefined && storedRecord.firstSeenAtMs <= record.firstSeenAtMs;
+      const isOriginal = storedRecord !== undefined && storedRecord.firstSeenAtMs <= record.firstSeenAtMs;
       // Another daemon may have restored a record from before this daemon's last write.
-      if (isOlder && (record.lastSentAtMs ?? 0) <= (storedRecord.lastSentAtMs ?? 0)) continue;
-      const merged = storedRecord && !isOlder ? mergeRecords(record, storedRecord) : record;
+      if (isOriginal && (record.lastSentAtMs ?? 0) <= (storedRecord.lastSentAtMs ?? 0)) continue;
+      const merged = storedRecord && !isOriginal ? mergeRecords(record, storedRecord) : record;
       await store.putRecord(projectId, computeId, merged, lease);
     }
     return true;
@@ -129,7 +129,7 @@ async function restoreRecords(
   return isDone === true;
 }
 
-/** Merges the record from before the loss, whose baseline is kept, with one written since, by a daemon that took the compute for new. */
+/** Merges the record from before the loss, whose baseline is kept, with one that a daemon has written since for a seemingly new compute. */
 function mergeRecords(before: ComputeRecord, since: ComputeRecord): ComputeRecord {
   const { baseline, firstSeenAtMs, enforcedSinceMs = since.enforcedSinceMs } = before;
   const ids = new Set(since.openOperations.map(({ operationId }) => operationId));

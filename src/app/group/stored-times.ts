@@ -4,7 +4,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-/** How long a finding is reported, in real milliseconds: timestamps are corrected at once, and health checks must not miss it. */
+/** How long a finding is reported, in real milliseconds: its timestamp is corrected at once, but health checks must not miss it. */
 const REPORT_KEPT_MS = MAX_AHEAD_MS;
 
 /** Corrects timestamps in the store that are in the future because some daemon's clock was ahead. */
@@ -85,15 +85,15 @@ export function createStoredTimes({
           entries: readonly E[],
           put: (entry: E) => Promise<unknown>,
         ) => {
-          const right: E[] = [];
+          const corrected: E[] = [];
           for (const entry of entries) {
-            const now = createdByNow(entry, nowMs);
-            right.push(now);
-            if (now === entry) continue;
+            const correctedEntry = createdByNow(entry, nowMs);
+            corrected.push(correctedEntry);
+            if (correctedEntry === entry) continue;
             report(entry.id, entry.createdAtMs - nowMs);
-            await put(now);
+            await put(correctedEntry);
           }
-          return right;
+          return corrected;
         };
         return {
           holds: { ...holds, entries: await correct(holds.entries, store.putHold) },

@@ -54,9 +54,9 @@ interface PastSamples {
   /** A query that failed, perhaps because it was too expensive for the source, is not repeated within a step. */
   failed?: { atMs: number; error: CountError };
   days?: { atMs: number; series: readonly Series[] };
-  /** The parts of these days that are over, by their start: they are not read again. */
+  /** The parts of these days that are over, by their start in milliseconds since the epoch: they are not read again. */
   parts?: ReadonlyMap<number, readonly Series[]>;
-  /** The hour that begins at `atMs`, on earlier days. */
+  /** Samples of the hour that begins at `atMs`, of the same hour on each of the {@link EARLIER_DAYS} earlier days. */
   sameHours?: { atMs: number; days: readonly (readonly Series[])[] };
   /** The limits computed from these samples, by the guard's terms. Emptied when samples are read again. */
   limits: Map<string, LimitOf>;

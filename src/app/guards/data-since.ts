@@ -4,17 +4,18 @@ import type { CountError } from '../../ports/connections.ts';
 import type { SeriesSource } from '../../ports/guards.ts';
 
 const MAX_POINTS = 1000;
+/** The step of a range query is a multiple of this, in milliseconds. */
 const STEP_MS = 5 * MINUTE_MS;
 
-/** The first samples in a period, milliseconds since the epoch; undefined if there are none. */
+/** When the first samples in a period were taken, milliseconds since the epoch; undefined if there are none. */
 export interface DataSince {
-  /** The first of the guard's query. */
+  /** The first sample of the guard's query. */
   ownMs: number | undefined;
-  /** The first of any series: Prometheus stores `up` for each of its targets. */
+  /** The first sample of any series: Prometheus stores `up` for each of its targets. */
   anyMs: number | undefined;
 }
 
-/** Finds the first samples in a period, to within a thousandth of it. */
+/** Finds the first samples in a period, to within a thousandth of it, rounded up to five minutes. */
 export async function dataSince(
   source: SeriesSource,
   { query }: Pick<GuardPolicy, 'query'>,

@@ -7,12 +7,12 @@ import type { GuardAnswer } from './ask.ts';
 /** The interval of a guard's rounds, in milliseconds of the time that policies follow. */
 export const ROUND_MS = 30_000;
 
-/** The computes about which a round asks: a sleeping one has no samples. */
+/** Returns the computes about which a round asks: a sleeping one has no samples. */
 export function askedOf(selected: readonly Compute[]): Compute[] {
   return selected.filter(({ state }) => state !== 'idle');
 }
 
-/** The input of a watch round, from the answer of a guard. */
+/** Returns the input of a watch round, from the answer of a guard. */
 export function observed(
   selected: readonly Compute[],
   { verdicts, sinceLowered }: GuardAnswer,

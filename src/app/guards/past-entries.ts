@@ -15,11 +15,11 @@ export interface PastEntries {
   projectOf: ReadonlyMap<string, string>;
   /** The oldest entry of the audit, milliseconds since the epoch; undefined if it has none. */
   oldestMs: number | undefined;
-  /** Computes whose history does not go back so far: changes by people and failures are missing. */
+  /** Computes whose history begins later than the requested instant: earlier changes by people and failures are missing. */
   cut: readonly string[];
 }
 
-/** Reads from the audit what ebb did after an instant, and from the history what failed and what people changed. */
+/** Reads ebb's actions after an instant from the audit, and what failed and what people changed from the history. */
 export async function readPastEntries(
   operator: Pick<Operator, 'audit' | 'decisions'>,
   sinceMs: number,
@@ -46,7 +46,7 @@ export async function readPastEntries(
   return {
     ok: true,
     value: {
-      entries: new Map([...entries].map(([computeId, own]) => [computeId, own.map(entryOf)])),
+      entries: new Map([...entries].map(([computeId, documents]) => [computeId, documents.map(entryOf)])),
       projectOf,
       oldestMs: oldest && msOfIso(oldest.at),
       cut,

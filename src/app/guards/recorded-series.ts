@@ -7,19 +7,19 @@ import { HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import type { SeriesRange, SeriesRead, SeriesSource, SeriesSources } from '../../ports/guards.ts';
 import { ROUND_MS } from './observed.ts';
 
-/** The lengths of the ranges that are read at once: of rounds, and of earlier samples. */
+/** The lengths of the ranges that are read at once, in milliseconds: of rounds, and of earlier samples. */
 const ROUNDS_MS = HOUR_MS;
 const PAST_MS = 6 * HOUR_MS;
 
-/** A range that is too much for the source is read in halves, down to this length. */
+/** A range that is too much for the source is read in halves, down to this length, in milliseconds. */
 const SHORTEST_MS = 5 * MINUTE_MS;
 
-/** Ranges are forgotten, those that were not used for longest first, while they have more samples than this. */
+/** While ranges have more samples than this, the least recently used one is forgotten. */
 const MAX_SAMPLES = 3_000_000;
-/** More than a round needs: ten parts of the last two days, fourteen earlier days of one or two parts each, and the hour of rounds. */
+/** More ranges than a round needs: nine parts of the last two days, fourteen earlier days of one or two parts each, and the hour of rounds. */
 const LEAST_KEPT = 40;
 
-interface Kept {
+interface RecordedRange {
   read: Promise<SeriesRead>;
   samples: number;
 }
@@ -31,7 +31,7 @@ export interface RecordedSeries extends SeriesSources {
 
 /** A range of a query at fixed instants has the same values as queries at these instants. */
 export function createRecordedSeries(sources: SeriesSources): RecordedSeries {
-  const ranges = new Map<string, Kept>();
+  const ranges = new Map<string, RecordedRange>();
   let nowMs = 0;
 
   function keep(source: ConnectionSource, query: string, range: SeriesRange, signal: AbortSignal): Promise<SeriesRead> {

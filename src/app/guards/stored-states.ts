@@ -13,7 +13,7 @@ import { sharedDocument, sharedDocuments } from '../shared-documents.ts';
 export interface StoredAnswer {
   key: string;
   atMs: number;
-  /** By compute id. JSON has no infinite numbers: then only the message has the value. */
+  /** By compute id. JSON has no infinite numbers: only the message of a verdict has those. */
   verdicts: Readonly<Record<string, Verdict>>;
 }
 

@@ -23,7 +23,7 @@ export interface GuardVerdicts {
   /** Returns a guard's latest verdict on a compute, unknown if it is old; undefined if there is none. */
   of(policy: GuardPolicy, computeId: string, nowMs: number): DatedVerdict | undefined;
   set(policy: GuardPolicy, answer: DatedAnswer): void;
-  /** Forgets other guards. */
+  /** Forgets the answers of all other guards. */
   keepOnly(policies: readonly GuardPolicy[]): void;
   /** The latest answers, by guard. */
   stored(): ReadonlyMap<string, StoredAnswer>;

@@ -45,11 +45,11 @@ export interface GuardWatchesDeps extends TriggerDeps {
 }
 
 export interface GuardWatches {
-  /** Returns when the computes to watch were lowered, by compute id; empty if this daemon does not watch. */
+  /** Returns when the computes to watch were lowered, by compute id, milliseconds since the epoch; empty if this daemon does not watch. */
   lowered(computes: readonly Compute[], nowMs: number): ReadonlyMap<string, number>;
   /** Continues the watches of a guard by its answer. */
   advance(policy: GuardPolicy, computes: readonly Compute[], answer: GuardAnswer, nowMs: number): Promise<void>;
-  /** Forgets the watches of other guards; a daemon that does not watch shows none. */
+  /** Forgets the watches of all other guards. On a daemon that does not watch, only clears the metrics. */
   keepOnly(policies: readonly GuardPolicy[]): Promise<void>;
 }
 
@@ -82,7 +82,7 @@ export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
       const entries = notificationsOf(deps, policy, step, nowMs);
       if (entries.length > 0) await store.appendOutbox(entries);
       const isNews = JSON.stringify(step.memory) !== JSON.stringify(before);
-      // Another leader has continued the watch, and makes the same findings.
+      // If the document was replaced meanwhile, another leader continues the watch, and makes the same findings.
       if (isNews && !(await document.replace({ terms, memory: step.memory }))) return;
       report(telemetry, policy.name, step);
       metrics.set('ebb_guard_floors', { guard: policy.name }, floorsOf(fleet, policy));
@@ -159,7 +159,7 @@ function floorsOf(fleet: Fleet, { name }: GuardPolicy): number {
   return all.filter(({ decision }) => decision.trace.some(isKept)).length;
 }
 
-/** Stores a harm in the record of the compute, unless the record has it or the lowering is no longer in force. */
+/** Stores a harm in the record of the compute, unless the record already has it or the lowering is no longer in force. */
 async function recordHarm(deps: GuardWatchesDeps, { name: guard, remedy }: GuardPolicy, harm: Harm, nowMs: number) {
   const { fleet, store, rules } = deps;
   const evaluated = fleet.latestEvaluation(harm.computeId);

@@ -11,8 +11,6 @@ export const READ_RETRY_MS = 5_000;
 export interface LockedProject {
   lease: Lease;
   records: ReadonlyMap<string, ComputeRecord>;
-  /** When the lease was requested, in monotonic time. */
-  askedAtMonotonicMs: number;
 }
 
 export interface LeaseDeps {
@@ -44,13 +42,12 @@ function acquireProjectLease({ store, holder }: LeaseDeps, projectId: string): P
 }
 
 /** Locks a project and reads its records; undefined while another process has the lease. The caller releases the lease. */
-export async function lockProject(deps: LockDeps, projectId: string): Promise<LockedProject | undefined> {
-  const { store, clock } = deps;
-  const askedAtMonotonicMs = clock.monotonicMs();
+export async function lockProject(deps: LeaseDeps, projectId: string): Promise<LockedProject | undefined> {
+  const { store } = deps;
   const lease = await acquireProjectLease(deps, projectId);
   if (!lease) return undefined;
   try {
-    return { lease, records: await store.records(projectId), askedAtMonotonicMs };
+    return { lease, records: await store.records(projectId) };
   } catch (error) {
     // A lease that can't be given back expires.
     await store.releaseLease(lease).catch(() => undefined);

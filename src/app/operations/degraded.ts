@@ -2,7 +2,7 @@ import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { newlyDegraded } from '../../domain/records/failures.ts';
 import type { ComputeEvent, ReportEvent } from '../../ports/compute-events.ts';
 
-/** The events to report once `after` is stored: one where changes have become degraded, none on each later reconcile. */
+/** Returns the events to report once `after` is stored: one if changes have become degraded since `before`, otherwise none. */
 export function degradedEvents(
   compute: { projectId: string; computeId: string },
   before: ComputeRecord,

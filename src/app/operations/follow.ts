@@ -24,7 +24,7 @@ export const CLOCK_TOLERANCE_MS = 3_000;
 /** Interval between checks of a project's operations, as recommended by the control API's documentation. */
 const CHECK_INTERVAL_MS = 5_000;
 
-/** How many projects' records are read concurrently at the start. */
+/** How many projects' records are read concurrently at the daemon's start. */
 const CONCURRENT_PROJECTS = 8;
 
 interface ComputeId {
@@ -76,7 +76,7 @@ async function readForGroup(
   if (await readProject(deps, project, { ...options, records })) await deps.sharedReadings?.share(projectId);
 }
 
-/** Requests that all stored operations are followed. After a restart this does not wait until each project has been read. */
+/** Requests that all stored operations are followed. After a restart of the daemon, no project has to be read before this. */
 export async function followStored(deps: TriggerDeps & Pick<FollowDeps, 'store'>): Promise<void> {
   await pLimit(CONCURRENT_PROJECTS).map(await deps.store.projectIds(), async (projectId) => {
     const records = [...(await deps.store.records(projectId)).values()];
@@ -85,10 +85,10 @@ export async function followStored(deps: TriggerDeps & Pick<FollowDeps, 'store'>
 }
 
 /**
- * Checks the operations of a project once, and records those that have ended. Returns the time of the next check, milliseconds since the
- * epoch; undefined if no operation is left; the priority of a reading after it; and if any was open. Operations that were started before
- * `beganAtMs` have probably ended while no daemon ran, and restarts of other computes may wait for them: they get the priority of reads,
- * which would otherwise be sent first. Those whose slot other restarts are known to wait for get that of changes.
+ * Checks the operations of a project once, and records those that have ended. Returns the time of the next check (milliseconds since the
+ * epoch; undefined if no operation is left), the priority of a reading after it, and whether any operation was open. Operations that were
+ * started before `beganAtMs`, when this daemon began, have probably ended since, and restarts may wait for them: they get the priority of
+ * reads, which would otherwise be sent first. Operations for whose slots restarts are known to wait get the priority of these restarts.
  */
 export async function followOperations(
   deps: FollowDeps,
@@ -96,25 +96,25 @@ export async function followOperations(
   signal: AbortSignal,
   beganAtMs = 0,
 ): Promise<{ nextCheckMs: number | undefined; priority: Priority; isFollowed: boolean }> {
-  const changes = [...(await deps.store.records(projectId)).values()].map(({ openOperations }) => openOperations);
-  const open = changes.flat();
+  const openByCompute = [...(await deps.store.records(projectId)).values()].map((record) => record.openOperations);
+  const open = openByCompute.flat();
   const priority = open.some(({ startedAtMs }) => startedAtMs < beganAtMs) ? 'read' : 'operations';
-  const nextCheckMs = await check(deps, { projectId, changes, priority }, signal);
+  const nextCheckMs = await check(deps, { projectId, openByCompute, priority }, signal);
   return { nextCheckMs, priority, isFollowed: open.length > 0 };
 }
 
 async function check(
   deps: FollowDeps,
-  { projectId, changes, priority }: { projectId: string; changes: OpenOperation[][]; priority: Priority },
+  { projectId, openByCompute, priority }: { projectId: string; openByCompute: OpenOperation[][]; priority: Priority },
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  const open = changes.flat();
+  const open = openByCompute.flat();
   if (open.length === 0) return undefined;
-  const underWay = changes.filter((operations) => operations.length > 0);
+  const underWay = openByCompute.filter((operations) => operations.length > 0);
   const firstCheckMs = Math.min(...underWay.map(deps.durations.expectedEndMs));
   if (deps.clock.now() < firstCheckMs) return firstCheckMs;
-  const waiting = new Set(open.map(({ policy }) => policy !== undefined && deps.slots.refusedLately(policy)));
-  const urgent = (['raise', 'lowering'] as const).find((one) => waiting.has(one));
+  const refused = new Set(open.map(({ policy }) => policy !== undefined && deps.slots.refusedLately(policy)));
+  const urgent = (['raise', 'lowering'] as const).find((kind) => refused.has(kind));
   const found = await findOperations(deps, projectId, open, { signal, priority: urgent ?? priority });
   // The inventory forgets the records, if the project was ever visible with this key.
   if (found === 'gone') return undefined;
@@ -183,7 +183,7 @@ async function recordCompute(
   const nowMs = deps.clock.now();
   const { record: after, events } = withoutEnded(id, record, found, nowMs);
   const latest = deps.fleet.latestEvaluation(computeId);
-  // The message needs an evaluation: after a restart, the failure is recorded once there is one.
+  // A message about a degraded change needs an evaluation: without one, the failure is recorded at a later check.
   if (!latest && mayBeEvaluated(deps.fleet, id) && events.some(({ kind }) => kind === 'degraded')) return record;
   if (after !== record) {
     const change = latest && { ...latest, before: record, after, nowMs };
@@ -256,12 +256,13 @@ function countFailures(record: ComputeRecord, ended: readonly EndedOperation[], 
     if (record.openOperations.length > 0) return record;
     return ended.reduce((after, { open }) => withoutFailures(after, open.fields ?? {}), record);
   }
-  const fresh = failed.find(({ open }) => !open.failureCounted);
-  if (!fresh) return record;
+  const uncounted = failed.find(({ open }) => !open.failureCounted);
+  if (!uncounted) return record;
   const openOperations = record.openOperations.map((open) =>
-    open.startedAtMs === fresh.open.startedAtMs ? { ...open, failureCounted: true as const } : open,
+    open.startedAtMs === uncounted.open.startedAtMs ? { ...open, failureCounted: true as const } : open,
   );
-  const failure = { desired: fresh.open.fields ?? {}, message: describeFailure(fresh), atMs: nowMs, permanent: false };
+  const { fields: desired = {} } = uncounted.open;
+  const failure = { desired, message: describeFailure(uncounted), atMs: nowMs, permanent: false };
   // A restart that did not happen needs no cooldown: retries have their own delay.
   const { lastDisruption: _notHappened, ...rest } = record;
   return withFailure({ ...rest, openOperations }, failure);

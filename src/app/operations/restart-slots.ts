@@ -12,13 +12,13 @@ import type { CompiledRules } from '../rules.ts';
 /** An operation that has not ended after this time counts as failed, in milliseconds. */
 export const OPERATION_DEADLINE_MS = 10 * 60 * 1000;
 
-/** How long a policy counts as full after a slot was refused, in milliseconds. */
+/** How long a policy counts as full after a slot was refused, and when a project tries again, in milliseconds. */
 export const SLOT_RETRY_MS = 5_000;
 
 /** A change that was refused a slot within this time counts as waiting for one, in milliseconds. */
 const WAITING_MS = 60_000;
 
-/** Answers that follow each other faster are noted as one span, in milliseconds. */
+/** Answers at most this far apart are noted as one span, in milliseconds. */
 const ANSWER_STEP_MS = 10_000;
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
@@ -32,15 +32,15 @@ export interface Slots {
   /** Returns true if a slot of the policy's `at_most` limit was refused recently. */
   isAtMostReached(policy: string): boolean;
   /**
-   * Whether a limit of the policy has refused a slot here between these instants, milliseconds since the epoch, within the last hour.
-   * `unseen`: none was asked for.
+   * Returns `reached` if a limit of the policy refused this daemon a slot between these instants (milliseconds since the epoch), `free` if it
+   * only granted slots, and `unseen` if this daemon asked for none. Only the last hour is remembered.
    */
   limitBetween(policy: string, fromMs: number, toMs: number): 'reached' | 'free' | 'unseen';
-  /** The most urgent change that was refused a slot of the policy here in the last minute; undefined if none was. */
+  /** Returns the most urgent kind of change that this daemon was refused a slot for in the last minute; undefined if there was none. */
   refusedLately(policy: string): 'raise' | 'lowering' | undefined;
   /**
-   * Returns false if a restart would be refused a slot of `at_once` now. No more are admitted within {@link SLOT_RETRY_MS} than there are free
-   * slots, so that only those go on that will get one.
+   * Returns false if a restart would be refused a slot of `at_once` now. Within {@link SLOT_RETRY_MS}, only as many restarts are admitted as
+   * there are free slots.
    */
   admits(rules: SlotRules, computeId: string, action: Action): Promise<boolean>;
   /**
@@ -141,7 +141,7 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
   };
 }
 
-/** Admits as many computes as there are free slots. They count for {@link SLOT_RETRY_MS}, or until they have one. */
+/** Admits as many computes as there are free slots. An admitted one counts for {@link SLOT_RETRY_MS}, or until it has a slot. */
 function createAdmission({ store, fleet, clock }: SlotDeps) {
   const admitted = new Map<string, Map<string, number>>();
   return async (rules: SlotRules, computeId: string, action: Action): Promise<boolean> => {
@@ -151,15 +151,15 @@ function createAdmission({ store, fleet, clock }: SlotDeps) {
     if (inUse.includes(computeId)) return true;
     const { atOnce } = slotLimits(rules, [...fleet.evaluatedComputes()], action, nowMs);
     const before = [...(admitted.get(policy) ?? [])];
-    const underWay = new Map(before.filter(([id, untilMs]) => untilMs > nowMs && !inUse.includes(id)));
-    const isAdmitted = underWay.has(computeId) || inUse.length + underWay.size < atOnce;
-    if (isAdmitted) underWay.set(computeId, nowMs + SLOT_RETRY_MS);
-    admitted.set(policy, underWay);
+    const pending = new Map(before.filter(([id, untilMs]) => untilMs > nowMs && !inUse.includes(id)));
+    const isAdmitted = pending.has(computeId) || inUse.length + pending.size < atOnce;
+    if (isAdmitted) pending.set(computeId, nowMs + SLOT_RETRY_MS);
+    admitted.set(policy, pending);
     return isAdmitted;
   };
 }
 
-/** When a policy was given slots, or refused them, in the last hour. Instants are milliseconds since the epoch. */
+/** Remembers for an hour when policies were granted slots, or refused them. Instants are milliseconds since the epoch. */
 function createAnswers() {
   const spans = new Map<string, { fromMs: number; toMs: number }[]>();
   return {
@@ -187,7 +187,7 @@ function atMostName(policy: string): string {
 function slotLimits(
   { policies, disruption }: SlotRules,
   fleet: readonly EvaluatedCompute[],
-  { policy: name, disruption: own }: Action,
+  { policy: name, disruption: ownRule }: Action,
   nowMs: number,
 ): { atOnce: number; atMost?: { allowed: number; limit: AtMost } } {
   const index = policies.set.policies.findIndex((policy) => policy.name === name);
@@ -196,7 +196,7 @@ function slotLimits(
   const selected = policy
     ? fleet.filter(({ compute }) => policies.selects(index, compute, nowMs)).length
     : fleet.length;
-  const { atOnce, atMost: limit } = resolveDisruption(own, disruption);
+  const { atOnce, atMost: limit } = resolveDisruption(ownRule, disruption);
   return {
     atOnce: atOnceAllowed(selected, atOnce),
     ...(limit && { atMost: { allowed: atMostAllowed(selected, limit), limit } }),

@@ -23,9 +23,11 @@ export interface ReadingsPage {
   atMs: number;
 }
 
-/** The stored readings of a whole fleet, by the id of the project, and its surveys by the name of the account. */
+/** The stored readings and surveys of a whole fleet. */
 export interface SharedFleet {
+  /** By the id of the project. */
   readings: ReadonlyMap<string, SharedReading>;
+  /** The last survey, by the name of the account. */
   accounts: ReadonlyMap<string, AccountSurvey>;
   /** Ids of the listed projects by the name of the account, in the order of the list. */
   lists: ReadonlyMap<string, readonly string[]>;
@@ -36,7 +38,7 @@ export interface SharedFleet {
 /** How long a list of projects confirms readings, in milliseconds. */
 const MAX_LIST_AGE_MS = 600_000;
 
-/** The collections in the order in which they must be read. Surveys come first: readings that are stored after a survey are not older. */
+/** The collections in the order in which they must be read. Surveys come first, so that the readings are at least as new as their survey. */
 export const COLLECTIONS_IN_ORDER: readonly string[] = [SURVEYS_COLLECTION, LISTS_COLLECTION, ...READING_COLLECTIONS];
 
 export async function readReadings(store: Pick<Store, 'documents' | 'timeMs'>): Promise<SharedFleet> {
@@ -54,7 +56,7 @@ export async function readCollection(
   return { collection, documents: await store.documents(collection), atMs };
 }
 
-/** Decodes the readings of a collection, without those that can't be read. */
+/** Decodes the readings of a collection, without those that can't be decoded. */
 export function readingsIn(documents: ReadonlyMap<string, string>): SharedReading[] {
   return [...documents.values()].map(parseReading).filter((reading) => reading !== undefined);
 }
@@ -129,7 +131,7 @@ function isRecent({ listedAtMs }: AccountSurvey, atMs: number): boolean {
   return atMs - listedAtMs <= MAX_LIST_AGE_MS;
 }
 
-/** Returns true if the last list of one of these accounts is missing or old: a daemon that runs is then about to store one. */
+/** Returns true if the last list of one of these accounts is missing or old: then a running daemon will soon store one. */
 export function lacksList(
   { accounts, atMs }: SharedFleet,
   expected: { accounts: readonly string[]; apiUrl: string },
@@ -140,16 +142,16 @@ export function lacksList(
   });
 }
 
-/** The readings of an account's listed projects, and the ids of those that have none. */
+/** Returns the readings of an account's listed projects, and the ids of the projects that have none. */
 function readingsOf(
   projectIds: readonly string[],
   { account, readings }: { account: string; readings: SharedFleet['readings'] },
 ): [read: SharedReading[], unread: string[]] {
   const found = projectIds.map((projectId) => readings.get(projectId));
-  const isOwn = (reading: SharedReading | undefined) => reading?.project.account === account;
+  const isOfAccount = (reading: SharedReading | undefined) => reading?.project.account === account;
   return [
-    found.flatMap((reading) => (reading && isOwn(reading) ? [reading] : [])),
-    projectIds.filter((_, index) => !isOwn(found[index])),
+    found.flatMap((reading) => (reading && isOfAccount(reading) ? [reading] : [])),
+    projectIds.filter((_, index) => !isOfAccount(found[index])),
   ];
 }
 
@@ -158,7 +160,7 @@ export function isAbout({ project, computes }: SharedReading, subject: string): 
   return [project.projectId, project.name, ...computes.map(({ computeId }) => computeId)].includes(subject);
 }
 
-/** A reading that began this long after a request was sent includes its change: clocks differ, and answers take time. In milliseconds. */
+/** A reading that began this long after a request was sent includes its change, in milliseconds: clocks differ, and answers take time. */
 const INCLUDED_AFTER_MS = 15_000;
 
 /** Returns a reading with the changes that ebb has applied since, by the records, so that its computes need not be read again. */

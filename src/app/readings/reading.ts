@@ -32,7 +32,7 @@ export interface AccountSurvey {
   oldestReadAtMs?: number;
 }
 
-/** Raise it with each change of the documents' form: documents of another version count as absent. */
+/** Raise this version with each change of the documents' form: documents of another version count as absent. */
 const VERSION = 1;
 
 /**

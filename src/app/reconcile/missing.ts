@@ -53,7 +53,7 @@ export function requestReading(
 
 /**
  * Returns true if the cached reading shows a running operation that no record has: another daemon may have followed it to its end, and has
- * requested this reconcile. By the old reading, changes of the project would wait for it until the next round of the resync loop.
+ * requested this reconcile. By the old reading, the project's changes would wait for that operation until the next round of the resync loop.
  */
 export function mayShowEndedOperation({ fleet }: { fleet: Fleet }, { records }: Records, projectId: string): boolean {
   const isRunning = fleet.cachedProject(projectId)?.computes.some(({ pendingState }) => pendingState !== undefined);
@@ -71,14 +71,14 @@ export function readingsValidFromMs(
   projectId: string,
 ): number {
   const nowMs = clock.now();
-  const own = new Map(fleet.ownEvaluations(projectId).map(({ compute, record }) => [compute.computeId, record]));
-  const computeIds = [...new Set([...records.keys(), ...own.keys()])];
+  const ownRecords = new Map(fleet.ownEvaluations(projectId).map(({ compute, record }) => [compute.computeId, record]));
+  const computeIds = [...new Set([...records.keys(), ...ownRecords.keys()])];
   const listed = computeIds.filter((computeId) => records.get(computeId)?.absentSinceMs === undefined);
   const instants = listed.map((computeId) => {
     const stored = records.get(computeId);
     const sentAtMs = stored?.lastSentAtMs ?? 0;
     const concludedAtMs = stored?.intent ? stored.intent.atMs + RECOVERY.answerGraceMs : 0;
-    const isOurs = stored !== undefined && sentAtMs === (own.get(computeId)?.lastSentAtMs ?? 0);
+    const isOurs = stored !== undefined && sentAtMs === (ownRecords.get(computeId)?.lastSentAtMs ?? 0);
     // An instant in the future, by a clock that was ahead, counts as now.
     if (!isOurs) return nowMs;
     return concludedAtMs <= nowMs ? Math.max(concludedAtMs, Math.min(sentAtMs, nowMs)) : Math.min(sentAtMs, nowMs);
@@ -94,28 +94,28 @@ export function usableCachedProject(
   requested: RequestedReading | undefined,
 ): CachedProject | undefined {
   const { fleet } = deps;
-  const known = fleet.cachedProject(projectId);
-  if (!known || !(fleet.isFresh(projectId) || fleet.isRecent(projectId))) return undefined;
-  if (isNameInDoubt(deps, known.project, locked.records)) return undefined;
+  const cached = fleet.cachedProject(projectId);
+  if (!cached || !(fleet.isFresh(projectId) || fleet.isRecent(projectId))) return undefined;
+  if (isNameInDoubt(deps, cached.project, locked.records)) return undefined;
   // An unchanged entry in the list of projects extends the life of a reading, but not of one that lags behind an applied change.
   const mayLag = [...locked.records.values()].some(({ lagging }) => lagging !== undefined);
   if (mayLag && fleet.ageMs(projectId) >= FRESH_MS) return undefined;
-  if (!mayShowEndedOperation(deps, locked, projectId) && includesWrites(deps, known, locked)) return known;
+  if (!mayShowEndedOperation(deps, locked, projectId) && includesWrites(deps, cached, locked)) return cached;
   const isUnchangedSince = requested !== undefined && sentTimes(requested.records) === sentTimes(locked.records);
   const { notBeforeMs } = isUnchangedSince ? requested : requestReading(deps, locked, projectId);
   // The requested reading may have begun in the millisecond in which the records were seen.
-  return known.readAtMs > notBeforeMs || (isUnchangedSince && known.readAtMs === notBeforeMs) ? known : undefined;
+  return cached.readAtMs > notBeforeMs || (isUnchangedSince && cached.readAtMs === notBeforeMs) ? cached : undefined;
 }
 
-/** Returns true if a reading includes the last writes of all daemons, by the records, and this daemon remembers no later one. */
+/** Returns true if a reading includes the last recorded write of each compute, and this daemon remembers no later one. */
 export function includesWrites(
   { fleet }: { fleet: Pick<Fleet, 'ownEvaluations'> },
-  known: CachedProject,
+  cached: CachedProject,
   { records }: Records,
 ): boolean {
   const isStored = ({ compute: { computeId }, record }: EvaluatedCompute) =>
     (record.lastSentAtMs ?? 0) <= (records.get(computeId)?.lastSentAtMs ?? 0);
-  return includesLastWrites(known, records) && fleet.ownEvaluations(known.project.projectId).every(isStored);
+  return includesLastWrites(cached, records) && fleet.ownEvaluations(cached.project.projectId).every(isStored);
 }
 
 function sentTimes(records: LockedProject['records']): string {

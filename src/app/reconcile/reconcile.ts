@@ -62,7 +62,7 @@ const MAX_DECISIONS = 3;
 /** Delay before the project's lease is tried again, in milliseconds. */
 const LEASE_RETRY_MS = 500;
 
-/** Delay before a project is evaluated again that another job or daemon has changed at the same boundary, in milliseconds. */
+/** If another job or daemon has changed a project at the same boundary, it is evaluated again after this delay, in milliseconds. */
 const AFTER_OTHERS_MS = 30_000;
 
 export interface ReconcileDeps extends LockDeps, FreshProjectDeps, ApplyDeps, RecordsDeps, ScheduleDeps, MayDecideDeps {
@@ -103,11 +103,11 @@ interface LockedReading extends LockedProject {
 
 interface PassOptions extends ReconcileOptions {
   dueWrite?: DueWrite | undefined;
-  /** The boundaries that have made changes due, by compute id. Kept for later passes: once a compute is decided, its next boundary is another. */
+  /** The boundaries that have made changes due, by compute id. Kept for later passes, since each evaluation replaces the next boundary. */
   crossed: Map<string, number>;
 }
 
-/** Handles reconcile jobs. To wait, work schedules another job; delaying its own job would lose triggers. */
+/** Handles reconcile jobs. Later work is scheduled as another job: a trigger that is added while this job is delayed would be lost. */
 export function createReconcile(deps: ReconcileDeps): JobHandler {
   const waits = createSlotWaits(deps);
   return async ({ data: { projectId, instantMs, notBeforeMs = instantMs } }, signal) => {
@@ -122,8 +122,8 @@ export function createReconcile(deps: ReconcileDeps): JobHandler {
 }
 
 /**
- * Returns true if a boundary reconcile of the project, which decides anew, will come as early as this one. After a start at a boundary,
- * each project has both: the second would read what the first has written, at the cost of other writes.
+ * Returns true if a boundary reconcile of the project, which decides anew, waits with the same or a higher priority. After a start at a
+ * boundary, each project has both kinds of reconcile, and a second one would only use up requests that other writes need.
  */
 async function isLeftToBoundary(deps: ReconcileDeps, projectId: string, waiting: Priority): Promise<boolean> {
   const { fleet, overrides, store, clock } = deps;
@@ -161,7 +161,7 @@ export async function reconcile(deps: ReconcileDeps, projectId: string, options:
   const crossed = new Map<string, number>();
   let { requestedReading } = options;
   // Another daemon's reading may show that nothing is to be done. At a boundary something usually is.
-  let mayTake = options.boundaryMs === undefined;
+  let mayTakeShared = options.boundaryMs === undefined;
   try {
     for (;;) {
       options.signal.throwIfAborted();
@@ -170,9 +170,9 @@ export async function reconcile(deps: ReconcileDeps, projectId: string, options:
       if (missing.kind === 'permits') Object.assign(permits, await getPermits(deps, missing, options.signal));
       else if (!isAnyUsed() && isChangedSince(missing, options))
         return wakeAt(deps, projectId, deps.clock.now() + AFTER_OTHERS_MS);
-      else if (await readUnlocked(deps, projectId, missing, { signal: options.signal, mayTake })) {
+      else if (await readUnlocked(deps, projectId, missing, { signal: options.signal, mayTakeShared })) {
         requestedReading = missing.requestedReading;
-        mayTake = false;
+        mayTakeShared = false;
       } else return;
     }
   } finally {
@@ -229,13 +229,13 @@ async function readUnlocked(
   deps: ReconcileDeps,
   projectId: string,
   { priority, requestedReading: { records } }: MissingReading,
-  { signal, mayTake }: { signal: AbortSignal; mayTake: boolean },
+  { signal, mayTakeShared }: { signal: AbortSignal; mayTakeShared: boolean },
 ): Promise<boolean> {
   const { fleet } = deps;
   const begunMs = deps.clock.monotonicMs();
   const cachedProject = await step('reading its state', async () => {
     const project = await findProject(deps, projectId, { signal, records });
-    if (mayTake && project && (await deps.sharedReadings?.take(project, FRESH_MS)))
+    if (mayTakeShared && project && (await deps.sharedReadings?.take(project, FRESH_MS)))
       return fleet.cachedProject(projectId);
     return project && readInTurn(deps, project, { signal, priority, deadlineMs: RECOVERY.readMs, records });
   });
@@ -344,8 +344,8 @@ async function applyInOrder(
 }
 
 /**
- * Nothing is written from another process's reading unless it is the one in the cache: a list that confirms a later reading does not
- * confirm it.
+ * Returns true if the reading is fresh enough to write from. A reading of another process must also be the cached one: the list may have
+ * confirmed a later reading only.
  */
 function mayWriteFrom(
   { fleet }: Pick<ReconcileDeps, 'fleet'>,
@@ -371,7 +371,7 @@ async function isStillAsDecided(
   return !readsFirst || isStillAsleep(deps, evaluatedCompute, { signal, permit });
 }
 
-/** Notes the boundary that has passed since the last reconcile, by compute id. The lateness of a change is measured from it. */
+/** Notes each compute's boundary that has passed since the last reconcile. The lateness of its change is measured from it. */
 function noteCrossed(
   { fleet, clock }: Pick<ReconcileDeps, 'fleet' | 'clock'>,
   computes: readonly Compute[],

@@ -46,7 +46,7 @@ export interface RecordsDeps extends EvaluateProjectDeps, PendingWriteDeps, Audi
   mayWrite: ApplyDeps['mayWrite'];
 }
 
-/** Returns the records of a project's computes: creates those of new computes, confirms pending writes, forgets those absent for long. */
+/** Returns the records of a project's computes. Creates those of new computes, confirms pending writes, and forgets computes absent for long. */
 export async function currentRecords(
   deps: RecordsDeps,
   lease: Lease,
@@ -92,15 +92,15 @@ export async function currentRecords(
   return records;
 }
 
-/** Nothing is enforced yet where the policies of the compute, or those of its team, wait for approval or can't be read. */
+/** Returns now as the start of enforcement; nothing if the compute's policies are not loaded, or nothing may be decided for the group. */
 function enforcedAt(deps: RecordsDeps, compute: Compute, nowMs: number): { enforcedSinceMs?: number } {
-  const isKnown = unloadedTeamOf(deps.rules.current.policies, compute) === undefined;
-  return isKnown && mayDecide(deps) ? { enforcedSinceMs: nowMs } : {};
+  const isLoaded = unloadedTeamOf(deps.rules.current.policies, compute) === undefined;
+  return isLoaded && mayRecordWanted(deps) ? { enforcedSinceMs: nowMs } : {};
 }
 
 /**
- * Returns the record of a compute from the store, or from this daemon's memory if the store has lost it. A write that this daemon remembers
- * from the future was noted by a clock that was ahead: what the store has may well be later.
+ * Returns the record of a compute from the store, or from this daemon's memory if the store has lost it. If the remembered last write is in
+ * the future, it was noted by a clock that was ahead: the store's record may be later and is preferred.
  */
 export function knownRecord(
   { fleet, clock }: { fleet: Pick<Fleet, 'ownEvaluation'>; clock: Pick<Clock, 'now'> },
@@ -135,7 +135,7 @@ async function confirmPendingWrite(
   const { intent: _confirmed, ...withoutIntent } = record;
   // The operations of a restart show that it took effect.
   const confirmed: ComputeRecord = intent.restart && operations.length > 0 ? withoutIntent : confirm();
-  // By a reading that may be old. Operations that were adopted now would be adopted again after their end, and again.
+  // The reading may be too old to confirm the write. Operations that were adopted now would be adopted again after their end.
   if (confirmed.intent) return confirmed;
   const knownIds = new Set(confirmed.openOperations.map(({ operationId }) => operationId));
   const { atMs: startedAtMs, policy, fields } = intent;
@@ -180,13 +180,13 @@ export async function recordWanted(
 ): Promise<EvaluatedCompute[]> {
   const { overrides } = deps;
   const { policies } = deps.rules.current;
-  const decides = mayDecide(deps);
+  const mayRecord = mayRecordWanted(deps);
   const remembered: EvaluatedCompute[] = [];
   for (const evaluatedCompute of evaluatedComputes) {
     const { compute, decision, plan, record: before } = evaluatedCompute;
     let record = withSetBy(before, compute, decision, deps);
-    if (decides) {
-      record = await withoutDead(deps, record);
+    if (mayRecord) {
+      record = await dropDeadFloors(deps, record);
       const input = { policies, compute, ...decidingFacts(before), holds: overrides.holds, decision };
       const wanted = withWanted({ ...input, record: withAgreed(record, compute, decision) });
       record = withCompliance(policies, compute, wanted, decision);
@@ -202,28 +202,28 @@ export async function recordWanted(
 }
 
 /**
- * False while the daemon has no generation: its rules may lack those of teams, or be replaced in a moment. The group must not remember what
- * it wants by them: a person's value would count as agreed, and be overwritten by the next rules.
+ * Returns false in observe mode, and while the daemon has no generation: its rules may lack those of teams, or be replaced in a moment. If
+ * the group remembered what they want, a person's value could count as agreed, and be overwritten by the next rules.
  */
-function mayDecide({ mode, generation }: Pick<RecordsDeps, 'mode' | 'generation'>): boolean {
+function mayRecordWanted({ mode, generation }: Pick<RecordsDeps, 'mode' | 'generation'>): boolean {
   return mode === 'enforce' && generation() !== undefined;
 }
 
 /** Drops floors of policies that are gone, unless this daemon's policies are not the newest of its group. */
-async function withoutDead(deps: RecordsDeps, record: ComputeRecord): Promise<ComputeRecord> {
+async function dropDeadFloors(deps: RecordsDeps, record: ComputeRecord): Promise<ComputeRecord> {
   const { set } = deps.rules.current.policies;
-  const isThere = (name: string) =>
+  const exists = (name: string) =>
     set.policies.some((policy) => policy.name === name) || mayBeOfUnloadedTeam(set, name);
-  const living = withoutDeadFloors(record, isThere);
+  const living = withoutDeadFloors(record, exists);
   return living === record || (await deps.mayWrite()).ok ? living : record;
 }
 
 /**
- * Adds the fields that policies set to a record, and drops restore requests that have no field left. A daemon that may not write by its
- * policies does not know the current ones.
+ * Adds the fields that policies set to a record, and drops restore requests that have no field left. Changes nothing while the daemon may
+ * not write by its policies, since they may not be the current ones.
  */
 function withSetBy(record: ComputeRecord, compute: Compute, decision: Decision, deps: RecordsDeps): ComputeRecord {
-  if (deps.mode === 'enforce' && !mayDecide(deps)) return record;
+  if (deps.mode === 'enforce' && !mayRecordWanted(deps)) return record;
   const kept = withoutDecided(record, compute, decision);
   const { setBy } = decision;
   if (FIELD_GROUPS.every((group) => kept.setBy?.[group] === setBy[group])) return kept;
@@ -231,7 +231,7 @@ function withSetBy(record: ComputeRecord, compute: Compute, decision: Decision, 
   return Object.keys(setBy).length > 0 ? { ...rest, setBy } : rest;
 }
 
-/** Reports restore requests that will not be carried out; fields that are already restored are left out. */
+/** Reports the fields of a restore request that will not be restored, without those that already are. */
 function reportDropped({ telemetry }: RecordsDeps, evaluated: EvaluatedCompute, after: ComputeRecord): void {
   const { compute, decision, record: before } = evaluated;
   const { baseline } = before;
@@ -276,7 +276,7 @@ interface ManualChangeDeps {
   reportEvent: ReportEvent;
 }
 
-/** Reports a manual change when it is first seen; the end of its respect only where policies want something else. */
+/** Reports a manual change when it is first seen. The message says how long it is respected if policies want something else. */
 export function reportManualChanges(
   deps: ManualChangeDeps,
   stored: ReadonlyMap<string, ComputeRecord>,

@@ -7,10 +7,10 @@ import { SLOT_RETRY_MS, type Slots } from '../operations/restart-slots.ts';
 import type { Overrides } from '../overrides.ts';
 import { type TriggerDeps, wakeAt } from '../triggers.ts';
 
-/** So many projects try for a slot within {@link SLOT_RETRY_MS}; more try less often. The rate limit allows fewer restarts than that. */
+/** At most this many projects try for a slot within {@link SLOT_RETRY_MS}: the rate limit allows fewer restarts. More projects try less often. */
 const TRIES_AT_A_TIME = 250;
 
-/** A project is read at least so often although it waits, in real milliseconds: somebody may have changed it, or it may sleep by now. */
+/** A waiting project is still read at this interval, in real milliseconds: somebody may have changed it, or it may sleep by now. */
 const READ_EVERY_MS = 60_000;
 
 interface WaitDeps extends Omit<EvaluateDeps, 'overrides' | 'slots'>, Pick<LockDeps, 'store'>, TriggerDeps {
@@ -40,26 +40,26 @@ export function createSlotWaits(deps: WaitDeps): (projectId: string) => Promise<
 }
 
 /**
- * Returns true if all that is to be done in a project, by its last reading and the present rules, are restarts that would be refused a slot.
- * Then it is not worth a reading: many computes that wait would use up the rate limit, which those with a slot need.
+ * Returns true if all pending changes of a project, by its last reading and the present rules, are restarts that would be refused a slot.
+ * Then it is not worth a reading: many waiting computes would use up the rate limit, which those with a slot need.
  */
 async function waitsForSlot(deps: WaitDeps, projectId: string): Promise<boolean> {
   if (deps.fleet.ageMs(projectId) > READ_EVERY_MS) return false;
   const latest = (deps.fleet.cachedProject(projectId)?.computes ?? []).map(({ computeId }) =>
     deps.fleet.latestEvaluation(computeId),
   );
-  const known = latest.flatMap((one) => one ?? []);
-  if (known.length === 0 || known.length < latest.length || known.every(({ plan }) => !isRestart(plan))) return false;
+  const evaluated = latest.flatMap((one) => one ?? []);
+  if (evaluated.length < latest.length || !evaluated.some(({ plan }) => needsOnlySlot(plan))) return false;
   await deps.overrides.refresh(deps.store, deps.clock.now());
-  const records = new Map(known.map(({ compute, record }) => [compute.computeId, record]));
-  const computes = known.map(({ compute }) => compute);
+  const records = new Map(evaluated.map(({ compute, record }) => [compute.computeId, record]));
+  const computes = evaluated.map(({ compute }) => compute);
   const fixedDeps = { ...deps, overrides: deps.overrides.snapshot() };
   const unfinished = subjectsOf(computes, records)
     .map((subject) => ({ compute: subject.compute, ...evaluateNow(situationOf(fixedDeps, subject)) }))
     .filter(({ plan }) => plan.verdict !== 'none');
   for (const { compute, plan } of unfinished) {
     const action = nextOf(plan);
-    if (!action || !isRestart(plan)) return false;
+    if (!action || !needsOnlySlot(plan)) return false;
     if (await deps.slots.admits(deps.rules.current, compute.computeId, action)) return false;
   }
   return unfinished.length > 0;
@@ -67,7 +67,7 @@ async function waitsForSlot(deps: WaitDeps, projectId: string): Promise<boolean>
 
 const nextOf = ({ actions, held }: Plan) => actions[0] ?? held?.[0];
 
-/** Nothing but a slot may keep the change back. */
-function isRestart(plan: Plan): boolean {
+/** Returns true if the next change disconnects clients, and no gate but the limit on restarts at once keeps it waiting. */
+function needsOnlySlot(plan: Plan): boolean {
   return nextOf(plan)?.disconnects === true && plan.waiting.every(({ gate }) => gate.code === 'at_once');
 }
