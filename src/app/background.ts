@@ -7,7 +7,7 @@ export interface Running {
   close(): Promise<void>;
 }
 
-/** Why the rounds of a daemon that stops are aborted: no failure. */
+/** The reason for which the rounds of a stopping daemon are aborted. It is no failure. */
 export class StoppedError extends Error {
   override readonly name = 'StoppedError';
 
@@ -40,7 +40,7 @@ export function createRunInBackground({ log, metrics }: Telemetry): RunInBackgro
   const failing = new Set<BackgroundTask>();
 
   function logFailure(task: BackgroundTask, error: unknown): void {
-    const isNoFailure = (one: unknown) => one instanceof EngineUnavailableError || one instanceof StoppedError;
+    const isNoFailure = (cause: unknown) => cause instanceof EngineUnavailableError || cause instanceof StoppedError;
     if (errorChain(error).some(isNoFailure)) return;
     metrics.increment('ebb_background_failures_total', { task });
     if (failing.has(task)) return;

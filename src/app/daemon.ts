@@ -43,7 +43,7 @@ export interface Rhythm {
 /** At the start, an API that does not answer within this time counts as unavailable, in real milliseconds. */
 const START_DEADLINE_MS = 5_000;
 
-/** How many projects are read before the first log line, within the burst of the rate budget. */
+/** How many projects are read before the first log line: few enough for the burst that the rate budget allows. */
 const PROJECTS_READ_AT_START = 20;
 
 /** How many projects are evaluated or stored concurrently at the start. */
@@ -106,7 +106,7 @@ export async function startDaemon(
   signal.throwIfAborted();
   for (const name of QUEUE_NAMES) await queue.work(name, deps.handlers[name], { concurrency: CONCURRENCY[name] });
   const following = deps.runInBackground('resync', () => followStored(deps));
-  await reconcileKnown(deps);
+  await reconcileCached(deps);
   await ensureTriggers(deps);
   const reloading = deps.startReloading();
   const running = [
@@ -130,7 +130,7 @@ export async function startDaemon(
   };
 }
 
-/** Loads what the group knows of the fleet. If the store can't be read, everything is read from the control API. */
+/** Loads the readings that the group has stored. If the store can't be read, everything is read from the control API. */
 async function loadStored(deps: DaemonDeps): Promise<LoadedReadings | undefined> {
   let loaded: LoadedReadings | undefined;
   await deps.runInBackground('readings', async () => {
@@ -141,10 +141,10 @@ async function loadStored(deps: DaemonDeps): Promise<LoadedReadings | undefined>
 }
 
 /**
- * Requests a reconcile of the projects that this daemon has read. Those whose readings are from the store are evaluated without a request,
- * and reconciled only where something is to be done or recorded.
+ * Requests a reconcile of the cached projects. Those whose readings are from the store are evaluated without a request, and reconciled only
+ * where something is to be done or recorded.
  */
-async function reconcileKnown(deps: DaemonDeps): Promise<void> {
+async function reconcileCached(deps: DaemonDeps): Promise<void> {
   const { fleet } = deps;
   await pLimit(CONCURRENT_PROJECTS).map(fleet.cachedProjects(), async ({ project: { projectId }, isShared }) => {
     if (isShared && (await adoptsSettled(deps, projectId))) return;
@@ -162,7 +162,7 @@ async function joinGroup(deps: DaemonDeps): Promise<void> {
   await deps.leaderLease.attend();
   const isNew = (await store.generation()) === undefined && (await store.projectIds()).length === 0;
   await startWithRules(deps);
-  // Which of them count depends on the policies, some of which may come from the store.
+  // Only after the policies, some of which may come from the store: they determine which decisions count.
   await refreshLeaderDecisions(deps);
   exportSets(deps);
   if (isNew) logEmptyStore(deps);
@@ -218,7 +218,7 @@ async function readFirstProjects(
   return { ok: true, value: { projects: projects.length, fromStore } };
 }
 
-/** Daemons that start together begin at different projects of a large fleet. */
+/** Returns the projects to read first: daemons that start together begin at different projects of a large fleet. */
 function firstToRead({ holder }: DaemonDeps, unread: readonly Project[]): Project[] {
   const number = Buffer.from(holder).reduce((sum, byte) => (sum * 31 + byte) % 65_521, 0);
   const start = unread.length > PROJECTS_READ_AT_START ? number % unread.length : 0;

@@ -5,7 +5,7 @@ import type { AuditQuery, Store } from '../ports/store.ts';
 
 export type AskForPage<T> = (query: PageQuery) => Promise<OperatorResult<Page<T>>>;
 
-/** The pages of one of the operator's lists. A refusal is the last. */
+/** Yields the pages of one of the operator's lists, up to the last or to a refusal. */
 export async function* pagesOf<T>(ask: AskForPage<T>): AsyncGenerator<OperatorResult<T[]>> {
   let after: string | undefined;
   do {
@@ -15,7 +15,7 @@ export async function* pagesOf<T>(ask: AskForPage<T>): AsyncGenerator<OperatorRe
   } while (after !== undefined);
 }
 
-/** All items of one of the operator's lists, or the refusal of a page, since an incomplete list would be worse than none. */
+/** Returns all items of one of the operator's lists. If a page is refused, returns the refusal: an incomplete list would mislead. */
 export async function itemsOfAllPages<T>(ask: AskForPage<T>): Promise<OperatorResult<T[]>> {
   const items: T[] = [];
   for await (const page of pagesOf(ask)) {
@@ -25,7 +25,7 @@ export async function itemsOfAllPages<T>(ask: AskForPage<T>): Promise<OperatorRe
   return { ok: true, value: items };
 }
 
-/** The audit entries of a store, newest first. */
+/** Yields the audit entries of a store, newest first. */
 export async function* auditEntries(
   store: Pick<Store, 'audit'>,
   span: Pick<AuditQuery, 'sinceMs' | 'untilMs'>,

@@ -16,10 +16,11 @@ export interface CurrentSet {
   approver?: Approver | undefined;
 }
 
-/** Who has approved a policy set, or the parts of it that became current with it. */
+/** The people who approved a policy set, or the parts of it that became current with it. */
 export interface Approver {
+  /** Their names, comma-separated. */
   who: string;
-  /** When it was approved, each time, milliseconds since the epoch; absent for one that was approved on the command line. */
+  /** The instants of the approvals, milliseconds since the epoch; absent for an approval on the command line. */
   atMs?: readonly number[];
 }
 

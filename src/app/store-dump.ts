@@ -70,7 +70,7 @@ export async function storedKeys(store: Store, nowMs: number): Promise<ReadonlyS
   return keys;
 }
 
-/** One key for all entries: they are appended in the order of time, so none can be loaded into a store that has some. */
+/** One key for all entries: they are appended in the order of time, so they are not loaded into a store that already has some. */
 const HISTORY = 'history and audit';
 
 export function dumpKeyOf(dumped: Dumped): string {
@@ -90,7 +90,7 @@ export function dumpKeyOf(dumped: Dumped): string {
 
 /**
  * Writes a dump to the store, except for entries with a key in `skipKeys` and expired holds and freezes. Restore requests are left out,
- * since nobody has confirmed them for the present fleet. A problem is one line.
+ * since nobody has confirmed them for the present fleet. Returns the first problem as one line.
  */
 export async function writeDump(
   deps: LeaseDeps,

@@ -1,4 +1,4 @@
-/** The waves of `ready: true`, which the leader fixes in the store, so that every daemon and command uses the same. */
+/** The waves of windows with `ready: true`: the leader fixes them in the store, so that every daemon and command uses the same. */
 
 import { ruleOf } from '../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../domain/policy/policy.ts';
@@ -6,7 +6,6 @@ import type { ReadyWaves } from '../domain/policy/waves.ts';
 import { HOUR_MS } from '../domain/time/units.ts';
 import { sharedDocument } from './shared-documents.ts';
 
-/** The fixed waves, to which the leader adds. */
 export const { read: readReadyWaves, open: openReadyWaves } = sharedDocument<readonly ReadyWaves[]>(
   'ready-waves',
   'all',

@@ -4,7 +4,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { JobData, JobQueue } from '../ports/job-queue.ts';
 import type { RunInBackground } from './background.ts';
 
-/** How long before its instant a boundary job runs, in milliseconds. It then works out when to read its projects. */
+/** How long before its instant a boundary job first runs, in milliseconds. It then works out when to read its projects. */
 export const MAX_LEAD_MS = 600_000;
 
 /** How many triggers are sent to the queue concurrently: enough to keep it busy. */

@@ -105,10 +105,7 @@ function lastChangeAtMs({ lastDisruption, lastChanges }: ComputeRecord, group: F
   return Math.max(lastDisruption?.atMs ?? 0, lastChanges?.[group]?.answeredAtMs ?? 0);
 }
 
-/**
- * Returns the instant up to which the compute's last restart fulfilled announcements: shortly after it, since it may have come early. 0 if
- * it was in the other direction. Milliseconds since the epoch.
- */
+/** Returns up to when the last restart, if in this direction, fulfilled announcements (it may come early), milliseconds since the epoch. */
 function fulfilledUntilMs({ lastDisruption }: ComputeRecord, { raises }: Pick<Action, 'raises'>): number {
   return lastDisruption && lastDisruption.lowered !== raises ? lastDisruption.atMs + EARLY_MS : 0;
 }
@@ -194,16 +191,15 @@ function troubleSince(
   { compute: { account }, record: { failures = {} } }: Subject,
   sinceMs: number,
 ): string | undefined {
-  const { outages } = deps;
   const failed = Object.values(failures).find(({ lastAtMs }) => lastAtMs >= sinceMs);
   if (failed) return `it had failed: ${failed.message}`;
   const keyTrouble = keyTroubleSince(deps, account, sinceMs);
   if (keyTrouble !== undefined) return keyTrouble;
   for (const name of [CONTROL_API, controlApiFor(account)]) {
-    const cause = outages.current().get(name);
+    const cause = deps.outages.current().get(name);
     if (cause !== undefined) return `${name} was not available: ${cause}`;
   }
-  for (const [name, { atMs, message }] of outages.ended()) {
+  for (const [name, { atMs, message }] of deps.outages.ended()) {
     if (atMs <= sinceMs || !concernsAccount(name, account)) continue;
     return `${name} was not available until ${isoInstant(atMs)}: ${message}`;
   }

@@ -16,7 +16,7 @@ const HERD_SIZE = 100;
 /** How long before and after a herd's instant nothing is read in the background: each wave needs the limit of the minute before it. */
 export const HERD_NEAR_MS = 135_000;
 
-/** How long a boundary reconcile may hold up other work, in milliseconds; one for a refused account waits longer. */
+/** How long a boundary reconcile may hold up other work, in milliseconds: one for an account whose key is refused waits longer. */
 const MAX_BOUNDARY_MS = 600_000;
 
 export function beginAtBoundary(
@@ -62,7 +62,7 @@ export interface HerdDeps {
   rules: CurrentRules;
 }
 
-/** A boundary of more than {@link HERD_SIZE} computes of an account. Its waves count together. Instants are milliseconds since the epoch. */
+/** A boundary of more than {@link HERD_SIZE} computes of an account, with its waves. Instants are milliseconds since the epoch. */
 export interface Herd {
   account: string;
   firstMs: number;
@@ -70,7 +70,7 @@ export interface Herd {
   computes: number;
 }
 
-/** The herds of the computes whose next boundary is between these instants (milliseconds since the epoch). */
+/** Returns the herds among the computes whose next boundary is between these instants (milliseconds since the epoch). */
 export function herdsBetween({ fleet, rules }: HerdDeps, fromMs: number, untilMs: number): Herd[] {
   const counts = new Map<string, Map<number, number>>();
   for (const { compute, nextBoundaryMs = Number.NaN } of fleet.evaluatedComputes()) {

@@ -13,24 +13,24 @@ import { type OutageDeps, type ReportListingDeps, reportApiError, reportListing 
 import { type CachedProject, type Fleet, FRESH_MS } from './fleet.ts';
 import { type ReadComputesDeps, type ReadOptions, readComputes } from './read-computes.ts';
 
-/** How long a list of projects is not read again, in real milliseconds: triggers may name many projects that are gone. */
+/** How long a list of projects is not read again, in real milliseconds: many triggers in turn may name projects that are gone. */
 export const LIST_VALID_MS = 10_000;
 
-/** How long names of projects are valid, in real milliseconds: two intervals between lists. */
+/** How long names of projects are valid, in real milliseconds: two default intervals between lists. */
 const NAMES_VALID_MS = 60_000;
 
 export interface ReadProjectDeps extends ReadComputesDeps, OutageDeps {}
 
 export interface FreshProjectDeps extends ReadProjectDeps, ReportListingDeps {}
 
-/** Records that were read before a reading begins: their ended writes are included in it. */
+/** Records that were read before a reading began: it includes the writes that had ended by then. */
 interface KnownRecords {
   records?: ReadonlyMap<string, ComputeRecord>;
 }
 
 /**
- * Waits for a permit and reads a project; the deadline begins with the permit. Reads nothing if `isTaken` then returns true, since another
- * daemon has read it meanwhile.
+ * Waits for a permit and reads a project; the deadline begins with the permit. Reads nothing if `isTaken` then returns true: it has taken the
+ * reading of another daemon.
  */
 export async function readInTurn(
   deps: ReadProjectDeps,
@@ -49,7 +49,7 @@ export async function readInTurn(
   }
 }
 
-/** Reads the computes of a project and caches them. Undefined if that fails, which is logged once. */
+/** Reads the computes of a project and caches them. Returns undefined if that fails, which is logged once. */
 export async function readProject(
   deps: ReadProjectDeps,
   project: Project,
@@ -109,7 +109,7 @@ export interface ProjectList {
   projects: Project[];
   /** Errors of accounts that could not be listed completely, by account: none of their projects may be considered gone. */
   failures: Map<string, ControlApiError>;
-  /** When the reading was requested: by the clock, and by its monotonic time. */
+  /** When the list was requested: by the clock, and by its monotonic time. */
   askedAtMs: number;
   askedAtMonotonicMs: number;
 }
@@ -135,12 +135,12 @@ export async function readProjectList(
     return listedAccount === account || (onlyAccount === undefined && !failures.has(listedAccount));
   });
   for (const project of projects) fleet.list(project);
-  // Set after the answer: until then, the names are those of the list before.
+  // Set after the answer: until then, the names are those of the previous list.
   if (onlyAccount === undefined && !options.signal?.aborted) fleet.listAskedAtMonotonicMs = askedAt.askedAtMonotonicMs;
   return { projects, failures, ...askedAt };
 }
 
-/** The lists that {@link findProject} is reading: other callers wait for them. */
+/** The list that {@link findProject} is reading, by fleet: other callers wait for it. Resolves to false if it was stopped. */
 const runningLists = new WeakMap<Fleet, Promise<boolean>>();
 
 /**

@@ -51,7 +51,7 @@ function fileCompute(compute: Compute) {
 function fileBranch({ branchName: name, branchRoles: roles }: Compute) {
   if (name === undefined || roles === undefined) return undefined;
   const [isDefault, isChild] = [roles.includes('default'), roles.includes('child')];
-  // Without this field, every branch but the default one has a parent.
+  // A file without `child` says: every branch but the default one has a parent.
   const child = isChild === isDefault && { child: isChild };
   return { name, default: isDefault, protected: roles.includes('protected'), ...child };
 }

@@ -13,8 +13,9 @@ export interface CachedProject {
   computes: readonly Compute[];
   /** Computes in the list that could not be parsed. They are not evaluated. */
   unreadable: readonly UnreadableCompute[];
-  /** When the reading began: by the clock (it lacks later changes), and by monotonic time (for its age). */
+  /** When the reading began, by the clock, milliseconds since the epoch: it may lack later changes. */
   readAtMs: number;
+  /** When the reading began, in monotonic time: for its age. */
   readAtMonotonicMs: number;
   /** The `lastSentAtMs` of the last write that this daemon knew to have ended when the reading began, by compute. */
   includedWrites?: ReadonlyMap<string, number>;
@@ -102,7 +103,7 @@ export const CONFIRMED_MS = 25_000;
 /** The confirmation time of a project that somebody has changed or used since it was read. */
 export const DOUBTED = Number.NEGATIVE_INFINITY;
 
-/** Creates an empty view. Whether the list of projects shows changes is learned, unless `verified` says it. */
+/** Creates an empty view. `verified` says for which accounts the list of projects shows changes; of others, ebb learns it. */
 export function createFleet({ clock, verified = new Map() }: { clock: Clock; verified?: VerifiedFacts }): Fleet {
   const listed = new Map<string, Project>();
   const cachedProjects = new Map<string, CachedProject>();
@@ -168,7 +169,7 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
   return fleet;
 }
 
-/** What others note about projects and accounts. */
+/** Returns the empty fields of the view that other modules fill. */
 function emptyNotes(verified: VerifiedFacts) {
   return {
     heldSpans: new Map(),
@@ -194,7 +195,7 @@ function listsThatShowChanges(verified: VerifiedFacts): Map<string, boolean> {
   return shows;
 }
 
-/** After the clock was set back, an earlier reading would seem newer than every later change: its age limits `readAtMs`. */
+/** Limits `readAtMs` by the age of the reading: after the clock was set back, the reading would seem newer than every later change. */
 function limitReadAt<C extends CachedProject | undefined>(cached: C, clock: Clock): C {
   if (cached)
     cached.readAtMs = Math.min(cached.readAtMs, clock.now() - (clock.monotonicMs() - cached.readAtMonotonicMs));

@@ -99,7 +99,7 @@ export async function recordAbsent(
   }
 }
 
-/** Returns true if the compute was first seen after an instant. An instant in the future is that of a clock ahead, and proves nothing. */
+/** Returns true if the compute was first seen after an instant. A record from the future was made by a clock ahead, and proves nothing. */
 function isSeenSince({ firstSeenAtMs }: ComputeRecord, instantMs: number, nowMs: number): boolean {
   return firstSeenAtMs > instantMs && firstSeenAtMs <= nowMs;
 }
@@ -122,7 +122,7 @@ async function forgetLongAbsent(
   telemetry.log.info({ event: 'ebb.compute_forgotten', project, compute }, message);
 }
 
-/** Returns the record of a compute that is listed again. */
+/** Returns the record without its mark of absence, for a compute that is listed again. */
 export function withoutAbsence(record: ComputeRecord): ComputeRecord {
   if (record.absentSinceMs === undefined) return record;
   const { absentSinceMs: _, ...rest } = record;

@@ -1,25 +1,25 @@
 import type { ReasonCode } from '../../domain/compute/reasons.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 
-/** The last evaluations of a compute, one after the other, in which a change waited for the platform. Milliseconds since the epoch. */
+/** The last run of consecutive evaluations of a compute in which a change waited for the platform. Milliseconds since the epoch. */
 export interface HeldSpan {
   sinceMs: number;
   untilMs: number;
-  /** What the last of them waited for. */
+  /** What the change waited for in the last of these evaluations. */
   message: string;
 }
 
-/** Gates that no policy and no person causes. Those of failures are not among them: a record has its failures. */
+/** Gates that no policy and no person causes. Those of failures are left out, since the record has the failures. */
 const OF_THE_PLATFORM: ReadonlySet<ReasonCode> = new Set(['operation_running', 'answer_unknown', 'reading_lags']);
 
-interface Noted {
+interface SpanFleet {
   heldSpans: Map<string, HeldSpan>;
   ownEvaluation(computeId: string): EvaluatedCompute | undefined;
 }
 
 /** Notes an evaluation whose changes wait for the platform, before it replaces the last one. */
 export function noteHeld(
-  { heldSpans, ownEvaluation }: Noted,
+  { heldSpans, ownEvaluation }: SpanFleet,
   { compute: { computeId }, plan, decision: { instantMs } }: EvaluatedCompute,
 ): void {
   const gate = platformGate(plan);

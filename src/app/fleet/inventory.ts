@@ -26,7 +26,7 @@ export interface InventoryDeps extends FreshProjectDeps, ForgetProjectDeps, Trig
   sharedReadings?: SharedReadings;
   /** Adopts a project that another daemon has read. Returns true if nothing is to be done or recorded. */
   adoptsSettled(projectId: string): Promise<boolean>;
-  /** Interval between readings of the list of projects, in real milliseconds. */
+  /** Intervals in real milliseconds: between readings of the list of projects, and of the resync loop. */
   rhythm: { inventoryMs: number; resyncMs: number };
 }
 
@@ -119,8 +119,8 @@ async function forgetIfDeleted(deps: InventoryDeps, projectId: string, signal: A
 
 /**
  * Reads projects that are new or changed, unless they have been read since the list was requested: by another daemon, or by this one to
- * measure an impact. What is read is stored before its reconcile is requested, since any daemon may get that job. What another daemon has
- * read and reconciled is not reconciled again: by then its reading would be too old.
+ * count an impact. A reading is stored before its reconcile is requested, since any daemon may get that job. A project that another daemon
+ * has read and reconciled is not reconciled again.
  */
 async function readDue(
   deps: InventoryDeps,
@@ -164,7 +164,7 @@ function backgroundProjects(
 ): Project[] {
   const requests = backgroundRequests(rhythm.inventoryMs);
   const halfRoundMs = rhythm.inventoryMs / 2;
-  // Half of the time in which the background reads all once: after a start nothing is read a second time before it.
+  // Half of the time that one background reading of all projects takes: after a start, no project is read a second time before.
   const servesMs = halfRoundMs * Math.max(1, projects.length / requests);
   const wasUsed = ({ projectId, computeLastActiveAtMs }: Project) =>
     Number(fleet.cachedProject(projectId)?.project.computeLastActiveAtMs !== computeLastActiveAtMs);

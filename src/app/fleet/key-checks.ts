@@ -16,7 +16,7 @@ interface KeyCheckDeps extends TriggerDeps {
 }
 
 /**
- * Lists the projects of accounts whose key is refused or missing: a new key is noticed at once, also where nothing else is to be asked. Once a
+ * Lists the projects of accounts whose key is refused or missing, so that a new key is noticed soon even if no other request is due. Once a
  * key works, the inventory runs.
  */
 export function startKeyChecks(deps: KeyCheckDeps): Running {
@@ -35,8 +35,8 @@ async function checkKeys(deps: KeyCheckDeps, signal: AbortSignal): Promise<void>
   const { api, queue } = deps;
   const check = async ({ account }: AccountStatus) => {
     await readProjectList(deps, { account, signal, deadlineMs: CHECK_EVERY_MS });
-    const isStill = api.accountStatus().some((status) => status.account === account && isInTrouble(status));
-    if (!isStill) await queue.add('inventory', { key: 'key-works', data: {} });
+    const isStillInTrouble = api.accountStatus().some((status) => status.account === account && isInTrouble(status));
+    if (!isStillInTrouble) await queue.add('inventory', { key: 'key-works', data: {} });
   };
   await Promise.all(api.accountStatus().filter(isInTrouble).map(check));
 }

@@ -1,10 +1,10 @@
-/** Stores whether an account's list of projects shows changes: what one daemon has learned holds for all, and after a restart. */
+/** Stores whether an account's list of projects shows changes, so that all daemons know what one has learned, also after a restart. */
 import { DAY_MS } from '../../domain/time/units.ts';
 import type { DocumentStore, Store } from '../../ports/store.ts';
 import { sharedDocuments } from '../shared-documents.ts';
 import type { Fleet } from './fleet.ts';
 
-/** A list that showed a change too late may only have been slow: the finding is forgotten after this long, in milliseconds, and learned again. */
+/** A list that did not show a change in time may only have been slow: this finding is forgotten after this long, in milliseconds. */
 const HIDES_VALID_MS = DAY_MS;
 
 interface ListFact {
@@ -24,8 +24,8 @@ export interface ListFactsDeps {
 }
 
 /**
- * Creates the exchange with the store. Create it before anything is learned: the facts that are known then come from `verified`. They are
- * not stored, and apply again once a finding is forgotten.
+ * Creates the exchange with the store. Create it before anything is learned: the facts that the fleet has by then come from the `verified`
+ * setting. They are not stored, and apply again once a finding is forgotten.
  */
 export function createListFacts({ fleet, store, apiUrl }: ListFactsDeps): { exchange(): Promise<void> } {
   const { listShowsChanges } = fleet;
@@ -39,12 +39,12 @@ export function createListFacts({ fleet, store, apiUrl }: ListFactsDeps): { exch
     setOrDelete(synced, account, shows);
   }
 
-  /** Returns what is to be stored of an account, if this daemon has learned something; otherwise takes what is stored. */
-  function learnedOf(account: string, fact: ListFact | undefined, nowMs: number): ListFact | undefined {
+  /** Returns what to store of an account, if this daemon has learned something new; otherwise takes over what is stored. */
+  function mergeFact(account: string, fact: ListFact | undefined, nowMs: number): ListFact | undefined {
     const isOver = fact?.shows === false && nowMs - fact.atMs >= HIDES_VALID_MS;
     const known = listShowsChanges.get(account);
     const before = (fact ? synced : verified).get(account);
-    // A list that once hid a change is not relied on, whoever found that.
+    // A list that has hidden a change is not relied on, whichever daemon noticed it.
     if (fact?.shows === false && !isOver) set(account, false);
     else if (known !== undefined && known !== before) return { apiUrl, shows: known, atMs: nowMs };
     else if (isOver) set(account, verified.get(account));
@@ -60,7 +60,7 @@ export function createListFacts({ fleet, store, apiUrl }: ListFactsDeps): { exch
       const nowMs = await store.timeMs();
       for (const account of accounts) {
         const fact = stored.get(account);
-        const learned = learnedOf(account, fact?.apiUrl === apiUrl ? fact : undefined, nowMs);
+        const learned = mergeFact(account, fact?.apiUrl === apiUrl ? fact : undefined, nowMs);
         if (!learned) continue;
         await FACTS.put(store, account, learned);
         synced.set(account, learned.shows);

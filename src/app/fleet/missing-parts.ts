@@ -4,14 +4,14 @@ import type { ControlApiError, Project } from '../../ports/control-api.ts';
 
 const MAX_NAMED = 5;
 
-/** One line for each different error, which names the projects it concerns, sorted: they are read in any order. */
+/** Returns a line for each different error, with the names of its projects, sorted since projects are read in any order. */
 export function missingParts(
   errors: readonly ControlApiError[],
   { explain, projects }: { explain(error: ControlApiError): string; projects: readonly Project[] },
 ): string[] {
   const names = new Map(projects.map(({ projectId, name }) => [projectId, name]));
-  return [...groupBy(errors, explain)].map(([line, those]) => {
-    const concerned = those.flatMap(({ projectId: id }) => (id === undefined ? [] : [names.get(id) ?? id]));
+  return [...groupBy(errors, explain)].map(([line, sameErrors]) => {
+    const concerned = sameErrors.flatMap(({ projectId: id }) => (id === undefined ? [] : [names.get(id) ?? id]));
     return concerned.length === 0 ? line : `${firstNames([...new Set(concerned)].sort(), MAX_NAMED)}: ${line}`;
   });
 }

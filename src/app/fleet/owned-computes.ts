@@ -7,7 +7,7 @@ export interface OwnedDeps {
   rules: CurrentRules;
 }
 
-/** The known computes, and whose they are. */
+/** Returns all evaluated computes, and a function that returns the owner of one of them. */
 export function ownedComputes({ fleet, rules }: OwnedDeps) {
   const { policies, costs } = rules.current;
   const computes = [...fleet.evaluatedComputes()].map(({ compute }) => compute);
@@ -15,8 +15,8 @@ export function ownedComputes({ fleet, rules }: OwnedDeps) {
 }
 
 /**
- * The owners of the computes of an account. If none is known, as in trouble that has lasted since the start, all that receivers name: it may
- * concern each of them.
+ * Returns the owners of the computes in these accounts. If no such compute is known yet, as in an outage since the start, returns all owners
+ * that receivers name.
  */
 export function ownersInAccounts(deps: OwnedDeps, isConcerned: (account: string) => boolean): readonly string[] {
   const { computes, ownerOf } = ownedComputes(deps);

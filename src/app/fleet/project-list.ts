@@ -12,7 +12,7 @@ import { type ReportListingDeps, reportListing } from '../telemetry/outages.ts';
 import { type ProjectList, readProjectList } from './cached-projects.ts';
 import { type CachedProject, DOUBTED, type Fleet } from './fleet.ts';
 
-/** A reading includes a change if it began this long after the instant in the list, in milliseconds: that instant is in whole seconds. */
+/** A reading includes a change if it began this long after the instant in the list, in milliseconds: the list has whole seconds. */
 const LIST_DELAY_MS = 2_000;
 
 /** How far Neon's clock may be off from ours, in milliseconds. */
@@ -41,7 +41,7 @@ export async function compareList(
   const due: Project[] = [];
   for (const project of projects) {
     const cached = fleet.cachedProject(project.projectId);
-    if (!cached || (await isChanged(deps, cached, project, askedAtMonotonicMs))) due.push(project);
+    if (!cached || (await isChangedByOthers(deps, cached, project, askedAtMonotonicMs))) due.push(project);
   }
   for (const account of new Set(projects.map((project) => project.account))) {
     if (!failures.has(account)) fleet.listComparedAtMonotonicMs.set(account, askedAtMonotonicMs);
@@ -49,8 +49,8 @@ export async function compareList(
   return due;
 }
 
-/** Returns true if somebody else has changed the project since it was read. Stores the list's `updated_at` with the reading. */
-async function isChanged(
+/** Returns true if somebody else has changed the project since it was read; otherwise stores the list's entry with the reading. */
+async function isChangedByOthers(
   deps: TakeListDeps,
   cached: CachedProject,
   project: Project,
@@ -79,7 +79,7 @@ async function isChanged(
 /** Returns true if the list shows the project as it was read. */
 export function isAsRead(cached: CachedProject, project: Project): boolean {
   const { isShared, project: before } = cached;
-  // Instants in a reading of another process are not compared: its clock may have been set since.
+  // The clock of another process may have been set: its readings are only compared by an equal `updated_at`.
   const isComparable = isShared === undefined || before.updatedAtMs === project.updatedAtMs;
   return before.name === project.name && isComparable && includesListed(cached, project);
 }
@@ -98,8 +98,8 @@ function wasUsed(before: Project, now: Project): boolean {
 }
 
 /**
- * Returns true if a record proves that a daemon of the group made the last change of a project, or that an operation of one ended with it: no
- * reading is needed. While an operation is open, the project is read at its end.
+ * Returns true if a record proves that the last change of a project was a daemon's write or the end of its operation: then no reading is
+ * needed. While an operation is open, this is assumed, since the project is read at its end.
  */
 async function isOwnChange(deps: TakeListDeps, project: Project): Promise<boolean> {
   const { updatedAtMs } = project;
@@ -117,7 +117,7 @@ function wasSentAt({ lastSentAtMs = 0 }: ComputeRecord, instantMs: number): bool
   return Math.abs(instantMs - lastSentAtMs) <= CLOCK_TOLERANCE_MS;
 }
 
-/** Asks the records of a project: those that this daemon has, then those in the store, which other daemons may have written. */
+/** Tests the records of a project: those that this daemon has, then those in the store, which other daemons may have written. */
 async function anyRecord(
   { store, fleet }: TakeListDeps,
   { projectId }: Project,
@@ -128,8 +128,8 @@ async function anyRecord(
 }
 
 /**
- * Learns from changes of other daemons, or of this one before a restart: a list that shows one of them shows changes. A missing change
- * proves nothing, since it may have been refused.
+ * Learns from changes by other daemons, or by this one before a restart: if the list shows one of them, it shows changes. A change that is
+ * missing proves nothing, since it may have been refused.
  */
 async function learnFromRecords(deps: TakeListDeps, projects: readonly Project[], askedAtMs: number): Promise<void> {
   const { listShowsChanges } = deps.fleet;
@@ -174,7 +174,7 @@ export interface ListWatchDeps extends TakeListDeps, ReportListingDeps {
 interface ListWatch {
   /**
    * Resolves once a list of at most this age, in real milliseconds, has been compared, or an attempt to read it has failed within that age.
-   * The list is that of one account, or of all without an account. Accounts don't wait for each other.
+   * The list is that of one account, or of all if none is given. Accounts don't wait for each other.
    */
   ensure(maxAgeMs: number, options: ListOptions & { signal: AbortSignal }): Promise<void>;
 }

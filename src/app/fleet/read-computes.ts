@@ -30,7 +30,7 @@ export interface ReadComputesDeps {
 }
 
 export interface ReadOptions extends CallOptions {
-  /** Branches older than this are read again, in real milliseconds; an hour if absent. */
+  /** Branches that were read longer ago than this are read again, in real milliseconds; an hour if absent. */
   branchesServeMs?: number;
 }
 
@@ -58,7 +58,7 @@ export function needsBranches({ current: { policies, costs } }: CurrentRules): b
 
 /**
  * Returns the branches of a project. They are read again when the project has changed, when a compute is on an unknown branch, and after a
- * while. If the key may not list branches, there are none: for a minute, and after a second refusal for as long as a list is valid.
+ * while. If the key may not list branches, there are none: for a minute after the first refusal, and for an hour after a later one.
  */
 export async function branchesOf(
   deps: ReadComputesDeps,

@@ -6,7 +6,7 @@ import { UNHURRIED_DEADLINE_MS } from './read-fleet.ts';
 /** How many projects are read concurrently: enough to use the rate budget, few enough to stop soon. */
 const CONCURRENT_PROJECTS = 8;
 
-/** The default limit of pages of a project. If it starts and suspends a compute every five minutes, half a year has about a hundred. */
+/** The default limit of pages of a project: about a hundred hold half a year in which a compute starts and suspends every five minutes. */
 const MAX_PAGES = 300;
 
 /** How far a project's operations have been read, to resume from. */
@@ -14,11 +14,11 @@ export interface ReadingState {
   /** The cursor of the next page; undefined before the first. */
   cursor: string | undefined;
   pages: number;
-  /** The oldest instant that was seen, milliseconds since the epoch. */
+  /** When the oldest operation that was read began, milliseconds since the epoch. */
   oldestMs: number | undefined;
   /** `all` if everything that the API keeps, or that was requested, was read. */
   read: 'in part' | 'all' | 'failed';
-  /** When stored operations were read, milliseconds since the epoch. */
+  /** When the operations were read from the API, if they come from the store, milliseconds since the epoch. */
   storedAtMs?: number;
 }
 
@@ -44,7 +44,7 @@ export interface OperationsProgress {
   projectsDone: number;
   projects: number;
   pages: number;
-  /** An estimate of the remaining time from the progress so far, milliseconds. */
+  /** The estimated remaining time, in milliseconds; undefined without an estimate. */
   leftMs: number | undefined;
 }
 
@@ -145,19 +145,19 @@ function progressOf(
   states: readonly ReadingState[],
   { sinceMs, nowMs, pages, elapsedMs }: { sinceMs: number; nowMs: number; pages: number; elapsedMs: number },
 ): OperationsProgress {
-  const begun = states.filter(({ pages: ofProject }) => ofProject > 0);
-  const isAllBegun = states.every(({ pages: ofProject, read }) => ofProject > 0 || read !== 'in part');
-  const pagesLeft = begun.map(({ read, oldestMs, pages: ofProject }) => {
+  const begun = states.filter((state) => state.pages > 0);
+  const isAllBegun = states.every((state) => state.pages > 0 || state.read !== 'in part');
+  const pagesLeft = begun.map(({ read, oldestMs, pages: pagesRead }) => {
     if (read !== 'in part' || oldestMs === undefined) return 0;
     const coveredMs = Math.max(1, nowMs - oldestMs);
-    return Math.min(MAX_PAGES, (ofProject * Math.max(0, oldestMs - sinceMs)) / coveredMs);
+    return Math.min(MAX_PAGES, (pagesRead * Math.max(0, oldestMs - sinceMs)) / coveredMs);
   });
-  const left = pagesLeft.reduce((sum, ofProject) => sum + ofProject, 0);
+  const allPagesLeft = pagesLeft.reduce((sum, count) => sum + count, 0);
   return {
     projectsBegun: begun.length,
     projectsDone: states.filter(({ read }) => read !== 'in part').length,
     projects: states.length,
     pages,
-    leftMs: isAllBegun ? Math.round((left * elapsedMs) / pages) : undefined,
+    leftMs: isAllBegun ? Math.round((allPagesLeft * elapsedMs) / pages) : undefined,
   };
 }

@@ -42,8 +42,8 @@ export async function loadReadings({ store, clock }: StoredReadingsDeps): Promis
 }
 
 /**
- * Caches the stored readings of projects that the list shows unchanged since then. Returns how many. The list must have been requested
- * after the readings were loaded. Projects that this daemon has read stay as they are.
+ * Caches the stored readings of projects that the list shows unchanged since their reading, and returns how many. The list must have been
+ * requested after the readings were loaded. Projects that this daemon has read stay as they are.
  */
 export async function takeLoaded(
   deps: StoredReadingsDeps,
@@ -57,14 +57,14 @@ export async function takeLoaded(
     const { projectId, account } = listed;
     const reading = shared.readings.get(projectId);
     const survey = surveys.get(account);
-    const isKnown = () => fleet.cachedProject(projectId) !== undefined;
-    if (!reading || survey === 'other API' || isKnown()) return;
+    const isCached = () => fleet.cachedProject(projectId) !== undefined;
+    if (!reading || survey === 'other API' || isCached()) return;
     const times = timesOf(deps, reading, { survey, atMs: shared.atMs });
     const cached = times && cachedFrom(deps, reading, times, toMonotonicMs);
     // Only an equal `updated_at` proves that nothing has changed: by the clocks, which may have been set, a reading may wrongly seem later.
     const isUnchanged = reading.project.updatedAtMs === listed.updatedAtMs;
     if (!cached || !isUnchanged || !isUsableFor(deps, reading, listed) || !includesListed(cached, listed)) return;
-    if (!includesLastWrites(cached, await store.records(projectId)) || isKnown()) return;
+    if (!includesLastWrites(cached, await store.records(projectId)) || isCached()) return;
     keep(deps, cached);
     taken += 1;
   });
@@ -78,7 +78,7 @@ interface ReadingTimes {
   readAtMs: number;
 }
 
-/** Returns when a reading was made, by the store's clock; undefined if nothing has confirmed it for too long, or if that clock was set back. */
+/** Returns when a reading was made, by the store's clock; undefined if it was confirmed too long ago, or if that clock was set back. */
 function timesOf(
   { rhythm }: StoredReadingsDeps,
   { project: { projectId }, readAtMs: beganAtMs }: SharedReading,
@@ -123,14 +123,14 @@ export function createSharedReadings(
       keep(deps, cached);
       return true;
     },
-    // The next round writes what could not be written.
+    // A reading that could not be written is written by the next round.
     share: (projectId) => deps.writer.write(projectId).catch(() => {}),
   };
 }
 
 /**
- * Returns true if a reading began after the last write of each compute had ended, whoever sent it, and no write is pending. Then no clock
- * needs to be compared.
+ * Returns true if a reading began after the last write of each compute had ended, whoever sent it, and no write is pending. This compares no
+ * clocks.
  */
 export function includesLastWrites(
   { computes, includedWrites }: Pick<CachedProject, 'computes' | 'includedWrites'>,
@@ -199,7 +199,7 @@ function keep({ fleet, rules }: StoredReadingsDeps, cached: CachedProject): void
     const branches = new Map(
       computes.map(({ branchId, branchName: name = '', branchRoles: roles = [] }) => [branchId, { name, roles }]),
     );
-    // The time of their reading is not stored, so they are read again before a change that depends on them.
+    // The time at which branches were read is not stored, so they are read again before a change that depends on them.
     const readAtMonotonicMs = Number.NEGATIVE_INFINITY;
     fleet.branches.set(project.projectId, { branches, projectUpdatedAtMs: project.updatedAtMs, readAtMonotonicMs });
   }

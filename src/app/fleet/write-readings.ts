@@ -80,12 +80,12 @@ export function startWritingReadings(
 
 export type WriterDeps = Omit<WriteReadingsDeps, 'runInBackground' | 'rhythm'>;
 
-/** The readings and surveys that this daemon has compared with the store. If they are lost, it compares once more. */
+/** The readings and surveys that this daemon has compared with the store, by project id and by account; empty after a start. */
 interface Memory {
-  /** When the store last lost its data, as far as it is known here. */
+  /** When the store last lost its data, as known at the last round, milliseconds since the epoch. */
   lostAtMs: number | undefined;
   compared: Map<string, Compared>;
-  confirmed: Map<string, Survey>;
+  surveys: Map<string, Survey>;
 }
 
 export interface ReadingsWriter {
@@ -98,7 +98,7 @@ export interface ReadingsWriter {
 /** Creates the writer. A project that a list shows unchanged costs nothing in the store. */
 export function createReadingsWriter(deps: WriterDeps): ReadingsWriter {
   const { fleet, clock, storeWatch } = deps;
-  const memory: Memory = { lostAtMs: storeWatch.lostAtMs(), compared: new Map(), confirmed: new Map() };
+  const memory: Memory = { lostAtMs: storeWatch.lostAtMs(), compared: new Map(), surveys: new Map() };
   let doneAtMonotonicMs = Number.NEGATIVE_INFINITY;
   let sweptAtMonotonicMs = Number.NEGATIVE_INFINITY;
 
@@ -110,41 +110,42 @@ export function createReadingsWriter(deps: WriterDeps): ReadingsWriter {
       const lostAtMs = storeWatch.lostAtMs();
       if (lostAtMs !== memory.lostAtMs) forgetAll(memory, lostAtMs);
       // The surveys first: a reading that was made for one of them is then written before it.
-      const surveys = [...fleet.surveys].filter(([account, survey]) => memory.confirmed.get(account) !== survey);
+      const surveys = [...fleet.surveys].filter(([account, survey]) => memory.surveys.get(account) !== survey);
       if (surveys.length > 0 && nowMonotonicMs - sweptAtMonotonicMs >= SWEEP_MS) {
         await sweep(deps, memory);
         sweptAtMonotonicMs = nowMonotonicMs;
       }
-      const news = [...fleet.cachedProjects()].filter((cached) => isNews(deps, memory, cached));
-      if (news.length + surveys.length === 0) return;
+      const uncompared = [...fleet.cachedProjects()].filter((cached) => mustCompare(deps, memory, cached));
+      if (uncompared.length + surveys.length === 0) return;
       const toStoreMs = await readStoreClock(deps);
-      await pLimit(CONCURRENT_DOCUMENTS).map(news, (cached) => write(deps, memory, cached, toStoreMs));
-      for (const [account, survey] of surveys) await confirm(deps, memory, { account, survey, toStoreMs });
+      await pLimit(CONCURRENT_DOCUMENTS).map(uncompared, (cached) => write(deps, memory, cached, toStoreMs));
+      for (const [account, survey] of surveys) await writeSurvey(deps, memory, { account, survey, toStoreMs });
     },
     async write(projectId) {
       const cached = fleet.cachedProject(projectId);
-      if (cached && isNews(deps, memory, cached)) await write(deps, memory, cached, await readStoreClock(deps));
+      if (cached && mustCompare(deps, memory, cached)) await write(deps, memory, cached, await readStoreClock(deps));
     },
   };
 }
 
-/** After a loss of the store's data all is written again: commands would miss each project until it is read once more. */
+/** After a loss of the store's data, everything is written again: commands would miss each project until its next reading. */
 function forgetAll(memory: Memory, lostAtMs: number | undefined): void {
   memory.lostAtMs = lostAtMs;
   memory.compared.clear();
-  memory.confirmed.clear();
+  memory.surveys.clear();
 }
 
 /**
- * False for a reading that was compared or invalidated, for one that is in the store, and for a project that is not listed. True for a reading
- * to which a list has given a later `updated_at`: after a restart, only a reading with the `updated_at` of the list is taken.
+ * Returns true if a reading must be compared with the store. Not so for one that was compared, invalidated or taken from the store, or whose
+ * project is not listed. A list that gives the project a later `updated_at` makes it necessary again: after a restart, only a reading with
+ * the `updated_at` of the list is taken.
  */
-function isNews(
+function mustCompare(
   { fleet }: WriterDeps,
   { lostAtMs, compared }: Memory,
   { project, computes, readAtMs, readAtMonotonicMs, isShared }: CachedProject,
 ): boolean {
-  // One that was taken from the store may be lost there.
+  // A reading that was taken from the store may be lost there.
   if (isShared === true && (lostAtMs === undefined || compared.has(project.projectId))) return false;
   // If it was read after the last list that lacks it, another daemon has listed it since.
   const isNewer = readAtMonotonicMs > (fleet.surveys.get(project.account)?.askedAtMonotonicMs ?? 0);
@@ -183,16 +184,16 @@ async function write(
 }
 
 /** Stores a survey. Each reading that was made for it has been written before. */
-async function confirm(
+async function writeSurvey(
   { fleet, store, apiUrl }: WriterDeps,
-  { compared, confirmed }: Memory,
+  { compared, surveys }: Memory,
   { account, survey, toStoreMs }: { account: string; survey: Survey; toStoreMs: ToStoreMs },
 ): Promise<void> {
-  const isFirst = !confirmed.has(account);
-  const gone = [...(confirmed.get(account)?.projectIds ?? [])].filter((id) => !survey.projectIds.has(id));
+  const isFirst = !surveys.has(account);
+  const gone = [...(surveys.get(account)?.projectIds ?? [])].filter((id) => !survey.projectIds.has(id));
   await deleteReadings(store, gone);
   for (const projectId of gone) compared.delete(projectId);
-  confirmed.set(account, survey);
+  surveys.set(account, survey);
   const was = await store.document(SURVEYS_COLLECTION, account);
   const listedAtMs = toStoreMs(survey.askedAtMonotonicMs);
   // Another daemon may have been the leader since.

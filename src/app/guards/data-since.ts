@@ -4,7 +4,6 @@ import type { CountError } from '../../ports/connections.ts';
 import type { SeriesSource } from '../../ports/guards.ts';
 
 const MAX_POINTS = 1000;
-/** The step of a range query is a multiple of this, in milliseconds. */
 const STEP_MS = 5 * MINUTE_MS;
 
 /** When the first samples in a period were taken, milliseconds since the epoch; undefined if there are none. */

@@ -23,11 +23,9 @@ export interface ReadingsPage {
   atMs: number;
 }
 
-/** The stored readings and surveys of a whole fleet. */
+/** The stored readings of a whole fleet, by the id of the project, and its surveys, by the name of the account. */
 export interface SharedFleet {
-  /** By the id of the project. */
   readings: ReadonlyMap<string, SharedReading>;
-  /** The last survey, by the name of the account. */
   accounts: ReadonlyMap<string, AccountSurvey>;
   /** Ids of the listed projects by the name of the account, in the order of the list. */
   lists: ReadonlyMap<string, readonly string[]>;

@@ -19,7 +19,7 @@ import { identityOf, registerGeneration } from './generations.ts';
 import { lastParts } from './stored-parts.ts';
 import { type Candidate, ownerOf, partStates, type SetsDeps, stagedSets, stateOf } from './write-permission.ts';
 
-/** How many sets that became current are remembered. */
+/** How many of the last sets that became current are remembered. */
 const MAX_REMEMBERED = 20;
 
 export interface ActivateDeps extends SetsDeps, MeasureImpactDeps, EvaluateProjectDeps, ScheduleDeps {
@@ -40,7 +40,7 @@ export async function startWithRules(deps: ActivateDeps): Promise<void> {
   if (sets.stages) await rememberApproval(deps);
 }
 
-/** Restarts that a person has approved may still wait for limits and operations, on whichever daemon. */
+/** Remembers who approved the rules: after a restart of the daemon, approved restarts may still wait for limits and operations. */
 async function rememberApproval(deps: ActivateDeps): Promise<void> {
   const rules = currentRules(deps);
   const parts = rules.teams.map(({ name }) => ({ ...rules, policies: teamPart(rules.policies, name) }));
@@ -106,7 +106,7 @@ export async function advanceRules(deps: ActivateDeps, signal: AbortSignal): Pro
     if (await mayBecomeCurrent(deps, team, candidate, signal)) allowed.set(team, candidate.rules);
   }
   if (allowed.size > 0) await makeCurrent(deps, allowed);
-  // What is said of a staged part depends on what is in effect by now.
+  // The message about a staged part depends on the rules that are in effect by now.
   for (const [, { candidate }] of partStates(sets)) reportStaged(deps, candidate);
   if (!sets.needsReevaluation) return;
   await reevaluateFleet(deps);
@@ -192,14 +192,14 @@ async function approvalOf({ sets, store }: ActivateDeps, offered: readonly Rules
   return { current, isCurrent, hashes };
 }
 
-/** Returns a test for given hashes, or their prefixes: true if one of these is meant. */
+/** Returns a test that is true for one of these hashes, or for a prefix of one. */
 function isOneOf(hashes: readonly string[]): (given: string) => boolean {
   return (given) => hashes.some((hash) => isHashOf(given, hash));
 }
 
 /**
- * Registers the generation first, so that daemons with the older set write nothing from then on. An observing daemon registers none. What an
- * approved set restarts is announced before; until then nothing becomes current.
+ * Makes rules current, after the restarts by an approved set were announced. Registers the generation first, so that daemons with the older
+ * set write nothing from then on. An observing daemon registers none.
  */
 async function makeCurrent(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>): Promise<void> {
   const { sets, mode } = deps;
@@ -207,7 +207,7 @@ async function makeCurrent(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>
   const offered = [...parts.values(), rules];
   const isApprovable = mode === 'enforce' && sets.stages;
   const approvals = isApprovable ? await approvalsOf(deps, offered) : [];
-  if (await isToBeAnnounced(deps, offered, approvals)) return;
+  if (await waitsForAnnouncement(deps, offered, approvals)) return;
   if (mode === 'enforce') await registerRules(deps, rules);
   for (const team of parts.keys()) stateOf(sets, team).candidate = undefined;
   swapRules(deps, rules, isApprovable ? (acceptedBy(deps, offered) ?? approverOf(approvals)) : undefined);
@@ -224,8 +224,8 @@ function approverOf(approvals: readonly Approval[]): Approver | undefined {
   return { who: approversOf(approvals), atMs: approvals.map(({ atMs }) => atMs) };
 }
 
-/** True while restarts by approved rules, the last ones offered, are announced. What another daemon has made current is restarted by it. */
-async function isToBeAnnounced(
+/** Returns true until the announced restarts by approved rules, the last offered, are due. If another daemon has the rules, it announces. */
+async function waitsForAnnouncement(
   deps: ActivateDeps,
   offered: readonly Rules[],
   approvals: readonly Approval[],
@@ -235,7 +235,7 @@ async function isToBeAnnounced(
   return !(await approvalOf(deps, offered)).isCurrent && announceApproved(deps, rules, approvals);
 }
 
-/** The approvals of one of the rules, the last first. The first daemon of a group that has them may need one, the others do not. */
+/** Returns the stored approvals of any of these rules, the latest first. */
 async function approvalsOf(deps: ActivateDeps, offered: readonly Rules[]): Promise<Approval[]> {
   const isOffered = isOneOf(hashesOf(deps, offered));
   const approvals = (await deps.store.approvals()).filter(({ hash }) => isOffered(hash));
@@ -249,12 +249,12 @@ function hashesOf({ sets }: ActivateDeps, offered: readonly Rules[]): string[] {
   });
 }
 
-/** A set without the policies of a team replaces none of a daemon that may still have them: that daemon writes for the group. */
+/** Registers rules as a generation. Rules without the policies of a team don't replace the generation of a daemon that may have these. */
 async function registerRules(deps: ActivateDeps, rules: Rules): Promise<void> {
   const { sets } = deps;
   const identity = identityOf(sets, rules);
   if (!isUnloaded(rules.policies)) return registerGeneration(deps, identity);
-  // What is said of it names the teams that these rules lack.
+  // The log line about a newer generation names the teams that these rules lack.
   const current = compileRules(rules, deps.rules.current);
   return registerGeneration({ ...deps, rules: { current } }, identity, sets.generation ?? 0);
 }

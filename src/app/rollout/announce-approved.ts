@@ -13,7 +13,7 @@ import { outboxEntry } from '../notifications/notify.ts';
 import { digestAfter, digestId, digestKey, partsOfKey, SENT_DIGESTS } from '../notifications/sent-digests.ts';
 import { type CompiledRules, compileRules } from '../rules.ts';
 
-/** Approved restarts come this long after their announcement, in milliseconds, so that people have it before. */
+/** Approved restarts come this long after their announcement, in milliseconds, so that the message arrives first. */
 const AHEAD_MS = 5 * SECOND_MS;
 
 interface AnnounceApprovedDeps extends EvaluateDeps {
@@ -23,9 +23,9 @@ interface AnnounceApprovedDeps extends EvaluateDeps {
 }
 
 /**
- * Announces the restarts that approved rules make at once: one message for each receiver and owner. Otherwise each restart would be told by
- * itself. A later approval, such as of another team's part, announces what the earlier ones have not named. Returns true until the announced
- * instants have come. The last of the approvals comes first.
+ * Announces the restarts that approved rules make at once, in one message for each receiver and owner instead of one for each restart. A later
+ * approval, for example of another team's part, announces only restarts that earlier ones have not named. Returns true until the announced
+ * instants have come. `approvals`: the latest first.
  */
 export async function announceApproved(
   deps: AnnounceApprovedDeps,
@@ -52,7 +52,7 @@ export async function announceApproved(
   return isAhead || digests.size > 0;
 }
 
-/** Who has approved each of the sets last. The last of the approvals comes first. */
+/** Returns the names of those who last approved each of the sets. `approvals`: the latest first. */
 export function approversOf(approvals: readonly Approval[]): string {
   const whoByHash = new Map(approvals.toReversed().map(({ hash, who }) => [hash, who]));
   return [...new Set(whoByHash.values())].join(', ');
@@ -67,7 +67,7 @@ async function restartsAt(deps: AnnounceApprovedDeps, instantMs: number, { atMs:
   return (await mapInTurns([...deps.fleet.evaluatedComputes()], restartOf, deps.clock)).flat();
 }
 
-/** The restarts for each receiver and owner, by the name of the document. */
+/** Groups the restarts by receiver and owner. The keys are those of stored digests ({@link digestKey}). */
 function digestsOf(
   { fleet }: AnnounceApprovedDeps,
   current: CompiledRules,
@@ -95,10 +95,10 @@ async function queueDigest(
   const { receiver, owner } = partsOfKey(key);
   const { value, replace } = await SENT_DIGESTS.open(store, key);
   if (!first || (value && value.untilMs >= nowMs)) return;
-  // The same set may be approved long before: it has become current again.
+  // An old digest is replaced: a set that was approved long ago may become current again.
   const id = digestId({ owner, slotMs: first.instantMs }, changes);
   const notification = digestOfChanges([first, ...others], { id, owner, nowMs, occasion });
   await store.appendOutbox([outboxEntry(notification, receiver, rules.current.notify.statusUrl)]);
-  // If another daemon was faster, only what it has told counts.
+  // If another daemon has stored its digest meanwhile, that one stays.
   await replace({ ...digestAfter(undefined, changes, first.instantMs), isOfApproval: true });
 }

@@ -19,7 +19,7 @@ export function noteChanges(changedAt: ChangeTimes, { inPlace, replaced }: Chang
   for (const file of inPlace) changedAt.set(file, nowMonotonicMs);
 }
 
-/** Called before the first reading: notes when files were written, from their ages in milliseconds. */
+/** Notes when files were written, from their ages in milliseconds. Called before the first reading of the rules. */
 export function noteAges(changedAt: ChangeTimes, ages: ReadonlyMap<string, number>, nowMonotonicMs: number): void {
   for (const [file, agoMs] of ages) changedAt.set(file, nowMonotonicMs - agoMs);
 }

@@ -16,16 +16,16 @@ import type { Overrides } from '../overrides.ts';
 import { type CurrentRules, compileRules } from '../rules.ts';
 import { CONTROL_API, isOfControlApi } from '../telemetry/outages.ts';
 
-/** The number of computes that rules would change at once. */
+/** How many computes rules would disconnect once they are current. */
 export interface DisruptionImpact {
-  /** Computes that would be disconnected as soon as the rules become current. */
+  /** The number of computes that would be disconnected at once, or later without a further cause ({@link later}). */
   disconnected: number;
   computes: number;
-  /** How many of the disconnected ones would wait first, for what passes by itself: that ebb has just discovered or restarted them. */
+  /** How many of the disconnected ones would wait first, for example since ebb has just discovered or restarted them. */
   later?: number;
   /** How many of the disconnected ones may sleep or be gone: their projects can't be read now. */
   unknown?: number;
-  /** The number of disconnected computes by policy, and some of their ids. */
+  /** The number of disconnected computes by policy, and the ids of some of them. */
   byPolicy?: Record<string, number>;
   examples?: string[];
 }
@@ -45,7 +45,7 @@ const MAX_UNAPPROVED_SHARE = 0.3;
 
 const CONCURRENT_READS = 8;
 
-/** How long the list of projects is waited for in an outage, in milliseconds: meanwhile no files are read. */
+/** How long this daemon waits for the list of projects in an outage, in milliseconds: meanwhile it reads no policy files. */
 const OUTAGE_DEADLINE_MS = 5_000;
 
 /** How many projects are evaluated before other work gets its turn. */
@@ -60,8 +60,8 @@ export function needsApproval({ disconnected, computes }: DisruptionImpact): boo
  * Counts the computes that rules would disconnect now, in the whole fleet; projects that are not cached are read. Undefined if the fleet
  * can't be listed. Holds, freezes and manual changes are respected. Recent discovery, recent restarts and limits on restarts are ignored,
  * since they pass by themselves: a set that restarts computes may follow another that still does. The first flip of a future trial counts,
- * too, and so does a change that is held only because it would soon be undone. Those that wait for these are among `later`. `isCounted`
- * selects the computes.
+ * too, and so does a change that is held only because it would soon be undone. Computes that would wait for any of these are among `later`.
+ * `isCounted` selects the computes.
  *
  * Invariant: no compute counts as asleep by a reading that may be older than its last use. It counts as awake, and before rules need an
  * approval because of it, its project is read again.
@@ -137,11 +137,11 @@ async function countDisconnected(
  */
 async function readMissing(deps: MeasureImpactDeps, signal: AbortSignal): Promise<ProjectList | undefined> {
   const { fleet, outages } = deps;
-  // Also in an outage for one account, whose list is part of the whole.
+  // An outage for one account counts too: its list is part of the whole.
   const isOut = [...outages.current().keys()].some(isOfControlApi);
   const list = await readProjectList(deps, { signal, ...(isOut && { deadlineMs: OUTAGE_DEADLINE_MS }) });
   if (signal.aborted || (list.projects.length === 0 && list.failures.size > 0)) return undefined;
-  // Policies select by name.
+  // A renamed project counts as missing, since policies select by name.
   const isMissing = ({ projectId, name }: Project) =>
     fleet.cachedProject(projectId)?.project.name !== name || lacksBranches(deps, projectId);
   await readEach(deps, list.projects.toReversed(), { isDue: isMissing, signal });
@@ -171,7 +171,7 @@ function isReadSince(cached: CachedProject | undefined, { askedAtMonotonicMs }: 
 interface PresentState {
   computes: readonly Compute[];
   records: ReadonlyMap<string, ComputeRecord>;
-  /** Computes with a record that the reading lacks. */
+  /** The number of computes that have a record but are not in the reading. */
   added: number;
 }
 
@@ -222,7 +222,7 @@ function disconnectionOf(
   if (changesSizeAtFirstFlip({ policies, compute, ...decidingFacts(record), holds }, nowMs))
     return { policy: 'trial', isLater: true };
   const { plan } = evaluateNow(laterSituation(situation));
-  // The set wants a change that ends soon as much as any other, and at its next opening it is made.
+  // A change that is held since its window ends soon will be made at the window's next opening.
   const endsSoon = gatesOf(plan).includes('ends_soon') ? disconnecting(plan.held) : undefined;
   const found = disconnectingNow(plan) ?? endsSoon;
   if (found === undefined) return undefined;
@@ -238,7 +238,7 @@ function disconnecting(actions: readonly Action[] = []): Action | undefined {
   return actions.find(({ disconnects }) => disconnects);
 }
 
-/** The record without states that pass by themselves. The compute counts as managed for a long time. */
+/** Returns the record without states that pass by themselves, as if ebb had managed the compute for a long time. */
 function withoutTemporaryStates(record: ComputeRecord): ComputeRecord {
   const { intent: _asked, failures: _failed, lastDisruption: _disturbed, ...rest } = record;
   return { ...rest, openOperations: [], enforcedSinceMs: 0 };

@@ -134,6 +134,7 @@ export const REPORTS = sharedDocuments<DaemonDocument>('daemons', 1);
 
 /** A daemon is live for this long after its last report. Daemons report every 10 s, those of 0.1.0 every 30 s. */
 const LIVE_MS = RECOVERY.leaderLeaseMs;
+/** If no live daemon has had the newest generation for this long, another daemon takes over. */
 const ABANDONED_MS = 2 * RECOVERY.leaderLeaseMs;
 
 /** The reports seen since a newer generation superseded this daemon. Times are monotonic milliseconds of this daemon. */
@@ -213,7 +214,7 @@ function decidesByGeneration(
   return decision_hash !== null && decision_hash === decisionHash;
 }
 
-/** How many problems one log line has at most; `ebb validate` shows all. */
+/** The most problems in one log line; `ebb validate` shows all. */
 const MAX_PROBLEMS_LOGGED = 20;
 
 type GoodReading = RulesReading & { ok: true };

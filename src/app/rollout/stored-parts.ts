@@ -20,7 +20,7 @@ interface StoredPart {
   sources: readonly (readonly [string, ConnectionSource])[];
 }
 
-/** By team. Raise the version when the form of a policy changes without a new decision version. */
+/** The stored parts, by team. Raise the version when the form of a policy changes without a new decision version. */
 const PARTS = sharedDocuments<StoredPart>('team-policies', 1);
 
 /** Larger parts are not stored, in characters of JSON. */
@@ -73,7 +73,7 @@ async function storePart({ sets, store }: StorePartsDeps, team: string, part: Po
   else await PARTS.put(store, team, value);
 }
 
-/** The parts of these teams that were last in effect, within their present scopes. Where none is stored, an {@link unloadedPart}. */
+/** Returns these teams' parts that were last in effect, limited to the present scopes. Where none is stored, an {@link unloadedPart}. */
 export async function lastParts(
   { sets, store }: Pick<SetsDeps, 'sets'> & { store: Pick<DocumentStore, 'documents'> },
   teams: readonly TeamScope[],

@@ -136,12 +136,12 @@ export interface StagedSet {
   impact: DisruptionImpact;
 }
 
-/** The beginning of what is said of a team without policies in effect. Stored announcements are recognised by it. */
+/** The beginning of the sentence about a team without policies in effect. Stored announcements are recognised by it. */
 export const LEFT_ALONE = 'nothing is written to computes of';
 
 /**
- * What is in effect until a newer set is approved, or can be loaded. A team that has had none since the start has only the freeze of a
- * part that is not loaded.
+ * Describes what is in effect until a newer set is approved, or can be loaded. A team without policies since the start has only the freeze of
+ * a part that is not loaded.
  */
 export function staysCurrent({ current: { policies } }: CurrentRules, team: string): string {
   if (team === NO_TEAM) return `${shortHash(policies.set.hash)} stays current`;
@@ -184,7 +184,7 @@ export function describeSets({ sets, rules, mode }: SetsDeps & { mode: Mode }): 
   return notes.join('; ');
 }
 
-/** Reasons, besides staging, why the newest policies are not current, one line each; with a test, of files of a team only if it passes. */
+/** Returns reasons besides staging why the newest policies are not current, one line each. `isShown` selects the teams whose files count. */
 export function policyProblems({ sets, rules }: SetsDeps, isShown: (team: string) => boolean = () => true): string[] {
   const newer = describedNewer({ sets, rules });
   const delayed = sets.delayed ? [describeDelay(sets.delayed.vanished)] : [];
@@ -196,7 +196,7 @@ export function policyProblems({ sets, rules }: SetsDeps, isShown: (team: string
   return [newer ?? [], delayed, broken, uncounted].flat();
 }
 
-/** What a daemon waits for that has just started, until the impact of its set has been counted. */
+/** Describes what a newly started daemon waits for until the impact of its set has been counted. */
 function describeCounting({ sets, rules }: SetsDeps): string {
   const { candidate } = sets;
   if (candidate?.isUncounted) return describeUncounted({ sets, rules }, NO_TEAM, candidate);
