@@ -21,7 +21,7 @@ import { type PeriodUse, type UsageWhileAwake, usageWhileAwake } from './usage-w
 export const MONTH_HOURS = 730;
 
 // The limits below are chosen tolerances, without a source.
-/** With less known time, only causes that follow from the settings are reported. */
+/** With less known time, a compute that may sleep has no finding, unless its clients were asked for. */
 const MIN_KNOWN_MS = DAY_MS;
 /** Only this many intervals are analysed, the newest ones. */
 const MAX_INTERVALS = 2_000;
@@ -31,8 +31,8 @@ const MIN_SHARE = 0.02;
 const LONG_MS = 20 * HOUR_MS;
 /** Visits are short if the timeouts after them are at least this share of the awake time. */
 const SHORT_PART = 0.6;
-const SHORT_VISITS_PER_DAY = 8;
-const SHORT_VISITS_SHARE = 0.05;
+/** Short visits are reported from this many visits a day, and from this awake share, on. */
+const [SHORT_VISITS_PER_DAY, SHORT_VISITS_SHARE] = [8, 0.05];
 const MOSTLY_AWAKE = 0.5;
 /** A busy compute is at its minimum size in less than this share of the measured hours. */
 const BUSY_FLAT_SHARE = 0.5;
@@ -107,9 +107,9 @@ export function findCause({ history: fullHistory, ...rest }: AwakeFacts): AwakeF
   if (share === undefined || share < MIN_SHARE) return undefined;
   if (knownMs < MIN_KNOWN_MS && maySleep(compute) && clients.length === 0) return undefined;
   const use = usageWhileAwake({ ...rest, history });
-  let logged: DetectedCause | undefined;
-  for (const check of CHECKS) logged ??= check({ ...rest, history, share, use });
-  const found = withClients(logged, clients, history);
+  let detected: DetectedCause | undefined;
+  for (const check of CHECKS) detected ??= check({ ...rest, history, share, use });
+  const found = withClients(detected, clients, history);
   if (!found) return undefined;
   const { dueMs, ...cause } = found;
   const { averageCu } = use;
@@ -214,7 +214,7 @@ const mostlyAwake: Check = (input) => {
   return { cause: 'unknown', evidence, dueMs: { low: 0, high: awakeMs(history) } };
 };
 
-/** Names the clients as the cause if the operations show no other. */
+/** Names the asked clients as the cause if the checks found no other. */
 function withClients(
   found: DetectedCause | undefined,
   clients: readonly NamedClient[],
@@ -230,7 +230,7 @@ function withClients(
 /** A client in words: `asks every 4m: user app, application web, SELECT ?`. */
 export function clientText({ kind, user, application, queries, periodMs, visits }: NamedClient): string {
   const [query] = queries;
-  const what = {
+  const behaviour = {
     periodic: `asks every ${duration(periodMs ?? 0)}`,
     frequent: `asks every ${duration(periodMs ?? 0)} or more often`,
     irregular: visits === 1 ? 'asked once' : `asked ${visits} times, not at a fixed interval`,
@@ -238,7 +238,7 @@ export function clientText({ kind, user, application, queries, periodMs, visits 
     long_query: 'runs one query for long',
     replication: 'replicates',
   }[kind];
-  return `${what}: ${[`user ${user}`, application && `application ${application}`, query?.text].filter(Boolean).join(', ')}`;
+  return `${behaviour}: ${[`user ${user}`, application && `application ${application}`, query?.text].filter(Boolean).join(', ')}`;
 }
 
 /** The first check that finds a cause counts. */
@@ -277,6 +277,7 @@ function timeoutMsOf(intervals: readonly AwakeInterval[], { suspendTimeoutSecond
   return sum(timedOut.map((one) => Math.min(lengthMs(one), 1000 * suspendTimeoutSeconds)));
 }
 
+/** The total length of the intervals that are longer than a working day, in milliseconds. */
 function longMs({ intervals }: AwakeHistory): number {
   return sum(intervals.map(lengthMs).filter((ms) => ms >= LONG_MS));
 }

@@ -47,7 +47,7 @@ export interface ClientActivity {
   sessions: ReadonlySet<string>;
 }
 
-/** A query or transaction that this many samples show is a long one. */
+/** A query or transaction is long if at least this many samples show it. */
 const LONG_SAMPLES = 3;
 
 /** A visit that a session showed. */
@@ -58,7 +58,7 @@ interface SessionVisit extends Visit {
   isOpenTransaction: boolean;
 }
 
-/** An activity that is still being collected; `visits` are those that no session showed. */
+/** An activity that is still being collected. `visits` has only those that no session showed. */
 interface PartialActivity extends Omit<ClientActivity, 'sessions'> {
   /** By session and start. */
   sessionVisits: Map<string, SessionVisit>;
@@ -74,8 +74,8 @@ export interface SampledPostgres {
 }
 
 /**
- * Collects the activity of users by query. Sessions show exact instants, but only the last query of each, and none that ended between
- * samples. The calls of `pg_stat_statements` are complete, but lack the application.
+ * Collects the activity of users by query. Sessions show exact instants, but only the last query of each, and samples miss short sessions.
+ * The calls of `pg_stat_statements` are complete, but lack the application.
  */
 export function collectActivity({ samples, texts }: SampledPostgres): ClientActivity[] {
   const activities = new Map<string, PartialActivity>();
@@ -102,12 +102,12 @@ export function collectActivity({ samples, texts }: SampledPostgres): ClientActi
       addCalls(activityOf, one, { shownBy, sinceMs, atMs });
     }
   }
-  return [...activities.values()].flatMap(split).filter(({ text }) => text !== OWN_MARK);
+  return [...activities.values()].flatMap(splitByLength).filter(({ text }) => text !== OWN_MARK);
 }
 
 type ActivityOf = (
   kind: 'queries' | 'replication',
-  of: Pick<SampledSession, 'user' | 'application' | 'query'> & { queryId?: string },
+  statement: Pick<SampledSession, 'user' | 'application' | 'query'> & { queryId?: string },
 ) => PartialActivity;
 
 /** Adds the calls between two samples; `shownBy` are the activities whose sessions may have shown some of them. */
@@ -154,7 +154,7 @@ function visitOf(session: SampledSession, atMs: number): Visit {
 }
 
 /** Separates long queries and transactions from short ones. */
-function split({ sessionVisits, ...partial }: PartialActivity): ClientActivity[] {
+function splitByLength({ sessionVisits, ...partial }: PartialActivity): ClientActivity[] {
   const visits = [...sessionVisits.values()].toSorted((a, b) => a.fromMs - b.fromMs);
   const activity = { ...partial, sessions: new Set(visits.map(({ session }) => session)) };
   if (activity.kind === 'replication') return [{ ...activity, visits }];

@@ -94,7 +94,7 @@ export function nameClients({ samples, texts, timeoutMs }: SampledPostgres & { t
     });
   });
   const largest = clients.toSorted(byShare).slice(0, MAX_ACTIVITIES);
-  return merged(largest, resolutionMs)
+  return mergeClients(largest, resolutionMs)
     .filter(({ share, queries, kind }) => share >= MIN_SHARE && (kind !== 'irregular' || !queries.every(isFrame)))
     .toSorted(byShare)
     .slice(0, MAX_CLIENTS)
@@ -166,7 +166,7 @@ function spanOf(samples: readonly ClientSample[]): [number, number] {
   return [samples[0]?.atMs ?? 0, samples.at(-1)?.atMs ?? 0];
 }
 
-/** How long the visits keep the compute awake within the span, each for its length and the timeout. A periodic client also came before the span. */
+/** The time in the span in which the visits keep the compute awake, each for its length and the timeout. A periodic client also came before. */
 function coverMs(
   visits: readonly Visit[],
   { fromMs, toMs, timeoutMs, periodMs }: { fromMs: number; toMs: number; timeoutMs: number; periodMs?: number },
@@ -183,8 +183,8 @@ function coverMs(
   return covered;
 }
 
-/** Joins the queries of one client: those of the same user and application that come together. */
-function merged(all: readonly ActiveClient[], resolutionMs: number): ActiveClient[] {
+/** Joins the activities of one client: those of the same user and application at about the same times. */
+function mergeClients(all: readonly ActiveClient[], resolutionMs: number): ActiveClient[] {
   const clients: ActiveClient[] = [];
   const isFraming = ({ queries }: NamedClient) => Number(queries.every(isFrame));
   for (const one of all.toSorted((a, b) => isFraming(a) - isFraming(b) || byShare(a, b))) {
@@ -200,25 +200,25 @@ function merged(all: readonly ActiveClient[], resolutionMs: number): ActiveClien
   return clients;
 }
 
-function isSame(client: ActiveClient, one: ActiveClient, resolutionMs: number): boolean {
+function isSame(client: ActiveClient, other: ActiveClient, resolutionMs: number): boolean {
   const { user, application } = client;
-  if (user !== one.user || (application !== one.application && application && one.application)) return false;
-  if (client.kind === 'replication' || one.kind === 'replication') return false;
-  if (!coincide(client, one, resolutionMs)) return false;
-  if (one.queries.every(isFrame)) return true;
-  if (client.periodMs === undefined && one.periodMs === undefined) {
-    return [...one.activity.sessions].some((session) => client.activity.sessions.has(session));
+  if (user !== other.user || (application !== other.application && application && other.application)) return false;
+  if (client.kind === 'replication' || other.kind === 'replication') return false;
+  if (!coincide(client, other, resolutionMs)) return false;
+  if (other.queries.every(isFrame)) return true;
+  if (client.periodMs === undefined && other.periodMs === undefined) {
+    return [...other.activity.sessions].some((session) => client.activity.sessions.has(session));
   }
-  const [a, b] = [client.periodMs ?? 0, one.periodMs ?? 0];
-  return Math.max(a, b) <= SAME_PERIOD_FACTOR * Math.min(a, b) && coincide(one, client, resolutionMs);
+  const [a, b] = [client.periodMs ?? 0, other.periodMs ?? 0];
+  return Math.max(a, b) <= SAME_PERIOD_FACTOR * Math.min(a, b) && coincide(other, client, resolutionMs);
 }
 
-/** True if most visits of `one` coincide with visits of `client`. */
-function coincide(client: ActiveClient, one: ActiveClient, resolutionMs: number): boolean {
-  const { visits } = one.activity;
+/** True if most visits of `other` coincide with visits of `client`. */
+function coincide(client: ActiveClient, other: ActiveClient, resolutionMs: number): boolean {
+  const { visits } = other.activity;
   const together = visits.filter((visit) =>
     client.activity.visits.some(
-      (other) => other.fromMs - resolutionMs <= visit.toMs && visit.fromMs - resolutionMs <= other.toMs,
+      ({ fromMs, toMs }) => fromMs - resolutionMs <= visit.toMs && visit.fromMs - resolutionMs <= toMs,
     ),
   );
   return together.length >= COINCIDING_SHARE * visits.length;

@@ -21,27 +21,23 @@ export function dailyUse(
 ): KnownDays {
   // How the use of a project without computes was spread over the days is unknown.
   if (computes.length === 0) return new Map();
-  const parts = computes.map((past) => {
-    const { minCu, maxCu } = past.compute;
-    const { averageCu } = usageWhileAwake({
-      compute: past.compute,
-      history: past.history,
-      ...(past.hours && { hours: past.hours }),
-    });
-    return { history: past.history, low: averageCu ?? minCu, high: averageCu ?? maxCu };
+  // Without `period`, which callers may also pass: its total is used below.
+  const sizes = computes.map(({ compute, history, hours }) => {
+    const { averageCu } = usageWhileAwake({ compute, history, ...(hours && { hours }) });
+    return { history, low: averageCu ?? compute.minCu, high: averageCu ?? compute.maxCu };
   });
   const totalAt = (end: 'low' | 'high') =>
-    sum(parts.map((part) => part[end] * awakeHours(part.history, period.fromMs, period.untilMs)));
+    sum(sizes.map((size) => size[end] * awakeHours(size.history, period.fromMs, period.untilMs)));
   const [low, high] = [totalAt('low'), totalAt('high')];
   // The total does not tell computes apart, so all are assumed at the same place in their ranges.
   const place = high > low ? Math.min(1, Math.max(0, (period.cuHours - low) / (high - low))) : 0;
   const days = new Map<number, number>();
-  const fromMs = Math.max(...parts.map(({ history }) => history.fromMs));
-  const toMs = Math.min(...parts.map(({ history }) => history.toMs));
+  const fromMs = Math.max(...sizes.map(({ history }) => history.fromMs));
+  const toMs = Math.min(...sizes.map(({ history }) => history.toMs));
   for (let dayMs = Math.ceil(fromMs / DAY_MS) * DAY_MS; dayMs + DAY_MS <= toMs; dayMs += DAY_MS) {
     const day = { fromMs: dayMs, toMs: dayMs + DAY_MS };
-    if (parts.some(({ history }) => history.unknown.some((gap) => overlaps(gap, day)))) continue;
-    const used = parts.map(
+    if (sizes.some(({ history }) => history.unknown.some((gap) => overlaps(gap, day)))) continue;
+    const used = sizes.map(
       (one) => (one.low + place * (one.high - one.low)) * awakeHours(one.history, dayMs, dayMs + DAY_MS),
     );
     days.set(dayMs, sum(used));

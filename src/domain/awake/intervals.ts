@@ -126,7 +126,7 @@ function hasEffect({ effect, result }: ComputeEvent): boolean {
   );
 }
 
-/** The history without any operation: the compute was always in its present state. */
+/** The history if there were no operations: the compute was always in its present state, or nothing is known if it is gone. */
 function withoutOperations(history: AwakeHistory, present: PresentState | undefined): AwakeHistory {
   const { fromMs, toMs } = history;
   if (present === undefined || fromMs >= toMs) return { ...history, unknown: fromMs < toMs ? [{ fromMs, toMs }] : [] };

@@ -1,7 +1,7 @@
 import { HOUR_MS } from '../time/units.ts';
 import { type AwakeHistory, type AwakeInterval, awakeShare } from './intervals.ts';
 
-/** A start of a probe may be off by this share of the period, or at least by the minimum below. */
+/** A start of a probe may be off by this share of the period, or by 3 s if that is more. */
 const TOLERANCE = 0.04;
 const MIN_TOLERANCE_MS = 3_000;
 /** Differences within a factor of this count as the same period. */
@@ -10,9 +10,8 @@ const MAX_CANDIDATES = 4;
 /** Less frequent starts cost next to nothing. */
 const LONGEST_PERIOD_MS = 6 * HOUR_MS;
 const MIN_STARTS = 8;
-/** Starts must follow each other at the period this many times more often than random visits would. */
-const MIN_TIMES_CHANCE = 3;
-const MIN_SHARE = 0.15;
+/** Starts must follow each other at the period this many times more often than random visits would, and in this share of all starts. */
+const [MIN_TIMES_CHANCE, MIN_SHARE] = [3, 0.15];
 
 /**
  * Finds the awake intervals that a periodic client starts, also among other visits. While the compute is awake for another client, a
@@ -93,12 +92,13 @@ function lastUntil(intervals: readonly AwakeInterval[]): (atMs: number) => Awake
 }
 
 /** True if the period is clear, compared with as many visits at random instants while the compute slept. */
-function isClear(chained: number, starts: number, history: AwakeHistory, periodMs: number): boolean {
+function isClear(chainedCount: number, startCount: number, history: AwakeHistory, periodMs: number): boolean {
   const covered = awakeShare(history) ?? 1;
   const asleepMs = (history.toMs - history.fromMs) * (1 - covered);
-  const hitProbability = (1 - covered) * (1 - Math.exp((-2 * toleranceOf(periodMs) * starts) / Math.max(1, asleepMs)));
+  const expectedStarts = (2 * toleranceOf(periodMs) * startCount) / Math.max(1, asleepMs);
+  const hitProbability = (1 - covered) * (1 - Math.exp(-expectedStarts));
   const byChance = hitProbability * hitProbability + 2 * hitProbability * covered;
-  return chained >= MIN_STARTS && chained / starts >= Math.max(MIN_SHARE, MIN_TIMES_CHANCE * byChance);
+  return chainedCount >= MIN_STARTS && chainedCount / startCount >= Math.max(MIN_SHARE, MIN_TIMES_CHANCE * byChance);
 }
 
 function toleranceOf(periodMs: number): number {

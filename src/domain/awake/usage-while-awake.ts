@@ -18,7 +18,7 @@ export interface PeriodUse {
 
 /** Less time awake in a period says little about the size. */
 const MIN_AWAKE_HOURS_OF_PERIOD = 24;
-/** A smaller average than this share of the minimum is not that of this compute and its present size alone. */
+/** An average below this share of the minimum can't come from this compute at its present size alone. */
 const LEAST_OF_MINIMUM = 0.97;
 
 export interface UsageWhileAwake {
@@ -74,7 +74,7 @@ function whileAwakeInPeriod(
 /** The minimum measured time for statements about a month. */
 const MIN_MEASURED_SECONDS = 7 * 24 * 3600;
 
-/** The average usage of a compute over its history, asleep or awake, in CU; undefined if less than a week was measured. No saving is larger. */
+/** The average usage of a compute over its history, asleep or awake, in CU; undefined if less than a week was measured. It limits savings. */
 export function averageUseCu({
   history,
   hours = [],
@@ -127,7 +127,7 @@ export interface WorkWhileAwake {
   share?: number;
   /** The size of the compute without work, in CU. */
   idleCu: number;
-  /** False if memory keeps the compute larger while it is idle. */
+  /** False if the compute stays above its minimum while it is idle, because of its memory. */
   isAtMinimum: boolean;
 }
 
@@ -141,7 +141,7 @@ export function workWhileAwake({
 }): WorkWhileAwake | undefined {
   const sizes = hours.flatMap(({ startMs, seconds, cuSeconds }) => {
     const cu = (cuSeconds ?? 0) / seconds;
-    // Below the minimum, it was not awake for the whole hour.
+    // An hour below the minimum was not awake throughout.
     return seconds * 1000 === HOUR_MS && cuSeconds !== null && cu >= 0.98 * minCu ? [{ startMs, cu }] : [];
   });
   if (sizes.length < MIN_HOURS_OF_WORK) return undefined;

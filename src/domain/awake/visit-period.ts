@@ -25,7 +25,7 @@ const FITTING_SHARE = 0.9;
 /** Calls within this share of the time between samples are one visit. */
 const NEAR = 0.1;
 
-interface Span {
+interface Sampling {
   fromMs: number;
   toMs: number;
   /** The average time between two samples. */
@@ -46,7 +46,7 @@ interface Rhythm {
  * Finds the period of visits (oldest first). If two clients send the same query, one of them several times at each visit, they are
  * separated if that makes both regular.
  */
-export function rhythmsOf(visits: readonly Visit[], span: Span): Rhythm[] {
+export function rhythmsOf(visits: readonly Visit[], span: Sampling): Rhythm[] {
   const { fromMs, toMs, resolutionMs } = span;
   const inSpan = visits.filter((visit) => visit.fromMs >= fromMs);
   const intervals = byInterval(inSpan, span);
@@ -62,7 +62,7 @@ export function rhythmsOf(visits: readonly Visit[], span: Span): Rhythm[] {
 }
 
 /** Joins the visits of each interval between samples: how their calls are distributed is unknown. */
-function byInterval(visits: readonly Visit[], { fromMs, resolutionMs }: Span): Map<number, Visit> {
+function byInterval(visits: readonly Visit[], { fromMs, resolutionMs }: Sampling): Map<number, Visit> {
   const intervals = new Map<number, Visit>();
   for (const visit of visits) {
     const interval = Math.floor((visit.fromMs - fromMs) / resolutionMs);
@@ -103,7 +103,7 @@ function byGaps(bursts: readonly Visit[], regularShare = REGULAR_SHARE): number 
   return near.length < regularShare * gaps.length ? undefined : sum(near.map(({ ms }) => ms)) / near.length;
 }
 
-/** Separates two clients: one with a number of calls at each visit, and one with the rest. */
+/** Separates two clients: one with the same number of calls (the level) at each visit, and one with the rest. */
 function byLevels(bursts: readonly Visit[], resolutionMs: number): Rhythm[] | undefined {
   const levels = [...new Set(bursts.map(({ calls }) => calls))].filter((level) => level >= MIN_LEVEL);
   for (const level of levels.toSorted((a, b) => a - b)) {
@@ -125,7 +125,7 @@ function byLevels(bursts: readonly Visit[], resolutionMs: number): Rhythm[] | un
 }
 
 /** The period of visits that are about as frequent as samples, if the number of calls over time is steady. */
-function byCalls(intervals: ReadonlyMap<number, Visit>, { fromMs, toMs, resolutionMs }: Span): number | undefined {
+function byCalls(intervals: ReadonlyMap<number, Visit>, { fromMs, toMs, resolutionMs }: Sampling): number | undefined {
   const counts = [...intervals.values()].map(({ calls }) => calls);
   const isFull = counts.length * resolutionMs > FULL_SHARE * (toMs - fromMs);
   const callsPerVisit = isFull ? 1 : callsPerVisitOf(counts);

@@ -62,8 +62,8 @@ export interface Evaluation {
   /** The next instant at which the wanted settings change; undefined if none was found. */
   nextBoundaryMs: number | undefined;
   /**
-   * The next instant at which something is changed, if the compute stays as it is: not while people keep it as it is. Undefined if none was
-   * found.
+   * The next instant at which ebb changes the compute, if nothing else does. Unlike a boundary, it is not in a time in which people keep the
+   * compute as it is. Undefined if none was found.
    */
   nextChangeMs: number | undefined;
   /** Until when manual changes are respected, milliseconds since the epoch; absent if there are none. */
@@ -87,7 +87,7 @@ export function evaluate(situation: Situation): Evaluation {
   return { ...now, nextBoundaryMs: boundaryMs, nextChangeMs, ...search };
 }
 
-/** The next change; without a search where nobody may keep the compute as it is. */
+/** The next change. Without a search, the next boundary, if neither people nor freezes may keep the compute as it is. */
 function nextChangeOf(
   situation: Situation,
   decision: Decision,
@@ -99,7 +99,7 @@ function nextChangeOf(
   // Many fleets have a freeze for a few days of a year, and most evaluations are far from these.
   const isFrozenThen = () =>
     nextBoundaryMs !== undefined &&
-    policies.selecting(compute).some((index) => isStopping(policies, index)) &&
+    policies.selecting(compute).some((index) => stopsWrites(policies, index)) &&
     decide({ ...input, instantMs: nextBoundaryMs }).freezes.length > 0;
   const mayBeKept =
     freezes.length > 0 ||
@@ -120,7 +120,7 @@ function nextChangeOf(
   });
 }
 
-function isStopping({ set }: CompiledPolicies, index: number): boolean {
+function stopsWrites({ set }: CompiledPolicies, index: number): boolean {
   const policy = set.policies[index];
   return policy !== undefined && ruleOf(policy).stopsWrites;
 }
@@ -142,7 +142,7 @@ function settledRecord({ intent: _unanswered, ...record }: ComputeRecord): Compu
   return { ...record, openOperations: [] };
 }
 
-/** The compute, started at the last restart by ebb at the earliest: no reading may have shown that yet. */
+/** The compute with its start moved to ebb's last restart if that is later: readings may not show it yet. */
 function startedBy(compute: Compute, record: ComputeRecord | undefined): Compute {
   const { startedAtMs } = compute;
   const restartedAtMs = record?.lastDisruption?.atMs ?? 0;
@@ -151,7 +151,7 @@ function startedBy(compute: Compute, record: ComputeRecord | undefined): Compute
     : { ...compute, startedAtMs: restartedAtMs };
 }
 
-/** Like {@link evaluate}, without the search for the next boundary. With a decision, says what the gates make of it at another instant. */
+/** Like {@link evaluate}, without the search for the next boundary. `decided` replaces the decision: then only the gates are evaluated. */
 export function evaluateNow(
   situation: Situation,
   decided?: Decision,
@@ -189,7 +189,7 @@ export function evaluateNow(
   return { decision, plan: plan(planInput), ...(respected && { respected }) };
 }
 
-/** Undefined if none is respected. Also where a freeze holds the change back first. */
+/** The ends of respected manual changes, even if a freeze holds the change back first; undefined if there are none. */
 function respectedOf(input: Omit<GateInput, 'change'>): Respected | undefined {
   const changes = changesOf(input.decision, input.compute, input.verified);
   const ends = changes.flatMap((change) => {
@@ -240,8 +240,8 @@ function isAskedByPerson(why: readonly Reason[]): boolean {
 }
 
 /**
- * Returns the policy set that made the restarts of a plan due as it became current, however long limits and operations have delayed them:
- * their value has been wanted since then, no boundary has come since, nobody has changed the value, and nothing but policies wants it.
+ * Returns the policy set whose loading made the restarts of a plan due, even if limits and operations have delayed them since: the value has
+ * been wanted since the set became current, no boundary has come since, nobody has changed the value, and only policies want it.
  */
 export function setBehind<S extends { currentSinceMs: number }>(
   situation: Situation,
@@ -254,7 +254,7 @@ export function setBehind<S extends { currentSinceMs: number }>(
   const group = groupOf(actions[0]?.fields ?? {});
   const boundaryMs = boundaryBehind(situation, group) ?? 0;
   const sinceMs = wantedSince({ ...decideInput(situation), record, decision }, group);
-  // By the new policies a value may seem to be wanted since an earlier boundary. Then it is due by the set unless it was wanted before the set.
+  // By the new policies, a value may have been wanted since a boundary before the set. It is then due to the set unless a decision wanted it earlier.
   const isSinceBoundary = sinceMs <= boundaryMs;
   const dueMs = isSinceBoundary ? firstNotedMs({ record, decision }, group) : sinceMs;
   const otherCauseMs = Math.max(boundaryMs, (record && lastChangeMs(record, group)) ?? 0);
@@ -266,7 +266,7 @@ export function setBehind<S extends { currentSinceMs: number }>(
   return nearest;
 }
 
-/** For predictions: assumes that guards are healthy. */
+/** The assumption of predictions that all guards are healthy. */
 export const HEALTHY_GUARDS: Pick<Situation, 'verdictOf'> = {
   verdictOf: () => ({ state: 'healthy', message: 'assumed to be healthy' }),
 };

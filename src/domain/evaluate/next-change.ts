@@ -1,4 +1,4 @@
-/** When a compute changes next. Unlike the next boundary, it knows what people have asked for. Instants are milliseconds since the epoch. */
+/** Finds when ebb changes a compute next. Unlike a boundary, this heeds holds, freezes and manual changes. All instants are ms since the epoch. */
 import type { ReasonCode } from '../compute/reasons.ts';
 import type { Decision } from '../decide/decide.ts';
 import type { Freeze } from '../overrides/freezes.ts';
@@ -7,7 +7,7 @@ import type { Plan } from '../plan/plan.ts';
 /** Gates that keep a compute as it is until people act. */
 const KEEPING: ReadonlySet<ReasonCode> = new Set(['frozen', 'not_loaded', 'held', 'manual_change', 'fight_stopped']);
 
-/** Boundaries that may pass without a change; the search ends after these. */
+/** The maximum number of instants that one search evaluates. */
 const MAX_STEPS = 50;
 
 interface EvaluatedAt {
@@ -64,13 +64,13 @@ function keeps({ waiting }: Plan): boolean {
   return waiting.some(({ gate }) => KEEPING.has(gate.code));
 }
 
-/** What is wanted and not kept back by people, as a text to compare; empty if that is nothing. */
+/** The changes that are wanted and not kept back by people, as a text to compare; empty if there are none. */
 function freeChanges({ verdict, why, waiting }: Plan): string {
   const free = waiting.flatMap(({ why: wanted, gate }) => (KEEPING.has(gate.code) ? [] : [wanted.message]));
   return [...(verdict === 'act' ? why.map(({ message }) => message) : []), ...free].join('\n');
 }
 
-/** The end of a freeze that stops even raises, or of a hold that keeps all as it is: no boundary before it changes anything. */
+/** The last end of the freezes that stop even raises and of a hold on all fields: no boundary before it changes anything. */
 function frozenUntil(
   { freezes: byPolicy, holds: [newest] }: Decision,
   freezes: readonly Freeze[],

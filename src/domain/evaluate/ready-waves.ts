@@ -24,7 +24,7 @@ import {
 import { latestSends, type RateLimits } from '../rate-budget/limits.ts';
 import { anyOpenAt, nextChangeOfAny } from '../time/windows.ts';
 
-/** The usual time from sending a change to the new size: the answer brings it if idle, otherwise an operation of at most 10 s. */
+/** The usual time from sending a change to the new size. An idle compute has it with the answer, an awake one after an operation of up to 10 s. */
 const IDLE_CHANGE_MS = 3_000;
 const ACTIVE_CHANGE_MS = 15_000;
 
@@ -79,8 +79,8 @@ export function withWavesBetween(
   const { policies } = input;
   const fixed = input.fixed.filter(({ setHash }) => setHash === policies.set.hash);
   const openings = readyOpenings(policies, fromMs, toMs);
-  const openingsWithoutWaves = openings.filter((opensAtMs) => !fixed.some((waves) => waves.opensAtMs === opensAtMs));
-  return withReadyWaves(policies, [...fixed, ...readyWaves(input, openingsWithoutWaves)]);
+  const unfixedOpenings = openings.filter((opensAtMs) => !fixed.some((waves) => waves.opensAtMs === opensAtMs));
+  return withReadyWaves(policies, [...fixed, ...readyWaves(input, unfixedOpenings)]);
 }
 
 interface Raise extends HerdPosition {
@@ -90,8 +90,8 @@ interface Raise extends HerdPosition {
 }
 
 /**
- * Computes each account's waves for these openings: 15 s each, as few as the rate limits allow, at most 40. Each raise is in the last
- * wave that is still in time; the first of the herd start earliest. Empty if no compute is raised.
+ * Computes each account's waves for these openings: 15 s each, at most 40 for an opening, as few as the rate limits allow. Each raise is in
+ * the last wave that is still in time; the first of the herd start earliest. Empty if no compute is raised.
  */
 export function readyWaves(input: ReadyWavesInput, openings: readonly number[]): ReadyWaves[] {
   const raisesLastFirst = openings.toSorted((a, b) => b - a).flatMap((opensAtMs) => raisesAt(input, opensAtMs));
@@ -157,7 +157,7 @@ function wavesOf(raises: readonly Raise[], limits: RateLimits): Pick<ReadyWaves,
   return [...wavesByOpening].map(([opensAtMs, waves]) => ({ opensAtMs, waves: [...waves.values()].toReversed() }));
 }
 
-/** Project lists that are read per minute while a herd is changed: by two daemons, every 15 s. */
+/** The number of project lists read per minute while a herd is changed: one each by two daemons, every 15 s. */
 const LISTS_PER_MINUTE = 8;
 const PROJECTS_PER_PAGE = 400;
 

@@ -19,7 +19,7 @@ import { type LocalDay, localDays, moreComplete } from '../trial/cells.ts';
 import { isStopOf, type TrialUnit } from '../trial/savings.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 
-/** A compute created during a trial must be discovered within this time; later, its settings may already be ebb's. */
+/** A compute created during a trial must be discovered within this time: later, its settings may already be ebb's. */
 const DISCOVERED_WITHIN_MS = DAY_MS;
 
 /**
@@ -59,8 +59,8 @@ function isRunning({ design }: TrialPolicy, compute: Compute, nowMs: number): bo
 }
 
 /**
- * The first record of a compute in a trial. The baseline is trusted only if ebb discovered the compute before it could write to it
- * during the trial.
+ * The first record of a compute in a trial. The baseline is trusted only if ebb discovered the compute before the trial, or soon after its
+ * creation.
  */
 function firstTrialRecord(policy: TrialPolicy, compute: Compute, record: ComputeRecord, nowMs: number): TrialRecord {
   const { fromMs } = trialSpan(policy.design);
@@ -107,7 +107,7 @@ export function changesSizeAtFirstFlip(
   return size !== null && !hasSettings(compute, size);
 }
 
-/** The start of the deadline for a value that is wanted because of a flip: the last boundary without the trial, if after it; else −Infinity. */
+/** When the deadline of a value starts after a flip: at the last boundary without the trial, if that is not before the flip; else −Infinity. */
 export function deadlineStartAfterFlip(trial: TrialGateInput | undefined, group: FieldGroup, nowMs: number): number {
   const flippedAtMs = trial?.flips.findLast((flipMs) => flipMs <= nowMs);
   if (!trial || flippedAtMs === undefined) return Number.NEGATIVE_INFINITY;

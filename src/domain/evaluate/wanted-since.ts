@@ -28,7 +28,7 @@ export function wantedSince(input: WantedInput, group: FieldGroup): number {
   return wasWantedBefore ? boundaryMs : decision.instantMs;
 }
 
-/** When a decision first wanted the value, milliseconds since the epoch; now if none is known to have. */
+/** When a decision first wanted the value, milliseconds since the epoch; now if no earlier decision is known to have wanted it. */
 export function firstNotedMs(
   { record, decision }: Pick<WantedInput, 'record' | 'decision'>,
   group: FieldGroup,

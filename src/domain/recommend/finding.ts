@@ -20,10 +20,10 @@ export const FINDING_KINDS = [
 ] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
-/** A lowering that hurt, and the policy that made it. */
+/** A lowering that a guard found harmful, and the policy that made it. */
 export interface HarmFacts {
   finding: GuardFinding;
-  /** Those in effect now; none with `then: notify`. */
+  /** The floors in effect now; none if the guard has `then: notify`. */
   floors: Floors;
   policy: { name: string; priority: number; zone: string };
   /** The settings that policies give the compute without floors. */
@@ -42,14 +42,13 @@ export interface RecommendFacts extends AwakeFacts {
   /** The decider that stands for policies that are staged or can't be read: they may set the field, or not. */
   unreadDecider?: string;
   /**
-   * Looks up the settings that policies give it in the coming week, if a person sets these before. Costly: called only if a policy decides
-   * a proposed field.
+   * Looks up the settings that policies give the compute in the coming week if it begins with these settings. Costly: called only if a policy
+   * decides a proposed field.
    */
-  wanted?: (set: ComputeSettings) => readonly ComputeSettings[];
+  wanted?: (settings: ComputeSettings) => readonly ComputeSettings[];
   owner: string;
-  /** When the timeout was last changed; absent: not that ebb knows. Milliseconds since the epoch. */
+  /** When the timeout was last changed, milliseconds since the epoch; absent if ebb knows of no change. */
   timeoutSinceMs?: number;
-  /** A lowering that hurt, by a guard. */
   harm?: HarmFacts;
   /** The cost of one start of this compute, expressed in milliseconds awake; absent: the default. */
   coldStartWorthMs?: number;
@@ -87,7 +86,7 @@ export interface Finding {
   savesOtherUsd?: Estimate;
   /** The total saving in US dollars per month; absent if the price is unknown. */
   savesUsd?: Estimate;
-  /** A CU-hour costs nothing on the plan, so that hours are what is scarce. */
+  /** Set if a CU-hour costs nothing on the plan: then CU-hours are scarce, not dollars. */
   isFree?: true;
   startsMonth?: { before: number; after: Range };
   awakeShare?: { before: number; after: Range };
@@ -103,7 +102,7 @@ export interface Finding {
   mayBeSetBy?: string;
 }
 
-/** What makes the change of a finding; `people` if no policy does. */
+/** The ways in which the change of a finding is made: by a policy, or by `people` if no policy can. */
 export const CHANGE_BY = ['proposed_policy', 'existing_policy', 'changed_policy', 'unread_policy', 'people'] as const;
 export type ChangeBy = (typeof CHANGE_BY)[number];
 
@@ -119,7 +118,7 @@ export function changeBy({
   return mayBeSetBy === undefined ? 'people' : 'unread_policy';
 }
 
-/** The saving in dollars; undefined where people are told of CU-hours: the plan is free, or the price is not known. */
+/** The saving in dollars; undefined if it is shown in CU-hours, since the plan is free or the price unknown. */
 export function paidSaving({ savesUsd, isFree }: Pick<Finding, 'savesUsd' | 'isFree'>): Estimate | undefined {
   return isFree ? undefined : savesUsd;
 }
@@ -136,7 +135,7 @@ export function withProposed(settings: ComputeSettings, proposed: Fields): Compu
   };
 }
 
-/** A draft of limits that let a compute sleep after this time. */
+/** A draft of limits that let a compute sleep after this time, such as `5m`. */
 export function sleepAfter(text: string): PolicyDraft {
   return { name: `sleep-after-${text}`, body: { kind: 'limits', suspend_after: { max: text } } };
 }

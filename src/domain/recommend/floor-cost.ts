@@ -1,4 +1,4 @@
-/** What floors of guards cost: the saving of policies that they prevent. */
+/** Computes what floors of guards cost: the savings of policies that they prevent. */
 
 import { type ComputeSettings, fieldsOf, largerSize, longerTimeout, type Size, sizeOf } from '../compute/compute.ts';
 import type { Floors } from '../records/compute-record.ts';

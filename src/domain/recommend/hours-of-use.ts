@@ -9,7 +9,7 @@ import { bestInLaterWeeks, type DaySpan, gainsOf, type Option, validationPeriods
 import { replay, type TimeoutOutcome, type Visits } from './visits.ts';
 import { type HolidaysOf, type UsePattern, type UseWindow, usePattern } from './windows.ts';
 
-/** Windows need weeks to choose from, and weeks for validation. */
+/** The least known days for a proposal: windows are chosen by some weeks and validated on others. */
 const MIN_DAYS = 28;
 /** A pattern needs at least one whole week. */
 const MIN_PATTERN_DAYS = 7;
@@ -89,9 +89,9 @@ function windowOptions(
   const windows = windowSpans(pattern, visits, holidaysOf);
   return INSIDE_SECONDS.filter((seconds) => seconds < 0 || 1000 * seconds > timeoutMs).map((seconds) => {
     const outcome = replay(visits, suspendingIn(windows, { timeoutMs, insideMs: 1000 * seconds }));
-    const gains = now.days.map((had, index) => {
-      const would = outcome.days[index] ?? had;
-      return had.awakeMs - would.awakeMs + startWorthMs * (had.starts - would.starts);
+    const gains = now.days.map((before, index) => {
+      const after = outcome.days[index] ?? before;
+      return before.awakeMs - after.awakeMs + startWorthMs * (before.starts - after.starts);
     });
     return { pattern, seconds, gainIn: gainsOf(gains), outcome };
   });
@@ -110,7 +110,7 @@ function windowSpans({ zone, windows, holidayCountry }: UsePattern, { fromMs, to
   return spans.sort((a, b) => a.fromMs - b.fromMs);
 }
 
-/** Returns a function for the suspend after an activity. It must be called with ascending instants. */
+/** Returns a function that computes when the compute suspends after its last activity. It must be called with ascending instants. */
 function suspendingIn(
   windows: readonly Span[],
   { timeoutMs, insideMs }: { timeoutMs: number; insideMs: number },

@@ -29,7 +29,7 @@ export function weightOf(day: number, days: number): number {
   return FADING ** ((days - 1 - day) / WEEK_DAYS);
 }
 
-/** The last weeks of a log, or a fifth each of one shorter than five weeks. The first period is left for choosing. */
+/** Four periods: the last weeks of a log, or the last fifths of one shorter than five weeks. The days before are left for choosing. */
 export function validationPeriods(days: number): DaySpan[] {
   const length = Math.min(WEEK_DAYS, days / (MAX_VALIDATION_PERIODS + 1));
   const count = Math.min(MAX_VALIDATION_PERIODS, Math.floor(days / length + 1e-9) - 1);
@@ -95,9 +95,9 @@ function expectedDay(byDay: readonly number[]): number {
 }
 
 /**
- * The 80 % interval of the mean of a coming month as factors of the expected one, from the coefficient of variation of the weeks. Fitted
- * to generated databases with the shape of real ones. Irregular use may also stop, so its low end is 0. Values that are not negative vary
- * by at most the root of the number of weeks less one; gains and losses whose mean is near 0 count as varying so much, too.
+ * The 80 % interval of a coming month's mean, as factors of the expected mean, from the coefficient of variation of the weeks. Fitted to
+ * generated databases with the shape of real ones. Irregular use may also stop, so its low end is 0. For values that are not negative, the
+ * coefficient is at most the root of the number of weeks less one; for gains and losses with a mean near 0 it is limited to that.
  */
 export function monthFactors(byDay: readonly number[]): Range {
   const weeks = byWeek(byDay);

@@ -1,7 +1,7 @@
 /**
  * Findings for computes that never suspend, or only after a long time. Their log does not show the pauses in which they could sleep, so no
- * timeout can be tried on it. One that costs as much as a start is never worse than twice the optimum (ski rental; Karlin et al. 1988), and
- * on real databases it cost 3 % more than the best timeout of each.
+ * timeout can be tried on it. A timeout that costs as much as a start costs at most twice the optimum (ski rental; Karlin et al. 1988). On
+ * real databases it cost 3 % more than the best timeout of each.
  */
 import { MONTH_HOURS } from '../awake/causes.ts';
 import { awakeShare } from '../awake/intervals.ts';
@@ -23,16 +23,16 @@ export const LONG_TIMEOUT_SECONDS = 1800;
  * minimum.
  */
 const [BUSY_SHARE, BUSY_SHARE_ABOVE_MINIMUM] = [0.95, 0.75];
-/** If the timeouts are a smaller part of the time awake, more starts could cost as much as is saved. */
+/** If shorter timeouts would save a smaller share of the time awake before them, additional starts could cost as much as that. */
 const MIN_GAIN = 0.02;
 /**
- * Fitted to generated databases with the shape of real ones: the share of a used hour in which a compute with a timeout of five minutes is
- * awake; and below, the share of an awake stretch in which it would sleep.
+ * The share of a used hour in which a compute with a timeout of five minutes is awake, and the share of an awake interval in which it would
+ * sleep. Fitted to generated databases with the shape of real ones.
  */
 const AWAKE_IN_USED_HOUR: Estimate = { low: 0.1, mid: 0.85, high: 1.15 };
-/** A future month may have this much more use than any month of the past. */
+const PAUSES_IN_INTERVAL = 0.12;
+/** The use of a future month may exceed that of the past by this share of the time. */
 const MORE_USE = 0.03;
-const PAUSES_IN_STRETCH = 0.12;
 /** The share of time awake if nothing shows the use: that of real databases of all kinds. */
 const AWAKE_ANYWHERE: Estimate = { low: 0, mid: 0.07, high: 0.4 };
 
@@ -49,7 +49,7 @@ export function hasLongTimeout({ compute: { suspendTimeoutSeconds } }: Pick<Reco
   return suspendTimeoutSeconds >= LONG_TIMEOUT_SECONDS;
 }
 
-/** The timeout nearest to what a start is worth; five minutes on plans that allow no other. */
+/** The candidate timeout nearest to the worth of a start; five minutes on plans that allow no other. */
 function skiRentalSeconds({ plan }: RecommendFacts, coldStartWorthMs: number): number {
   if (!mayChooseTimeout({ plan })) return DEFAULT_SUSPEND_TIMEOUT_SECONDS;
   const distance = (seconds: number) => Math.abs(Math.log((1000 * seconds) / Math.max(1, coldStartWorthMs)));
@@ -58,14 +58,14 @@ function skiRentalSeconds({ plan }: RecommendFacts, coldStartWorthMs: number): n
 
 /** True if the compute never suspends because of its timeout alone, and the plan allows another one. */
 function mayBeLetSleep({ compute, plan }: RecommendFacts): boolean {
-  const asleepSometimes = { ...compute, suspendTimeoutSeconds: DEFAULT_SUSPEND_TIMEOUT_SECONDS };
-  return compute.suspendTimeoutSeconds === NEVER_SUSPENDS && maySetTimeout({ plan }) && maySleep(asleepSometimes);
+  const withTimeout = { ...compute, suspendTimeoutSeconds: DEFAULT_SUSPEND_TIMEOUT_SECONDS };
+  return compute.suspendTimeoutSeconds === NEVER_SUSPENDS && maySetTimeout({ plan }) && maySleep(withTimeout);
 }
 
 /** The past of a compute, as far as the effect of timeouts needs it. */
 export type TimeoutFacts = Pick<RecommendFacts, 'compute' | 'history' | 'hours'>;
 
-/** The share of time that a compute which never suspends would be awake if it did, and the saving. */
+/** The share of time in which a compute that never suspends would be awake if it could suspend, and the saving. */
 function sleepingShare(facts: TimeoutFacts) {
   const { compute, history, hours = [] } = facts;
   const { share: used, idleCu = compute.minCu, isAtMinimum = true } = workWhileAwake(facts) ?? {};
@@ -121,11 +121,11 @@ export function savedBySleepingSooner({ compute, history }: TimeoutFacts, second
   const savedByDay = new Array<number>(days).fill(0);
   for (const { startMs, endMs, end } of visits?.intervals ?? []) {
     const day = Math.min(days - 1, Math.floor((endMs - fromMs) / DAY_MS));
-    const saved = end === 'timeout' ? shorterMs - PAUSES_IN_STRETCH * 1000 * now : 0;
-    savedByDay[day] = (savedByDay[day] ?? 0) + saved + PAUSES_IN_STRETCH * (endMs - startMs);
+    const saved = end === 'timeout' ? shorterMs - PAUSES_IN_INTERVAL * 1000 * now : 0;
+    savedByDay[day] = (savedByDay[day] ?? 0) + saved + PAUSES_IN_INTERVAL * (endMs - startMs);
   }
-  const isKnownFor = Math.max(1, visits?.knownMs ?? 1) / (days * DAY_MS);
-  const cuHoursOfMonth = (minCu * MONTH_HOURS) / 24 / isKnownFor / days / HOUR_MS;
+  const knownShare = Math.max(1, visits?.knownMs ?? 1) / (days * DAY_MS);
+  const cuHoursOfMonth = (minCu * MONTH_HOURS) / 24 / knownShare / days / HOUR_MS;
   return mapEstimate(monthOf(savedByDay), (savedMs) => savedMs * cuHoursOfMonth);
 }
 

@@ -3,7 +3,7 @@ import type { Range } from '../estimate.ts';
 import { type Span, spanAt } from '../time/span.ts';
 import { maxExtraSuspends, startTimeOf } from './timeout.ts';
 
-/** A span with its timeout in canonical seconds. Segments of a forecast have this form. */
+/** A span with its timeout in canonical seconds: a part of `Rules` (saving.ts), or a segment of a forecast. */
 export interface TimeoutSpan extends Span {
   suspendTimeoutSeconds: number;
 }
@@ -52,7 +52,7 @@ export function replayTimeouts(
   });
 }
 
-/** The suspend after the last client activity; the timeout may change in between. */
+/** When a compute suspends after its last client activity, milliseconds since the epoch; the timeout may change in between. */
 export function suspendedAt(spans: readonly TimeoutSpan[], activeMs: number): number {
   for (const { fromMs, toMs, suspendTimeoutSeconds } of spans) {
     if (toMs <= activeMs || suspendTimeoutSeconds <= 0) continue;

@@ -8,9 +8,9 @@ const MIN_BIN_MS = 60_000;
 const MAX_BINS = 60;
 
 /**
- * Indexes into the counts of awake intervals, per day or in total. SUSPENDS: the intervals that ended by timeout. INTERVALS: all intervals.
- * TOTAL_MS: the time of all intervals, without their final timeouts. SHORTEST_MS: the same for those in the first bin. From BINS on: the
- * number of intervals in each bin of lengths, up to the timeout; longer intervals are in no bin.
+ * Indexes into the counts of awake intervals, per day or in total. SUSPENDS: the intervals that ended by timeout. The other counts leave out
+ * availability checks. INTERVALS: all intervals. TOTAL_MS: their time, without their final timeouts. SHORTEST_MS: the same for those in the
+ * first bin. From BINS on: the number of intervals in each bin of lengths, up to the timeout; longer ones are in no bin.
  */
 const [SUSPENDS, INTERVALS, TOTAL_MS, SHORTEST_MS, BINS] = [0, 1, 2, 3, 4];
 type IntervalCounts = Float64Array<ArrayBufferLike>;
@@ -68,7 +68,7 @@ export function pausesWithin(visits: Visits): (shorter: ShorterTimeout) => Short
   return (shorter) => ({ ...gainOf(allDays, shorter), gainIn: (span) => gainOf(weighted(span), shorter).gainMs });
 }
 
-/** The share of lengths that must be multiples of the timeout, and the tolerance. */
+/** Lengths are regular if this share of them, and at least so many, are multiples of the timeout within the tolerance. */
 const REGULAR_SHARE = 0.95;
 const REGULAR_MS = 10_000;
 const MIN_INTERVALS = 20;

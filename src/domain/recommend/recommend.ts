@@ -51,12 +51,12 @@ export function findingsOf(facts: RecommendFacts, options: RecommendOptions = {}
   const found = [isSized || !harm ? timeFinding : undefined, harm, isSized ? undefined : sizeFinding].filter(
     (one) => one !== undefined,
   );
-  // A few hours are not the rate of a month.
-  const judged = sinceTimeout.history.toMs - sinceTimeout.history.fromMs < WEEK_MS ? facts : sinceTimeout;
-  return stepwise(found, judged).map((one) => withPrice(withoutContradiction(one, facts), facts));
+  // Less than a week does not show the rate of a month.
+  const factsOfMonth = sinceTimeout.history.toMs - sinceTimeout.history.fromMs < WEEK_MS ? facts : sinceTimeout;
+  return withSavings(found, factsOfMonth).map((one) => withPrice(withoutContradiction(one, facts), facts));
 }
 
-/** The facts since the timeout was last changed: the log before shows when the compute slept by another one. */
+/** The facts since the timeout was last changed: before, the compute slept by another one. */
 function withoutOtherTimeouts(facts: RecommendFacts): RecommendFacts {
   const { timeoutSinceMs, history } = facts;
   return timeoutSinceMs === undefined ? facts : { ...facts, history: historyFrom(history, timeoutSinceMs) };
@@ -66,7 +66,7 @@ function withoutOtherTimeouts(facts: RecommendFacts): RecommendFacts {
  * Computes the savings of constant settings by `savingOf`, so that plans, diffs and findings agree. A second finding has the saving that it
  * adds to the first, so that the sum is the saving of both together. Windows and findings that propose no setting keep their own savings.
  */
-function stepwise(found: readonly Unpriced[], facts: RecommendFacts): Unpriced[] {
+function withSavings(found: readonly Unpriced[], facts: RecommendFacts): Unpriced[] {
   const { compute, history, hours } = facts;
   const had = settingsOf(compute);
   const last = hours?.at(-1);
@@ -106,7 +106,7 @@ export function expectedSaving(finding: Finding): number {
   return (paidSaving(finding) ?? finding.savesCuHours).mid;
 }
 
-const sleepSooner: Check = (facts, options) => proposeSleep(facts, startWorthMs(facts, options));
+const sleepAtAllOrSooner: Check = (facts, options) => proposeSleep(facts, startWorthMs(facts, options));
 
 function startWorthMs(facts: RecommendFacts, options: RecommendOptions): number {
   return options.coldStartWorthMs ?? facts.coldStartWorthMs ?? DEFAULT_COLD_START_WORTH_MS;
@@ -174,14 +174,14 @@ const otherCause: Check = (facts) => {
 };
 
 const DELETION_CHECKS: readonly Check[] = [leftOverPreview, unused];
-const AWAKE_CHECKS: readonly Check[] = [sleepSooner, betterTimeout, otherCause];
+const AWAKE_CHECKS: readonly Check[] = [sleepAtAllOrSooner, betterTimeout, otherCause];
 const SIZE_CHECKS: readonly Check[] = [smallerMinimum, smallerMaximum];
 /** Findings that suggest deletion; the size of such computes does not matter. */
 const DELETION_KINDS = ['preview', 'unused'];
 
 /**
- * Drops the policy draft if a policy or hold already decides the field: a policy does it already, or it must be changed there. Policies that
- * leave both the present and the proposed value decide nothing, such as limits that allow both.
+ * Drops the policy draft if a policy or hold already decides the field: it will make the change anyway, or must be changed itself. Policies
+ * that keep both the present and the proposed value decide nothing, such as limits that allow both.
  */
 function withoutContradiction(found: Unpriced, facts: RecommendFacts): Unpriced {
   const { compute, decided = {}, wanted, unreadDecider } = facts;
@@ -203,18 +203,18 @@ function withoutContradiction(found: Unpriced, facts: RecommendFacts): Unpriced 
   return { ...rest, setBy: decider, evidence: [...found.evidence, `${decider} decides this: change it there`] };
 }
 
-/** True if these settings, which come one after the other, all have the fields' values. */
+/** True if there are settings, and all of them have the fields' values. */
 function allHave(coming: readonly ComputeSettings[] = [], fields: Fields): boolean {
   return coming.length > 0 && coming.every((settings) => hasSettings(settings, withProposed(settings, fields)));
 }
 
-/** Limits the saving to the compute's measured usage; of one that never suspends, since it was started. */
+/** Limits the saving to the measured usage of the compute; for the finding `never_suspends`, to that since its last start. */
 function withinMeasured(found: Unpriced, facts: RecommendFacts): Unpriced {
   const { hours, history } = facts;
   const sinceMs = found.finding === 'never_suspends' ? (history.intervals.at(-1)?.startMs ?? history.toMs) : 0;
   const measured = { hours: (hours ?? []).filter(({ startMs }) => startMs >= sinceMs), history };
   const maxCuHours = (averageUseCu(measured) ?? Number.POSITIVE_INFINITY) * MONTH_HOURS;
-  return { ...found, savesCuHours: mapEstimate(found.savesCuHours, (hours) => Math.min(hours, maxCuHours)) };
+  return { ...found, savesCuHours: mapEstimate(found.savesCuHours, (cuHours) => Math.min(cuHours, maxCuHours)) };
 }
 
 function withPrice(found: Unpriced, { compute, owner, price }: RecommendFacts): Finding {

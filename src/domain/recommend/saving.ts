@@ -1,6 +1,6 @@
 /**
- * What rules would have saved in a compute's own past. Plans, diffs, forecasts, findings, pages and metrics all show this estimate.
- * Rules are settings over time. Negative savings are costs.
+ * Estimates what rules, that is, settings over time, would have saved in a compute's own past. Plans, diffs, forecasts, findings, pages and
+ * metrics all show this estimate. Negative savings are costs.
  *
  * Each figure has an expected value and a range. For sizes the ends are bounds (`useInHour` in forecast/expected.ts); for timeouts
  * (timeout.ts, long-timeout.ts) those of an 80 % interval, fitted to generated databases (later-weeks.ts), or for `at_least` a low end that is
@@ -20,7 +20,7 @@ import { HOUR_MS, WEEK_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import { LONG_TIMEOUT_SECONDS, savedBySleeping, savedBySleepingSooner } from './long-timeout.ts';
 import { suspendedAt } from './other-timeouts.ts';
-import { longerBy, savedByTimeout } from './timeout.ts';
+import { savedByReplay, savedByTimeout } from './timeout.ts';
 import { replay, visitsUnder } from './visits.ts';
 
 /** The past of one compute, as far as it is known. */
@@ -51,8 +51,8 @@ export interface Saving {
   /** The usage in the hours with known usage; without measurements, the time awake at the minimum size. */
   used: Amount;
   /**
-   * The parts of the saving: by other sizes and by sleeping at all; and by other timeouts. Their sum is at most the usage. The low ends don't
-   * add up to that of the whole, since more sleep leaves less to save by sizes.
+   * The parts of the saving: by other sizes, minus the cost of never sleeping any more; and by other timeouts, with the saving of a compute
+   * that never slept. Their low ends don't add up to that of `saved`, since more sleep leaves less to save by sizes.
    */
   bySizes: Amount;
   byTimeouts: Amount;
@@ -136,7 +136,7 @@ export function savingBetween(before: Amount, after: Amount): Amount {
   };
 }
 
-/** The figure of a sum: the weakest of those in it. A part of which nothing is known does not hide the estimates of others. */
+/** The figure of a sum: `estimate` before `at_least` before `unknown`, since a part of which nothing is known must not hide estimates. */
 export function weakestFigure(figures: readonly Saving['timeoutsFigure'][]): Saving['timeoutsFigure'] {
   return (['estimate', 'at_least', 'unknown'] as const).find((figure) => figures.includes(figure)) ?? 'replayed';
 }
@@ -183,7 +183,7 @@ function amountOf(cuSeconds: Estimate, price: number | undefined): Amount {
 function pastWithin({ compute, had, hours, history }: Evidence, span: Span) {
   const { fromMs, toMs } = span;
   const part = history && until(historyFrom(history, fromMs), toMs);
-  // A compute that never suspends is as it is since it was last started.
+  // The usage before the last start says nothing about a compute that never suspends.
   const startMs = part ? startByOperations(part) : startByUsage(hours, span);
   const sinceMs = Math.max(fromMs, (maySleep(had) ? part && firstUsed(part) : startMs) ?? fromMs);
   const known = (hours ?? (part ? hoursAtMinimum(part, had.minCu) : [])).flatMap(({ startMs, seconds, cuSeconds }) =>
@@ -212,7 +212,7 @@ function firstUsed({ fromMs, toMs, intervals, unknown }: AwakeHistory): number |
   return hasBegun ? Math.min(first.startMs, toMs - LEAST_KNOWN_MS) : undefined;
 }
 
-/** The end of the hour of the last start, even if it began on the hour, as in {@link startByUsage}: both must know the same hours. */
+/** The end of the hour of the last start, even if that was on the hour: the known hours must be the same as by {@link startByUsage}. */
 function startByOperations({ fromMs, intervals }: AwakeHistory): number | undefined {
   const startMs = intervals.at(-1)?.startMs;
   return startMs === undefined || startMs <= fromMs ? startMs : startMs - (startMs % HOUR_MS) + HOUR_MS;
@@ -227,7 +227,7 @@ function startByUsage(hours: readonly UsageBucket[] = [], { toMs }: Span): numbe
   return started && started.startMs + 1000 * started.seconds;
 }
 
-/** The part of a history up to an instant. Nothing is known of the rules after it. */
+/** The part of a history up to an instant. */
 function until(history: AwakeHistory, toMs: number): AwakeHistory {
   if (history.toMs <= toMs) return history;
   const before = <T extends { fromMs: number; toMs: number }>(spans: readonly T[]) =>
@@ -253,7 +253,7 @@ function hoursAtMinimum(history: AwakeHistory, minCu: number): UsageBucket[] {
   return hours;
 }
 
-/** The saving by other sizes, minus the cost of no longer sleeping, over the hours with known usage; and the usage of these hours. */
+/** The saving by other sizes, minus the cost of no longer sleeping, over the hours with known usage; and their usage and duration. */
 function replayedSizes(past: Past, rules: Rules, priceAt: PriceAt) {
   const { hours, history } = past;
   const awakeIn = history && awakeMsByHour(history);
@@ -297,7 +297,7 @@ function shareAtMinimum({ hours, had }: Past, awakeIn: ((startMs: number) => num
   return sum(shares) / Math.max(1, shares.length);
 }
 
-/** In CU-seconds. The more hours were spent at the minimum, the less work a compute had there, and the more a smaller minimum saves. */
+/** The saving by size in one hour, in CU-seconds. The more hours were at the minimum, the less work they had, and the more a smaller one saves. */
 function savedInHour(
   cuSeconds: number,
   had: ComputeSettings,
@@ -359,7 +359,7 @@ function meanMinCu(rules: Rules): number {
   return sum(rules.map(({ fromMs, toMs, minCu }) => minCu * (toMs - fromMs))) / Math.max(1, ms);
 }
 
-/** For a compute that never suspends: from its usage in the hours in which the rules let it sleep. */
+/** The saving of a compute that never suspended, in CU-hours a month, estimated from its usage in the hours in which rules let it sleep. */
 function savedBySleep({ compute, had, hours, history, span }: Past, rules: Rules): Estimate {
   const sleeping = rules.filter(maySleep);
   const sleepingMs = sum(sleeping.map(({ fromMs, toMs }) => toMs - fromMs));
@@ -380,5 +380,5 @@ function replayedRules(history: AwakeHistory, hadSeconds: number, rules: Rules) 
   const would = replay(visits, (lastActiveMs) => suspendedAt(rules, lastActiveMs));
   const isShorter = rules.some((rule) => maySleep(rule) && rule.suspendTimeoutSeconds < hadSeconds);
   const figure = isShorter ? ('at_least' as const) : ('replayed' as const);
-  return { ...longerBy(now, would.days), knownMs: visits.knownMs, figure };
+  return { ...savedByReplay(now, would.days), knownMs: visits.knownMs, figure };
 }

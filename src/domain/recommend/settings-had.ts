@@ -5,46 +5,47 @@ import type { Span } from '../time/span.ts';
 import { HOUR_MS, WEEK_MS } from '../time/units.ts';
 import type { Rules } from './saving.ts';
 
-/** A part of the past, without the hours of changes. */
-interface Part {
+/** A part of the past in which the settings were the same. */
+interface PastPart {
   had: ComputeSettings;
   span: Span;
 }
 
-interface KnownCompute {
+interface ComputePast {
   compute: Compute;
   /** Absent: the present settings. */
   baseline?: ComputeSettings | undefined;
   changes?: ChangeFacts | undefined;
 }
 
-/** The settings that a compute had in a past, and the rules for the part of it in which it had them. */
-export function settingsHad(known: KnownCompute, rules: Rules): { had: ComputeSettings; rules: Rules } {
+/** The settings that a compute had in the time of these rules, and the rules for the part of it in which it had them. */
+export function settingsHad(past: ComputePast, rules: Rules): { had: ComputeSettings; rules: Rules } {
   const [first, last] = [rules[0], rules.at(-1)];
-  if (!first || !last) return { had: settingsOf(known.compute), rules };
-  const { had, span } = judgedPart(known, { fromMs: first.fromMs, toMs: last.toMs });
+  if (!first || !last) return { had: settingsOf(past.compute), rules };
+  const { had, span } = partWithSettings(past, { fromMs: first.fromMs, toMs: last.toMs });
   return { had, rules: within(rules, span) };
 }
 
 /**
- * Until ebb enforced, the baseline; since the last change, the present ones. The longer part is taken, if it
- * is at least a week. Otherwise the whole past with the widest range of both, except for fields that have been the same all the time.
+ * Until ebb enforced, a compute had its baseline; since the last change, its present settings. Returns the longer of these two parts, without
+ * the hours of changes, if it is at least a week. Otherwise returns the whole span with the widest range of both settings, except for
+ * fields that were the same all the time.
  */
-function judgedPart({ compute, baseline, changes = {} }: KnownCompute, past: Span): Part {
+function partWithSettings({ compute, baseline, changes = {} }: ComputePast, whole: Span): PastPart {
   const present = settingsOf(compute);
   const before = baseline ?? present;
   const { enforcedSinceMs } = changes;
-  if (enforcedSinceMs === undefined) return { had: widestSettings(present, before), span: past };
-  const changedMs = FIELD_GROUPS.map((group) => Math.max(past.fromMs, lastChangeMs(changes, group) ?? 0));
-  const startMs = Math.max(past.fromMs, compute.createdAtMs);
-  const parts: Part[] = [
-    { had: before, span: { fromMs: startMs, toMs: Math.min(past.toMs, hourOf(enforcedSinceMs)) } },
-    { had: present, span: { fromMs: hourOf(Math.max(startMs, ...changedMs) + HOUR_MS - 1), toMs: past.toMs } },
+  if (enforcedSinceMs === undefined) return { had: widestSettings(present, before), span: whole };
+  const changedMs = FIELD_GROUPS.map((group) => Math.max(whole.fromMs, lastChangeMs(changes, group) ?? 0));
+  const startMs = Math.max(whole.fromMs, compute.createdAtMs);
+  const parts: PastPart[] = [
+    { had: before, span: { fromMs: startMs, toMs: Math.min(whole.toMs, hourOf(enforcedSinceMs)) } },
+    { had: present, span: { fromMs: hourOf(Math.max(startMs, ...changedMs) + HOUR_MS - 1), toMs: whole.toMs } },
   ];
   const [longest] = parts.toSorted((one, other) => lengthMs(other) - lengthMs(one));
   if (longest && lengthMs(longest) >= WEEK_MS) return longest;
-  const kept = FIELD_GROUPS.map((group, index) => changedMs[index] === past.fromMs && fieldsOf(group, present));
-  return { had: Object.assign(widestSettings(present, before), ...kept), span: past };
+  const kept = FIELD_GROUPS.map((group, index) => changedMs[index] === whole.fromMs && fieldsOf(group, present));
+  return { had: Object.assign(widestSettings(present, before), ...kept), span: whole };
 }
 
 function within(rules: Rules, { fromMs, toMs }: Span): Rules {
@@ -56,7 +57,7 @@ function within(rules: Rules, { fromMs, toMs }: Span): Rules {
   return cut.filter((rule) => rule.fromMs < rule.toMs);
 }
 
-const lengthMs = ({ span }: Part) => span.toMs - span.fromMs;
+const lengthMs = ({ span }: PastPart) => span.toMs - span.fromMs;
 
 function hourOf(instantMs: number): number {
   return Math.floor(instantMs / HOUR_MS) * HOUR_MS;

@@ -25,7 +25,7 @@ const BRANCH_USD_MONTH = 1.5;
 const FLAT_SHARE = 0.98;
 const MIN_AWAKE_HOURS = 100;
 const MIN_DAYS = 14;
-/** At a minimum of 1 CU these are half of what Free includes. */
+/** The same for computes of which only the usage of a billing period is known. At 1 CU, this is half of what Free includes. */
 const MIN_AWAKE_HOURS_BY_PERIOD = 50;
 /** A smaller maximum must be this many times the average of the largest hour, since an average hides peaks. */
 const PEAK_FACTOR = 4;
@@ -34,7 +34,7 @@ const MIN_MAXIMUM_CU = 9;
 
 type Check = (facts: RecommendFacts) => Unpriced | undefined;
 
-/** Proposes that a compute sleeps until it is deleted; empty if it sleeps already. */
+/** Proposes a timeout for a compute until it is deleted; empty if none is better. */
 function sleepingSooner(facts: RecommendFacts): Pick<Unpriced, 'now' | 'proposed' | 'policy'> {
   const { now, proposed, policy } = proposeSleep(facts, DEFAULT_COLD_START_WORTH_MS) ?? {};
   return { now: now ?? {}, proposed: proposed ?? {}, ...(policy && { policy }) };
@@ -75,6 +75,7 @@ export const smallerMinimum: Check = (facts) => {
   const { minCu, maxCu } = compute;
   const { flatShare = 0 } = usageWhileAwake(facts);
   if (flatShare < FLAT_SHARE || !hasEnoughData(facts)) return undefined;
+  // Connections must also stay where they follow eight times the minimum.
   const smaller = COMPUTE_SIZES_CU.findLast((cu) => cu <= minCu / 2 && 8 * cu >= maxCu);
   if (smaller === undefined || sizeProblems({ minCu: smaller, maxCu }).length > 0) return undefined;
   if (profile.maxConnections({ minCu: smaller, maxCu }) < profile.maxConnections(compute)) return undefined;
@@ -146,7 +147,7 @@ function hasRecordedUse({ compute, history, hours = [] }: RecommendFacts): boole
   return (workWhileAwake({ compute, hours: recent })?.share ?? 0) > 0;
 }
 
-/** The awake intervals that clients caused, not the platform. */
+/** The awake intervals that clients caused, not the platform. An interval with an unknown start that ended by timeout counts. */
 function visitsIn({ intervals }: RecommendFacts['history']) {
   return intervals.filter(({ start, end }) => start === 'client' || (start === 'unknown' && end === 'timeout'));
 }
@@ -161,7 +162,7 @@ function costWhileAwake({ compute, history }: RecommendFacts): number {
 }
 
 function hasEnoughData({ history, hours = [], period }: RecommendFacts): boolean {
-  // A period is one measurement. Over so many hours awake its average hides no peak that matters.
+  // A period is one measurement: over so many hours awake, its average at the minimum leaves no room for long peaks.
   if (hours.length === 0 && period) return period.awakeHours >= MIN_AWAKE_HOURS_BY_PERIOD;
   const awakeHours = (awakeShare(history) ?? 0) * hours.length;
   return awakeHours >= MIN_AWAKE_HOURS && history.toMs - history.fromMs >= MIN_DAYS * DAY_MS;

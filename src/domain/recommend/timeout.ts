@@ -83,7 +83,7 @@ export function proposeTimeout(options: TimeoutOptions): TimeoutProposal | undef
   const now = replay(visits, visits.timeoutMs);
   const candidateFor = candidatesOf({ visits, now, startWorthMs: coldStartWorthMs, startMs: startTimeOf(history) });
   const candidates = CANDIDATES_SECONDS.filter((seconds) => seconds !== suspendTimeoutSeconds).map(candidateFor);
-  const known = { knownMs: visits.knownMs, gaps: gaps.length };
+  const extent = { knownMs: visits.knownMs, gaps: gaps.length };
   const { regionId = '', holidaysOf } = options;
   const windows = proposeWindows({
     visits,
@@ -93,9 +93,9 @@ export function proposeTimeout(options: TimeoutOptions): TimeoutProposal | undef
     regionId,
     holidaysOf,
   });
-  if (windows) return { ...outcomeOf(now, windows), figure: 'estimate', ...known, windows };
+  if (windows) return { ...outcomeOf(now, windows), figure: 'estimate', ...extent, windows };
   const best = bestInLaterWeeks(now.days.length, () => candidates);
-  return best && { ...best.proposal(), ...known };
+  return best && { ...best.proposal(), ...extent };
 }
 
 interface CandidateInput {
@@ -104,7 +104,7 @@ interface CandidateInput {
   now: TimeoutOutcome;
   /** The cost of a start, expressed in milliseconds awake. */
   startWorthMs: number;
-  /** The duration of a start. */
+  /** The duration of a start, in milliseconds. */
   startMs: number;
 }
 
@@ -161,7 +161,7 @@ function tryLonger({ visits, now, startWorthMs }: CandidateInput, seconds: numbe
 }
 
 /** The milliseconds awake that a replay saves in a coming month, scaled to the known time; negative if the compute would be awake longer. */
-export function longerBy(now: TimeoutOutcome, days: readonly { awakeMs: number }[]): { savedMs: Estimate } {
+export function savedByReplay(now: TimeoutOutcome, days: readonly { awakeMs: number }[]): { savedMs: Estimate } {
   const saved = days.map(({ awakeMs }, day) => (now.days[day]?.awakeMs ?? 0) - awakeMs);
   const isSaving = sum(saved) > 0;
   const month = monthOf(isSaving ? saved : saved.map((ms) => -ms));
@@ -170,12 +170,12 @@ export function longerBy(now: TimeoutOutcome, days: readonly { awakeMs: number }
 
 function outcomeOf(
   now: TimeoutOutcome,
-  would: Pick<WindowProposal, 'suspendTimeoutSeconds' | 'starts' | 'awakeMsByDay'>,
+  proposed: Pick<WindowProposal, 'suspendTimeoutSeconds' | 'starts' | 'awakeMsByDay'>,
 ): Pick<TimeoutProposal, 'suspendTimeoutSeconds' | 'savedMs' | 'starts' | 'awakeMs'> {
-  const { suspendTimeoutSeconds, starts, awakeMsByDay } = would;
+  const { suspendTimeoutSeconds, starts, awakeMsByDay } = proposed;
   return {
     suspendTimeoutSeconds,
-    ...longerBy(
+    ...savedByReplay(
       now,
       awakeMsByDay.map((awakeMs) => ({ awakeMs })),
     ),
@@ -241,7 +241,7 @@ export function fluctuationOf(byDay: readonly number[]): number {
   return quantile * known * Math.sqrt(variance * (1 / known + 1 / MONTH_DAYS));
 }
 
-/** True if the time since the last visit is no longer than earlier pauses. Otherwise the database may be abandoned. */
+/** True if the time since the last visit is no longer than a day or the longest earlier pause. Otherwise the database may be abandoned. */
 function isInUse({ intervals, toMs }: Visits): boolean {
   const pausesMs = intervals.map(({ endMs }, index) => (intervals[index + 1]?.startMs ?? toMs) - endMs);
   return (pausesMs.at(-1) ?? 0) <= pausesMs.slice(0, -1).reduce((most, ms) => Math.max(most, ms), DAY_MS);

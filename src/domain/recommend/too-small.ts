@@ -1,4 +1,4 @@
-/** The finding of a lowering that hurt, by a guard: with the window, or the timeout, that would have held. */
+/** The finding for a lowering that a guard found harmful. Proposes the larger size in a window around the harm, or the longer timeout. */
 
 import { type ComputeSettings, fieldsOf, type Size, sizeOf } from '../compute/compute.ts';
 import { formatSize, formatSuspendTimeout } from '../compute/compute-units.ts';
@@ -82,7 +82,7 @@ function tooShort(harm: HarmFacts, guard: string): Unpriced | undefined {
   };
 }
 
-/** The saving in CU-hours a month against the floors, or the policies without them; negative if it costs. */
+/** The saving of the proposal in CU-hours a month against the policies with their floors, if any; negative if it costs more. */
 function savedAgainstNow(
   { compute, history, hours }: RecommendFacts,
   { floors, rulesBetween }: HarmFacts,
@@ -91,17 +91,17 @@ function savedAgainstNow(
   const evidence = { compute, had: compute, hours, history };
   const rules = hourly(rulesBetween(history.fromMs, history.toMs));
   const fields = { ...floors.size?.fields, ...floors.suspend_timeout?.fields };
-  const monthOf = (as: (rule: ComputeSettings, atMs: number) => ComputeSettings) =>
+  const savedInMonth = (settingsAt: (rule: ComputeSettings, atMs: number) => ComputeSettings) =>
     savingOf({
       evidence,
-      rules: rules.map((rule) => ({ ...rule, ...as(rule, rule.fromMs) })),
+      rules: rules.map((rule) => ({ ...rule, ...settingsAt(rule, rule.fromMs) })),
       priceAt: () => undefined,
     })?.month.saved;
-  const [now, then] = [monthOf((rule) => settingsAbove(rule, fields)), monthOf(proposedAt)];
-  return now && then ? mapEstimate(savingBetween(now, then).cuSeconds, (value) => value / 3600) : ZERO;
+  const [now, proposed] = [savedInMonth((rule) => settingsAbove(rule, fields)), savedInMonth(proposedAt)];
+  return now && proposed ? mapEstimate(savingBetween(now, proposed).cuSeconds, (value) => value / 3600) : ZERO;
 }
 
-/** The same rules, cut at each hour, so that windows begin and end at rules. */
+/** The same rules, cut at each hour, so that a rule is inside or outside of a window. */
 function hourly(rules: Rules): Rules {
   return rules.flatMap(({ fromMs, toMs, ...settings }) => {
     const parts: (ComputeSettings & Span)[] = [];
@@ -114,18 +114,18 @@ function hourly(rules: Rules): Rules {
   });
 }
 
-/** The window of the lower size in which the harm was, on the weekdays that have the same; undefined if it never ends. */
+/** The window of lower sizes in which the harm happened, on all weekdays with the same window; undefined if it lasts a day or longer. */
 function windowOf({ hours = [] }: RecommendFacts, harm: HarmFacts, size: Size): UseWindow | undefined {
   const { badSinceMs } = harm.finding;
   const { zone } = harm.policy;
   const runs = lowerRuns(harm.rulesBetween(badSinceMs - WEEK_MS, badSinceMs + WEEK_MS), size);
-  const own = runs.find(({ fromMs, toMs }) => fromMs <= badSinceMs && badSinceMs < toMs);
-  if (!own || own.toMs - own.fromMs >= DAY_MS) return undefined;
-  const start = minuteOf(zone, own.fromMs);
-  const lengthMs = own.toMs - own.fromMs;
+  const harmed = runs.find(({ fromMs, toMs }) => fromMs <= badSinceMs && badSinceMs < toMs);
+  if (!harmed || harmed.toMs - harmed.fromMs >= DAY_MS) return undefined;
+  const start = minuteOf(zone, harmed.fromMs);
+  const lengthMs = harmed.toMs - harmed.fromMs;
   const alike = runs.filter((run) => minuteOf(zone, run.fromMs) === start && run.toMs - run.fromMs === lengthMs);
   const days = [...new Set(alike.map(({ fromMs }) => weekdayOf(localDayAt(zone, fromMs))))].toSorted((a, b) => a - b);
-  const { fromMs, toMs } = lengthMs > LONG_RUN_MS ? busyPart(own, alike, { hours, badSinceMs }) : own;
+  const { fromMs, toMs } = lengthMs > LONG_RUN_MS ? busyPart(harmed, alike, { hours, badSinceMs }) : harmed;
   const startMinute = minuteOf(zone, fromMs);
   return { days, startMinute, endMinute: startMinute + Math.round((toMs - fromMs) / MINUTE_MS) };
 }
@@ -142,28 +142,28 @@ function lowerRuns(rules: Rules, size: Size): Span[] {
   return runs;
 }
 
-/** The hours around the harm that are about as busy, by the median over all such days; the whole run if the usage is unknown. */
+/** The hours around the harm that are about as busy, by the median over all such runs; the whole run if the usage is unknown. */
 function busyPart(
-  own: Span,
+  run: Span,
   alike: readonly Span[],
   { hours, badSinceMs }: { hours: readonly UsageBucket[]; badSinceMs: number },
 ): Span {
   const used = new Map(hours.flatMap(({ startMs, cuSeconds }) => (cuSeconds === null ? [] : [[startMs, cuSeconds]])));
-  const count = Math.ceil((own.toMs - own.fromMs) / HOUR_MS);
+  const count = Math.ceil((run.toMs - run.fromMs) / HOUR_MS);
   const medianOf = (index: number) => {
     const values = alike
       .flatMap(({ fromMs }) => used.get(Math.floor((fromMs + index * HOUR_MS) / HOUR_MS) * HOUR_MS) ?? [])
       .toSorted((a, b) => a - b);
     return values[Math.floor(values.length / 2)];
   };
-  const at = Math.floor((badSinceMs - own.fromMs) / HOUR_MS);
+  const at = Math.floor((badSinceMs - run.fromMs) / HOUR_MS);
   const level = medianOf(at);
-  if (level === undefined || level === 0) return own;
+  if (level === undefined || level === 0) return run;
   const isBusy = (index: number) => index >= 0 && index < count && (medianOf(index) ?? 0) >= AS_BUSY * level;
   let [first, last] = [at, at];
   while (isBusy(first - 1)) first -= 1;
   while (isBusy(last + 1)) last += 1;
-  return { fromMs: own.fromMs + first * HOUR_MS, toMs: Math.min(own.toMs, own.fromMs + (last + 1) * HOUR_MS) };
+  return { fromMs: run.fromMs + first * HOUR_MS, toMs: Math.min(run.toMs, run.fromMs + (last + 1) * HOUR_MS) };
 }
 
 function insideOf({ days, startMinute, endMinute }: UseWindow, zone: string): (atMs: number) => boolean {

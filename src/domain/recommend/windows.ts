@@ -13,7 +13,7 @@ const EPOCH_SLOT = (weekdayOf(0) - 1) * SLOTS_PER_DAY;
 
 /** A half hour belongs to a window if it is used in at least this share of the weeks. */
 const USED_SHARE = 0.4;
-/** More windows, or shorter ones, are noise. */
+/** More windows, or windows with fewer minutes a week, are noise. */
 const MAX_WINDOWS = 3;
 const MIN_WEEK_MINUTES = 300;
 /** Runs of several days whose ends differ by at most this are one window. */
@@ -83,7 +83,7 @@ interface PatternOptions extends Span {
   holidaysOf?: HolidaysOf | undefined;
 }
 
-/** Undefined if there is no clear pattern. */
+/** Finds the weekly pattern of use; undefined if there is no clear one. */
 export function usePattern(options: PatternOptions): UsePattern | undefined {
   const used = slotsOf(options);
   const { profile: fullProfile, ...bestZone } = findBestZone(used, options.regionId);
@@ -127,10 +127,10 @@ function slotsOf({ usedIntervals, fromMs, toMs }: PatternOptions): Slots {
   return { first, used };
 }
 
-/** For each half hour of the local week, from Monday 00:00, the share of weeks in which it was used. Some local days may not count. */
-function profileIn(zone: string, { first, used }: Slots, notCounted?: ReadonlySet<number>): number[] {
-  const hits = new Float64Array(SLOTS_PER_WEEK);
-  const seen = new Float64Array(SLOTS_PER_WEEK);
+/** For each half hour of the local week, from Monday 00:00, the share of weeks in which it was used, without some local days. */
+function profileIn(zone: string, { first, used }: Slots, excludedDays?: ReadonlySet<number>): number[] {
+  const usedWeeks = new Float64Array(SLOTS_PER_WEEK);
+  const weeks = new Float64Array(SLOTS_PER_WEEK);
   const end = first + used.length;
   for (let slot = first, to = first; slot < end; slot = to) {
     const { offsetMs, toMs } = constantOffsetAround(zone, slot * SLOT_MS);
@@ -138,16 +138,16 @@ function profileIn(zone: string, { first, used }: Slots, notCounted?: ReadonlySe
     // The offsets of all candidate zones are whole half hours.
     const ahead = offsetMs / SLOT_MS;
     for (let local = slot + ahead; local < to + ahead; local += 1) {
-      if (notCounted?.has(Math.floor(local / SLOTS_PER_DAY))) continue;
-      const ofWeek = (local + EPOCH_SLOT) % SLOTS_PER_WEEK;
-      seen[ofWeek] = (seen[ofWeek] ?? 0) + 1;
-      hits[ofWeek] = (hits[ofWeek] ?? 0) + (used[local - ahead - first] ?? 0);
+      if (excludedDays?.has(Math.floor(local / SLOTS_PER_DAY))) continue;
+      const slotOfWeek = (local + EPOCH_SLOT) % SLOTS_PER_WEEK;
+      weeks[slotOfWeek] = (weeks[slotOfWeek] ?? 0) + 1;
+      usedWeeks[slotOfWeek] = (usedWeeks[slotOfWeek] ?? 0) + (used[local - ahead - first] ?? 0);
     }
   }
-  return Array.from(hits, (count, slot) => count / Math.max(1, seen[slot] ?? 0));
+  return Array.from(usedWeeks, (count, slot) => count / Math.max(1, weeks[slot] ?? 0));
 }
 
-/** The squared distance of shares from one half. In a wrong zone, clock changes blur the edges of windows and lower it. */
+/** The sum of the squared distances of shares from one half. In a wrong zone, clock changes blur the edges of windows and lower it. */
 function sharpnessOf(profile: readonly number[]): number {
   return sum(profile.map((share) => (share - 0.5) ** 2));
 }
@@ -158,9 +158,9 @@ const ANGLES = Array.from({ length: SLOTS_PER_DAY }, (_, slot) => (2 * Math.PI *
 /** The circular mean hour of use, 0 to 24. */
 function middayOf(profile: readonly number[]): number {
   let [x, y] = [0, 0];
-  for (const [ofDay, angle] of ANGLES.entries()) {
+  for (const [slotOfDay, angle] of ANGLES.entries()) {
     let share = 0;
-    for (let slot = ofDay; slot < profile.length; slot += SLOTS_PER_DAY) share += profile[slot] ?? 0;
+    for (let slot = slotOfDay; slot < profile.length; slot += SLOTS_PER_DAY) share += profile[slot] ?? 0;
     x += share * Math.cos(angle);
     y += share * Math.sin(angle);
   }

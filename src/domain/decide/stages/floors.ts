@@ -23,7 +23,7 @@ import { termsDigest } from '../../policy/policy-set.ts';
 import type { Floor, Floors } from '../../records/compute-record.ts';
 import { type Draft, note, stage } from './draft.ts';
 
-/** With `then: undo`, a guard restores the earlier value only while the compute sleeps, however long that takes. */
+/** With `then: undo`, a guard restores a size only while the compute sleeps, however long that takes. */
 const WHEN_ASLEEP: DisruptionRule = { when: 'idle', atDeadline: 'apply' };
 const AT_ONCE: DisruptionRule = { when: 'any', atDeadline: 'apply' };
 
