@@ -61,15 +61,15 @@ function createBound(
   const startedMs = clock.monotonicMs();
   const sent: SentRequest[] = [];
   const rateLimits = new Set<string>();
-  let reserved = true;
+  let isReserved = true;
   let answers = 0;
   let withLimit = 0;
 
   function refusalOf({ method, path }: WireRequest): string | undefined {
     const isWrite = method !== 'GET';
     if (isWrite && !path.startsWith(`/projects/${projectId}/`)) return `not sent: only ${projectId} may be written to`;
-    const maxRequests = reserved ? requests - reserveRequests : requests;
-    const maxMinutes = reserved ? minutes - reserveMinutes : minutes;
+    const maxRequests = isReserved ? requests - reserveRequests : requests;
+    const maxMinutes = isReserved ? minutes - reserveMinutes : minutes;
     const isOver = sent.length >= maxRequests || clock.monotonicMs() - startedMs >= maxMinutes * 60_000;
     return isOver ? `the bounds of ${minutes} minutes and ${requests} requests were reached` : undefined;
   }
@@ -98,7 +98,7 @@ function createBound(
     sent: () => sent,
     limits: () => ({ answers, withLimit, values: [...rateLimits] }),
     releaseReserve() {
-      reserved = false;
+      isReserved = false;
     },
   };
 }

@@ -111,7 +111,7 @@ function once(run: () => Promise<void>): () => Promise<void> {
 /** Permission bits of group and others. Also the umask, for the files that PGlite makes. */
 const OF_OTHERS = 0o077;
 
-/** Makes the folder if needed, private (0700). Sets the process's umask, so that files made later are private, too. */
+/** Makes the folder if it is missing, and private (0700). Sets the process's umask, so that files made later are private, too. */
 function prepareFolder(folder: string): { ok: true; realPath: string } | { ok: false; message: string } {
   if (folder === '') return { ok: false, message: 'embedded: needs a folder, e.g. EBB_QUEUE_URL=embedded:.ebb' };
   try {
@@ -135,7 +135,7 @@ function makeWithParents(folder: string): void {
 }
 
 /**
- * Takes others' access to files that an earlier version or a copy has left accessible. Needs the lock on the folder, since a file that
+ * Makes files private that an earlier version, or a copy, has left accessible to others. Needs the lock on the folder, since a file that
  * vanishes meanwhile is an error.
  */
 function makeContentPrivate(folder: string): void {

@@ -76,7 +76,7 @@ export async function startHeartbeat({
   if (!create(path, text)) {
     if (await isAlive(path)) return { ok: false };
     rmSync(path, { force: true });
-    // Another process may have found the holder dead, too; only one of them creates the file.
+    // Another process may have found the holder dead, too, and may have created the file first.
     if (!create(path, text)) return { ok: false };
   }
   const timer = setInterval(() => {

@@ -30,8 +30,8 @@ const EXPLANATIONS: readonly [pattern: RegExp, text: string][] = [
 export function explainConnectError(error: Error): string {
   const { code } = error as NodeJS.ErrnoException;
   const text = `${code ?? ''} ${error.message}`;
-  const known = EXPLANATIONS.find(([pattern]) => pattern.test(text));
-  return known?.[1] ?? code ?? error.name;
+  const [, explanation] = EXPLANATIONS.find(([pattern]) => pattern.test(text)) ?? [];
+  return explanation ?? code ?? error.name;
 }
 
 /** Turns the drivers' various errors of an outage into {@link EngineUnavailableError}s with the text of `message`. */
@@ -61,19 +61,19 @@ export function createOutageTranslation({
   };
 }
 
-/** Notifies listeners of changes of state, from `up` on. */
+/** Notifies listeners of changes of state. The first state is up. */
 export function createStateChanges() {
   const listeners: ((state: EngineState) => void)[] = [];
-  let up = true;
-  let ended = false;
+  let isUp = true;
+  let isEnded = false;
   return {
     /** Stops notifications, since failures after the engine was closed are expected. */
     end(): void {
-      ended = true;
+      isEnded = true;
     },
     report(state: EngineState): void {
-      if (ended || state.up === up) return;
-      up = state.up;
+      if (isEnded || state.up === isUp) return;
+      isUp = state.up;
       for (const listener of listeners) listener(state);
     },
     onStateChange(listener: (state: EngineState) => void): void {

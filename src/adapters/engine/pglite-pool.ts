@@ -11,13 +11,13 @@ import type { PgPool, PgPoolClient, PgQueryResult } from 'bullmq';
 export function createPglitePool({ database }: { database: PGlite }): PgPool & { end(): Promise<void> } {
   const lock = createMutex();
   const clients = new Set<EventEmitter>();
-  let ended = false;
+  let isEnded = false;
   const stopNotifications = database.onNotification((channel, payload) => {
     for (const client of clients) client.emit('notification', { channel, payload });
   });
 
   async function run(text: string, params: readonly unknown[] | undefined): Promise<PgQueryResult> {
-    if (ended) throw new Error('Cannot use a pool after calling end on the pool');
+    if (isEnded) throw new Error('Cannot use a pool after calling end on the pool');
     // Migrations have several statements in one text, which only the simple protocol accepts.
     if (params === undefined || params.length === 0) {
       const last = (await database.exec(text)).at(-1);
@@ -54,7 +54,7 @@ export function createPglitePool({ database }: { database: PGlite }): PgPool & {
     options: { keepAlive: false },
     end: async () => {
       const unlock = await lock();
-      ended = true;
+      isEnded = true;
       stopNotifications();
       unlock();
     },

@@ -22,13 +22,13 @@ export function watchPool({
   const watched = new WeakSet<PgPoolClient>();
   const query = pool.query.bind(pool);
   const connect = pool.connect.bind(pool);
-  let failed = false;
-  let probing = false;
+  let hasFailed = false;
+  let isProbing = false;
 
   function noteFailure(error: unknown): void {
     const problem = error instanceof Error ? error : new Error(String(error));
     if (!isServerUnavailable(problem)) return;
-    failed = true;
+    hasFailed = true;
     onChange(problem);
   }
 
@@ -42,17 +42,17 @@ export function watchPool({
   }
 
   async function probe(): Promise<void> {
-    if (probing || !(failed || isSuspect())) return;
-    probing = true;
+    if (isProbing || !(hasFailed || isSuspect())) return;
+    isProbing = true;
     try {
       await query(probeText());
-      failed = false;
+      hasFailed = false;
       onChange(undefined);
     } catch (error) {
-      failed = true;
+      hasFailed = true;
       onChange(error instanceof Error ? error : new Error(String(error)));
     } finally {
-      probing = false;
+      isProbing = false;
     }
   }
 

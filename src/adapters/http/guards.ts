@@ -77,7 +77,7 @@ export function readerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
 }
 
 /**
- * Guards routes that need no token against DNS rebinding, where another page's name is made to resolve to this machine: such a request has
+ * Guards routes that need no token against DNS rebinding, where a web page's name is made to resolve to this machine: its requests have
  * that name as host. It is never an address, so where other machines can reach ebb, all addresses are accepted.
  */
 export function knownHostGuard({ isLocal, hosts }: { isLocal: boolean; hosts: readonly string[] }): MiddlewareHandler {

@@ -183,7 +183,7 @@ function createWorkers(options: {
   const workers: EbbWorker[] = [];
   /** Each job has a signal of its own, since listeners on one long-lived signal would pile up. */
   const running = new Map<AbortController, Promise<void>>();
-  let stopping = false;
+  let isStopping = false;
 
   async function work(queue: QueueName, handler: JobHandler, { concurrency }: { concurrency: number }) {
     const { connection, createBackend } = backend.forWorkers;
@@ -191,7 +191,7 @@ function createWorkers(options: {
       const controller = new AbortController();
       // Each request that the job has in flight adds a listener.
       setMaxListeners(0, controller.signal);
-      if (stopping) controller.abort();
+      if (isStopping) controller.abort();
       const processing = processJob(job, token, { queue, handler, clock, signal: controller.signal, onTick });
       running.set(
         controller,
@@ -234,7 +234,7 @@ function createWorkers(options: {
     const grace = startGrace(graceMs);
     // Paused first, without waiting for jobs: a closing worker always waits.
     await Promise.all(workers.map((worker) => worker.pause(true)));
-    stopping = true;
+    isStopping = true;
     for (const controller of running.keys()) controller.abort();
     await Promise.race([Promise.all(running.values()), grace.over]);
     const force = running.size > 0 || !backend.isUp();

@@ -98,7 +98,7 @@ export function createRedisAudit(options: {
   };
 }
 
-/** An entry's instant comes from its stream id, which may be later than its own; its id is in its text. */
+/** The instant is that of the stream id, which may differ a little from the entry's own; the id is in the text. */
 function placeOf(streamId: string, text: string): Found {
   return { atMs: msOf(streamId), id: /"id":"([^"]*)"/.exec(text)?.[1] ?? '', text };
 }

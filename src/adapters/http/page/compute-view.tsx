@@ -305,7 +305,7 @@ function Foreseen({ row, now }: { row: FleetRowDocument; now: string }) {
   if (change === null || isUndecided(row, now)) return null;
   return (
     <p>
-      looked at <Instant iso={change} now={now} />
+      changes <Instant iso={change} now={now} />
     </p>
   );
 }

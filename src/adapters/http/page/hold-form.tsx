@@ -143,7 +143,7 @@ function TokenField({ isNeeded }: { isNeeded: boolean }) {
       <small id="token-help" class="dim">
         It is sent with this form and kept nowhere.
         {isNeeded &&
-          ' This daemon runs without EBB_TOKEN. On an embedded store its token is in daemon.json there; else use ebb hold and ebb release.'}
+          ' This daemon runs without EBB_TOKEN. With an embedded store, its token is in daemon.json in the folder of the store; otherwise use ebb hold and ebb release.'}
       </small>
     </p>
   );

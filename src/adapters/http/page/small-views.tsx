@@ -80,14 +80,14 @@ export function errorAnswer(context: Context, { code, message }: OperatorError) 
   return context.html(errorView({ message }), STATUS[code]);
 }
 
-/** Relative to `src` in a checkout, and to `dist` in the package and the image. */
+/** `docs` lies beside `src` in a checkout, and beside `dist` in the package and the image. */
 const RUNBOOK = new URL('../../../../docs/runbook.md', import.meta.url);
 
 export function readRunbook(): Promise<string> {
   return readFile(RUNBOOK, 'utf8');
 }
 
-/** `/runbook`: remedies for alerts, which link to their names in small letters. */
+/** `/runbook`: remedies for alerts. An alert links to the section with its name, in small letters. */
 export function runbookView(markdown: string) {
   const [introduction = '', ...sections] = markdown.split(/^## /m);
   return htmlPage({

@@ -8,7 +8,7 @@ const PATIENCE_MS = 8_000;
 const address = document.querySelector('main')?.dataset.refreshes;
 const button = document.getElementById('pause');
 const connection = document.getElementById('connection');
-let paused = false;
+let isPaused = false;
 let timer;
 
 function say(words) {
@@ -82,15 +82,15 @@ function keyOf(element) {
 
 async function tick() {
   clearTimeout(timer);
-  if (!paused && !document.hidden) await refresh();
+  if (!isPaused && !document.hidden) await refresh();
   clearTimeout(timer);
   timer = setTimeout(tick, EVERY_MS);
 }
 
 function togglePause() {
-  paused = !paused;
-  button.setAttribute('aria-pressed', String(paused));
-  if (!paused) void tick();
+  isPaused = !isPaused;
+  button.setAttribute('aria-pressed', String(isPaused));
+  if (!isPaused) void tick();
 }
 
 inLocalTime(document);
