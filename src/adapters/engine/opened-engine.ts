@@ -7,8 +7,8 @@ export function refused(message: string, code?: 'in_use'): OpenedEngine {
   return { ok: false, error: { message, ...(code && { code }) } };
 }
 
-/** The end of every message about an unreachable server. It names no other store: a group may be running on this one. */
-export const START_IT = 'see that it runs, and that EBB_QUEUE_URL is right';
+/** Ends every message about an unreachable server. It proposes no other store, since a group may be running on this one. */
+export const REMEDY = 'see that it runs, and that EBB_QUEUE_URL is right';
 
 const EXPLANATIONS: readonly [pattern: RegExp, text: string][] = [
   [/53100|No space left/, 'its disk is full'],

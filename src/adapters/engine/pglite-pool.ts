@@ -41,7 +41,7 @@ export function createPglitePool({ database }: { database: PGlite }): PgPool & {
   }
 
   async function connect(): Promise<PgPoolClient> {
-    const client = createClient({ lock, run, query, released: (emitter) => clients.delete(emitter) });
+    const client = createClient({ lock, run, query, onRelease: (emitter) => clients.delete(emitter) });
     clients.add(client);
     return client;
   }
@@ -66,12 +66,12 @@ function createClient({
   lock,
   run,
   query,
-  released,
+  onRelease,
 }: {
   lock: ReturnType<typeof createMutex>;
   run: (text: string, params: readonly unknown[] | undefined) => Promise<PgQueryResult>;
   query: (text: string, params?: readonly unknown[]) => Promise<PgQueryResult>;
-  released: (client: EventEmitter) => void;
+  onRelease: (client: EventEmitter) => void;
 }): PgPoolClient & EventEmitter {
   let unlock: (() => void) | undefined;
 
@@ -95,7 +95,7 @@ function createClient({
   const client = Object.assign(emitter, {
     query: queryInSession,
     release: () => {
-      released(emitter);
+      onRelease(emitter);
       if (unlock !== undefined)
         void run('ROLLBACK', undefined)
           .catch(() => {})

@@ -5,8 +5,8 @@ import {
   createStateChanges,
   explainConnectError,
   type OpenedEngine,
+  REMEDY,
   refused,
-  START_IT,
 } from './opened-engine.ts';
 import { isServerUnavailable, prepareSchema, watchPool } from './watched-pool.ts';
 
@@ -38,7 +38,7 @@ export async function openPostgres({ url, schema }: { url: string; schema: strin
   } catch (error) {
     await server.end();
     const reason = explainConnectError(error instanceof Error ? error : new Error(String(error)));
-    return refused(`cannot use Postgres at ${address}: ${reason}; ${START_IT}`);
+    return refused(`cannot use Postgres at ${address}: ${reason}; ${REMEDY}`);
   }
   const { report, onStateChange, end } = createStateChanges();
   const stopWatching = watchPool({

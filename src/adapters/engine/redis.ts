@@ -1,6 +1,6 @@
 import type { EngineState, RedisConnection } from '../../ports/engine.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import { createOutageTranslation, createStateChanges, type OpenedEngine, refused, START_IT } from './opened-engine.ts';
+import { createOutageTranslation, createStateChanges, type OpenedEngine, REMEDY, refused } from './opened-engine.ts';
 import {
   awayMessage,
   CONNECT_TIMEOUT_MS,
@@ -81,7 +81,7 @@ async function connectFirst({ commands, place, probe, log }: FirstConnection): P
     return await Promise.race([checkFirst({ commands, place, probe, log }), deadline.passed]);
   } catch (error) {
     cause ??= error instanceof Error ? error : new Error(String(error));
-    return `${explainRedisError(cause)}; ${START_IT}`;
+    return `${explainRedisError(cause)}; ${REMEDY}`;
   } finally {
     deadline.cancel();
     commands.removeListener('error', noteCause);

@@ -246,7 +246,7 @@ if last and last[1] == ARGV[1] and (last[2] ~= ARGV[2] or last[3] ~= '') then re
 return write(KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
 `;
 
-/** KEYS: slots of the policy by their end. ARGV: compute, allowed, now, end. Returns 1 if the compute holds one. */
+/** KEYS: the policy's slots by their end, kept a day longer. ARGV: compute, allowed, now, end. Returns 1 if the compute holds one. */
 const TAKE_SLOT = `
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[3])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], tonumber(ARGV[4]) + ${MAX_AHEAD_MS}, '+inf')
