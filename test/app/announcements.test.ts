@@ -460,6 +460,27 @@ it.each(['the same leader', 'another leader'])(
   },
 );
 
+it('a second restart of a compute in the same quarter of an hour is told, too', async () => {
+  const policy = aSchedule({ name: 'web-hours', disruption: { ...disruption, cooldownMs: 5 * MINUTE_MS } });
+  const { queued, put, search, store } = start({ policies: [policy], computes: [] });
+  const compute = aCompute({ computeId: 'ep-again', minCu: 1, maxCu: 4 });
+  const restarted = (atMs: number) => put(compute, { lastDisruption: { atMs, policy: policy.name, lowered: true } });
+  const searchUntil = async (fromMs: number, untilMs: number) => {
+    for (let atMs = fromMs; atMs < untilMs; atMs += MINUTE_MS / 4) await search(atMs);
+  };
+  await search(SEVEN - 3 * MINUTE_MS);
+  restarted(SEVEN - 2 * MINUTE_MS);
+  await searchUntil(SEVEN - 2 * MINUTE_MS, SEVEN + 3 * MINUTE_MS);
+  restarted(SEVEN + 3 * MINUTE_MS);
+  await searchUntil(SEVEN + 3 * MINUTE_MS, SEVEN + 8 * MINUTE_MS);
+  expect(messagesIn(queued)).toMatchObject([
+    { compute: 'ep-again', changes: { from: '2026-03-02T19:03:00Z' } },
+    { compute: 'ep-again', changes: { from: '2026-03-02T19:08:00Z' } },
+  ]);
+  const asked = { computeId: 'ep-again', sinceMs: SEVEN + 3 * MINUTE_MS, nowMs: SEVEN + 8 * MINUTE_MS };
+  expect(await announcementOf(store, asked)).toMatchObject({ slotMs: SEVEN });
+});
+
 it('a leader takes nobody for told of whom another has not told, and tells nobody again', async () => {
   const [late, ...known] = EVENING_OF_WEB.toReversed().map((compute) => ({ ...compute, state: 'active' as const }));
   if (!late) throw new Error('no compute');

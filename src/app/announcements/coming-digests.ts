@@ -17,12 +17,16 @@ import { computeOwners } from '../../domain/policy/owners.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import { LONGEST_WAVE_LEAD_MS } from '../../domain/policy/waves.ts';
 import { withoutLag } from '../../domain/records/lag.ts';
+import { MINUTE_MS } from '../../domain/time/units.ts';
 import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { outboxEntry } from '../notifications/notify.ts';
 import { digestAfter, digestId, digestKey, type SentDigest, type SentDigests } from '../notifications/sent-digests.ts';
 import { hasReadyWaves } from '../stored-waves.ts';
 import type { IsGathered } from './gathering.ts';
+
+/** A restart up to this long before the announced instant, in milliseconds, is the announced one. */
+const EARLY_MS = MINUTE_MS;
 
 /** Restarts of computes that have woken since a digest are told once, this part of the lead before them: the later, the fewer are missed. */
 const WOKEN_PART = 1 / 4;
@@ -74,7 +78,7 @@ export function comingDigests(
   return [...groupComing(deps, futureOf, nowMs)].flatMap(([key, group]) => {
     const { receiver, owner } = group;
     const sentBefore = sent.get(key);
-    const { news, leadOfNews, isWokenTold } = newsOf(group, sentBefore, nowMs);
+    const { news, leadOfNews, isWokenTold, isAgain } = newsOf(group, sentBefore, nowMs);
     const restarting = news
       .filter(({ action }) => action.disconnects)
       .map((one) => ({
@@ -86,7 +90,7 @@ export function comingDigests(
     const isDue = restarting.some(({ leftMs, leadMs }) => leftMs <= leadMs);
     const [first, ...others] = news;
     if (!first || !isDue || !isGathered(key, restarting)) return [];
-    const notification = digestOfChanges([first, ...others], { id: digestId(group, news), owner, nowMs });
+    const notification = digestOfChanges([first, ...others], { id: digestId(group, news, isAgain), owner, nowMs });
     const digest = { ...digestAfter(sentBefore, news, group.slotMs), ...(isWokenTold && { isWokenTold }) };
     const projectIds = news.map(({ compute }) => compute.projectId);
     return [{ key, entry: outboxEntry(notification, receiver, notify.statusUrl), digest, projectIds }];
@@ -94,25 +98,34 @@ export function comingDigests(
 }
 
 /**
- * Returns the changes of a group that are told now: those of computes that no digest has named; restarts of computes that were to get only
- * another timeout; and, once and shortly before, restarts of computes that were listed as asleep and have woken since, one by one.
+ * Returns the changes of a group that are told now: those of computes that no digest has named, or that have made the named restart since;
+ * restarts of computes that were to get only another timeout; and, once and shortly before, restarts of computes that were listed as asleep
+ * and have woken since, one by one.
  */
-function newsOf({ changes, leadMsOf }: ComingGroup, sentBefore: SentDigest | undefined, nowMs: number) {
-  const { computeIds = [], restartIds = [], timeoutIds = [], isWokenTold } = sentBefore ?? {};
+function newsOf({ slotMs, changes, leadMsOf }: ComingGroup, sentBefore: SentDigest | undefined, nowMs: number) {
+  const { computeIds = [], restartIds = [], timeoutIds = [], instants = {}, isWokenTold } = sentBefore ?? {};
   const named = new Set(computeIds);
   const timeouts = new Set(timeoutIds);
   const restarts = new Set(restartIds);
-  const isUntold = ({ compute: { computeId }, action }: ComingChange) =>
-    !named.has(computeId) || (action.disconnects && timeouts.has(computeId));
+  // Two waits of a compute may end in one slot.
+  const isAgain = ({ compute: { computeId }, instantMs, restartedAtMs }: GroupedChange) =>
+    named.has(computeId) &&
+    restartedAtMs >= (instants[computeId] ?? slotMs) - EARLY_MS &&
+    instantMs > restartedAtMs + EARLY_MS;
+  const isUntold = (change: GroupedChange) => {
+    const { computeId } = change.compute;
+    return !named.has(computeId) || (change.action.disconnects && timeouts.has(computeId)) || isAgain(change);
+  };
   const woken = changes.filter(
     (one) => one.action.disconnects && !isUntold(one) && !restarts.has(one.compute.computeId),
   );
-  const leadOfNews = (one: ComingChange) => (leadMsOf(one) ?? 0) * (isUntold(one) ? 1 : WOKEN_PART);
+  const leadOfNews = (one: GroupedChange) => (leadMsOf(one) ?? 0) * (isUntold(one) ? 1 : WOKEN_PART);
   const isWokenDue = !isWokenTold && woken.some((one) => one.instantMs - nowMs <= leadOfNews(one));
   const untold = changes.filter(isUntold);
   return {
     news: isWokenDue ? [...untold, ...woken] : untold,
     leadOfNews,
+    isAgain,
     isWokenTold: isWokenDue ? (true as const) : isWokenTold,
   };
 }
@@ -121,8 +134,13 @@ interface ComingGroup {
   receiver: string;
   owner: string;
   slotMs: number;
-  changes: ComingChange[];
+  changes: GroupedChange[];
   leadMsOf(change: ComingChange): number | undefined;
+}
+
+interface GroupedChange extends ComingChange {
+  /** When the compute was last restarted, milliseconds since the epoch; 0 if it never was. */
+  restartedAtMs: number;
 }
 
 /** Groups the changes within the longest lead by receiver, owner and slot. Changes by a policy without a lead are left out. */
@@ -146,7 +164,7 @@ function groupComing(deps: ComingDeps, futureOf: FutureOf, nowMs: number): Map<s
       for (const { name } of receiversOf(notify.receivers, { kind: 'change_coming', owner, receivers })) {
         const key = digestKey(name, owner, change.slotMs);
         const group = groups.get(key) ?? { receiver: name, owner, slotMs: change.slotMs, changes: [], leadMsOf };
-        group.changes.push(change);
+        group.changes.push({ ...change, restartedAtMs: evaluated.record.lastDisruption?.atMs ?? 0 });
         groups.set(key, group);
       }
     }

@@ -51,9 +51,15 @@ export function partsOfKey(key: string): { receiver: string; owner: string; slot
   return { receiver, owner, slotMs };
 }
 
-/** The id of a digest's message, which depends on the computes. */
-export function digestId({ owner, slotMs }: { owner: string; slotMs: number }, news: readonly ComingChange[]): string {
-  const ids = [...new Set(idsOf(news))].sort();
+/** The id of a digest's message, which depends on the computes; of those that are told again in the slot, also on the instant. */
+export function digestId<Change extends ComingChange>(
+  { owner, slotMs }: { owner: string; slotMs: number },
+  news: readonly Change[],
+  isAgain: (change: Change) => boolean = () => false,
+): string {
+  const idOf = (change: Change) =>
+    isAgain(change) ? `${change.compute.computeId}@${change.instantMs}` : change.compute.computeId;
+  const ids = [...new Set(news.map(idOf))].sort();
   return `${owner}:${slotMs}:${createHash('sha256').update(ids.join()).digest('hex').slice(0, 16)}`;
 }
 
