@@ -13,17 +13,17 @@ const MINUTE_MS = 60_000;
 const WEB = { name: 'web', policies: [], projects: ['*'] };
 const START = at('2026-03-02T08:30:00Z');
 const NINE = at('2026-03-02T09:00:00Z');
-const SIX = at('2026-03-02T18:00:00Z');
+const END = at('2026-03-02T10:30:00Z');
 /** More than may be restarted without an approval. */
 const COMPUTES = Array.from({ length: 7 }, (_, index) => `c${index}`);
-/** The limits agree with all sizes, the hours change all of them at 09:00 and at 18:00. */
+/** The limits agree with all sizes, the hours change all of them at 09:00 and at 10:30. */
 const POLICIES = `version: 1
 policies:
   - { name: ceiling, kind: limits, select: { computes: ["ep-*"] }, size: { max: 4 } }
   - name: hours
     kind: schedule
     select: { projects: ["*"] }
-    windows: [{ at: Mon-Fri 09:00-18:00 UTC, size: 1-1 }]
+    windows: [{ at: Mon-Fri 09:00-10:30 UTC, size: 1-1 }]
     otherwise: { size: 0.25-0.25 }
     disruption: { raise: { when: any }, lower: { when: any }, at_once: 100% }
 `;
@@ -98,9 +98,9 @@ it.each<[string, (all: PolicySet) => PolicySet, Partial<Settings>]>([
     const { hash } = what.startsWith('a team') ? teamPart(set, 'web') : set;
     expect(logged()).toMatch(/would disconnect 7 of 7 computes, none at once and 7 later/);
     expect(await operator.approve({ hash, owner: 'ann' })).toMatchObject({ ok: true });
-    await clock.runTo(SIX - MINUTE_MS);
+    await clock.runTo(END - MINUTE_MS);
     expect(restarts()).toBe(0);
-    await clock.runTo(SIX + 10 * MINUTE_MS);
+    await clock.runTo(END + 10 * MINUTE_MS);
     expect(restarts()).toBe(COMPUTES.length);
   },
 );
