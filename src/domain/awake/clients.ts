@@ -187,15 +187,15 @@ function coverMs(
 function mergeClients(all: readonly ActiveClient[], resolutionMs: number): ActiveClient[] {
   const clients: ActiveClient[] = [];
   const isFraming = ({ queries }: NamedClient) => Number(queries.every(isFrame));
-  for (const one of all.toSorted((a, b) => isFraming(a) - isFraming(b) || byShare(a, b))) {
-    const same = clients.find((client) => isSame(client, one, resolutionMs));
+  for (const added of all.toSorted((a, b) => isFraming(a) - isFraming(b) || byShare(a, b))) {
+    const same = clients.find((client) => isSame(client, added, resolutionMs));
     if (!same) {
-      clients.push({ ...one });
+      clients.push({ ...added });
       continue;
     }
-    if (one.application !== undefined) same.application ??= one.application;
-    same.queries = [...same.queries, ...one.queries.filter((query) => !isFrame(query))].slice(0, MAX_QUERIES);
-    same.share = Math.max(same.share, one.share);
+    if (added.application !== undefined) same.application ??= added.application;
+    same.queries = [...same.queries, ...added.queries.filter((query) => !isFrame(query))].slice(0, MAX_QUERIES);
+    same.share = Math.max(same.share, added.share);
   }
   return clients;
 }

@@ -1,6 +1,6 @@
 const MAX_LENGTH = 100;
 
-/** From here on, text can't be told from a literal: a backslash before a quote, or nested comments. */
+/** After a backslash before a quote, or in nested comments, text can't be told from a literal. */
 const AMBIGUOUS = /\\['"]|\/\*(?:(?!\*\/)[\s\S])*?\/\*/;
 
 const TOKENS = new RegExp(

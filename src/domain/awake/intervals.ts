@@ -102,18 +102,19 @@ export function awakeHistory(
 function withClientsAtTimeout(history: AwakeHistory, events: readonly ComputeEvent[]): AwakeHistory {
   const { intervals, fromMs, toMs } = history;
   const times = events.map(({ atMs }) => atMs);
-  const misread = intervals.flatMap((one, index) => {
+  const misread = intervals.flatMap((interval, index) => {
     const next = intervals[index + 1];
     if (next?.start !== 'restart') return [];
-    const nearby = events.slice(lowerBound(times, one.endMs - NEARBY_MS), lowerBound(times, one.endMs + NEARBY_MS + 1));
-    const isSuspend = ({ atMs, effect }: ComputeEvent) => atMs === one.endMs && effect === 'suspend';
+    const { startMs, endMs } = interval;
+    const nearby = events.slice(lowerBound(times, endMs - NEARBY_MS), lowerBound(times, endMs + NEARBY_MS + 1));
+    const isSuspend = ({ atMs, effect }: ComputeEvent) => atMs === endMs && effect === 'suspend';
     const others = nearby.filter((event) => isSuspend(event) || event.atMs !== next.startMs);
     const suspend = others.findLastIndex(isSuspend);
-    return suspend >= 0 && endOf(others, suspend, one.startMs) === 'timeout' ? [{ one, next }] : [];
+    return suspend >= 0 && endOf(others, suspend, startMs) === 'timeout' ? [{ interval, next }] : [];
   });
   if (misread.length < Math.max(MIN_RESTARTS, (MAX_RESTARTS_PER_DAY * (toMs - fromMs)) / DAY_MS)) return history;
-  for (const { one, next } of misread) {
-    one.end = 'timeout';
+  for (const { interval, next } of misread) {
+    interval.end = 'timeout';
     next.start = 'client';
   }
   return history;

@@ -22,7 +22,7 @@ const STEADY_VARIANCE = 0.5;
 const STEADY_DEVIATION = 0.1;
 /** The share of intervals that must fit the calls of a visit, or the period. */
 const FITTING_SHARE = 0.9;
-/** Calls within this share of the time between samples are one visit. */
+/** To tell whether visits are dense, those within this share of the time between samples count as one. */
 const NEAR = 0.1;
 
 interface Sampling {

@@ -1,5 +1,5 @@
 /**
- * Facts about the control API that may differ between accounts: docs/verify.md. The first value of each is assumed until the fact has
+ * Facts about the control API that may differ between accounts (docs/verify.md). The first value of each is assumed until the fact has
  * been measured.
  */
 export const ACCOUNT_FACTS = {

@@ -84,7 +84,7 @@ export const MAX_STEPS = 2000;
 /** The limit for a backward search, in which each decision evaluates every policy again. */
 export const MAX_STEPS_BACK = 2 * MAX_STEPS;
 
-/** The cost of a decision itself, and of each policy in it that is unchanged. */
+/** The cost of a decision itself. Each policy that selects the compute adds one step, even if it is unchanged. */
 const STEPS_OF_DECISION = 10;
 
 /** The fixed cost of evaluating a policy. */

@@ -87,7 +87,7 @@ export function evaluate(situation: Situation): Evaluation {
   return { ...now, nextBoundaryMs: boundaryMs, nextChangeMs, ...search };
 }
 
-/** The next change. Without a search, the next boundary, if neither people nor freezes may keep the compute as it is. */
+/** The next change. If neither people nor freezes may keep the compute as it is, that is the next boundary, without a search. */
 function nextChangeOf(
   situation: Situation,
   decision: Decision,

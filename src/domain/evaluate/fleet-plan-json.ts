@@ -44,7 +44,7 @@ export interface LoweringGuardJson {
   verdict?: VerdictJson;
 }
 
-/** `at` is the instant of the question; null: not asked. Null numbers are unknown or infinite. */
+/** `at` is when the guard was asked; null if it was not. Null numbers are unknown or infinite. */
 export interface VerdictJson {
   state: 'healthy' | 'bad' | 'unknown';
   value: number | null;

@@ -4,7 +4,7 @@ import type { Decision } from '../decide/decide.ts';
 import type { Freeze } from '../overrides/freezes.ts';
 import type { Plan } from '../plan/plan.ts';
 
-/** Gates that keep a compute as it is until people act. */
+/** Gates by which people keep a compute as it is, until a known end or until they act. */
 const KEEPING: ReadonlySet<ReasonCode> = new Set(['frozen', 'not_loaded', 'held', 'manual_change', 'fight_stopped']);
 
 /** The maximum number of instants that one search evaluates. */
@@ -27,8 +27,8 @@ export interface NextChangeInput {
 }
 
 /**
- * The next boundary if nobody keeps the compute as it is then. Otherwise the end of the freeze, hold or respected manual change, if another
- * value is wanted then, or the first later boundary of which that is true. Undefined if none is near.
+ * The next boundary if nobody keeps the compute as it is then. Otherwise the end of the freeze, hold or respected manual change if another
+ * value is wanted then, or else the first later boundary with another value. Undefined if none is near.
  */
 export function nextChange(input: NextChangeInput): number | undefined {
   const { nowMs, evaluateAt } = input;

@@ -194,7 +194,7 @@ export function withCompliance(
   return after;
 }
 
-/** The sums of compliance up to an instant. */
+/** The compliant and the total milliseconds in each arm, up to an instant. */
 function complianceSums(compliance: Compliance, untilMs: number): Pick<Compliance, Arm> {
   const { arm, isKept, sinceMs, control, treated } = compliance;
   const sums = { control, treated };

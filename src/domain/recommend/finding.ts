@@ -96,7 +96,7 @@ export interface Finding {
   policy?: PolicyDraft;
   /** The policy that will make this change anyway, such as `policy nights`. */
   doneBy?: string;
-  /** The policy or hold that sets the field to another value: it has to be changed there. */
+  /** The policy or hold that sets the field to another value, and so must itself be changed. */
   setBy?: string;
   /** Policies that are staged or can't be read, and may set the field. */
   mayBeSetBy?: string;

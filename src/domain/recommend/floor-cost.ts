@@ -9,20 +9,20 @@ export function costOfFloors(
   { evidence, rules, priceAt }: { evidence: Evidence; rules: Rules; priceAt: PriceAt },
   floors: Floors,
 ): Amount | undefined {
-  const fields = { ...floors.size?.fields, ...floors.suspend_timeout?.fields };
-  const asWanted = savingOf({ evidence, rules, priceAt });
-  const kept = savingOf({
+  const floor = { ...floors.size?.fields, ...floors.suspend_timeout?.fields };
+  const withoutFloors = savingOf({ evidence, rules, priceAt });
+  const withFloors = savingOf({
     evidence,
-    rules: rules.map((rule) => ({ ...rule, ...settingsAbove(rule, fields) })),
+    rules: rules.map((rule) => ({ ...rule, ...settingsAbove(rule, floor) })),
     priceAt,
   });
-  return asWanted && kept && savingBetween(kept.month.saved, asWanted.month.saved);
+  return withoutFloors && withFloors && savingBetween(withFloors.month.saved, withoutFloors.month.saved);
 }
 
-/** The settings, with these fields raised to the floor where they are below it. */
-export function settingsAbove(settings: ComputeSettings, fields: Partial<ComputeSettings>): ComputeSettings {
-  const size = fieldsOf('size', fields) as Size | undefined;
-  const { suspendTimeoutSeconds: timeout } = fields;
+/** The settings, raised to the floor where they are below it. */
+export function settingsAbove(settings: ComputeSettings, floor: Partial<ComputeSettings>): ComputeSettings {
+  const size = fieldsOf('size', floor) as Size | undefined;
+  const { suspendTimeoutSeconds: timeout } = floor;
   const { suspendTimeoutSeconds } = settings;
   return {
     ...sizeOf(size ? largerSize(settings, size) : settings),

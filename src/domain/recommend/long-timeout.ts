@@ -23,7 +23,7 @@ export const LONG_TIMEOUT_SECONDS = 1800;
  * minimum.
  */
 const [BUSY_SHARE, BUSY_SHARE_ABOVE_MINIMUM] = [0.95, 0.75];
-/** If shorter timeouts would save a smaller share of the time awake before them, additional starts could cost as much as that. */
+/** If shorter timeouts saved less than this share of the time awake without timeouts, additional starts could cost as much. */
 const MIN_GAIN = 0.02;
 /**
  * The share of a used hour in which a compute with a timeout of five minutes is awake, and the share of an awake interval in which it would

@@ -1,6 +1,6 @@
 /**
- * Estimates what rules, that is, settings over time, would have saved in a compute's own past. Plans, diffs, forecasts, findings, pages and
- * metrics all show this estimate. Negative savings are costs.
+ * Estimates what rules (settings over time) would have saved in a compute's own past. Plans, diffs, forecasts, findings, pages and metrics
+ * all show this estimate. Negative savings are costs.
  *
  * Each figure has an expected value and a range. For sizes the ends are bounds (`useInHour` in forecast/expected.ts); for timeouts
  * (timeout.ts, long-timeout.ts) those of an 80 % interval, fitted to generated databases (later-weeks.ts), or for `at_least` a low end that is
@@ -51,8 +51,8 @@ export interface Saving {
   /** The usage in the hours with known usage; without measurements, the time awake at the minimum size. */
   used: Amount;
   /**
-   * The parts of the saving: by other sizes, minus the cost of never sleeping any more; and by other timeouts, with the saving of a compute
-   * that never slept. Their low ends don't add up to that of `saved`, since more sleep leaves less to save by sizes.
+   * The parts of the saving: by other sizes, minus the cost of never sleeping any more; and by other timeouts, or by sleeping at all. Their
+   * low ends don't add up to that of `saved`, since more sleep leaves less to save by sizes.
    */
   bySizes: Amount;
   byTimeouts: Amount;
@@ -128,8 +128,7 @@ function exactEstimate(value: number): Estimate {
  * is compared with low and high with high.
  */
 export function savingBetween(before: Amount, after: Amount): Amount {
-  const between = (one: Estimate, two: Estimate) =>
-    inOrder(combineEstimates(two, one, (later, earlier) => later - earlier));
+  const between = (earlier: Estimate, later: Estimate) => inOrder(combineEstimates(later, earlier, (a, b) => a - b));
   return {
     cuSeconds: between(before.cuSeconds, after.cuSeconds),
     usd: before.usd && after.usd && between(before.usd, after.usd),

@@ -59,7 +59,7 @@ interface TimeoutOptions {
   history: AwakeHistory;
   /** Canonical seconds. */
   suspendTimeoutSeconds: number;
-  /** The account's plan; if unknown, only what every plan allows is proposed. */
+  /** The account's plan; if it is unknown, nothing is proposed, since not every plan allows other timeouts. */
   plan?: AccountPlan | undefined;
   coldStartWorthMs?: number;
   /** The region of the compute, for the time zone of windows. */

@@ -87,7 +87,7 @@ function guardOf({ guard: name, sinceMs }: Floor, guards: readonly Guard[], inst
   return isWithinRetry(sinceMs, guard.retryMs, instantMs) ? guard : undefined;
 }
 
-/** True for `retryMs` after a guard found harm by a lowering: until then the lowering is not tried again. */
+/** True for `retryMs` after a guard found harm by a lowering: in this time the lowering is not tried again. */
 export function isWithinRetry(sinceMs: number, retryMs: number, instantMs: number): boolean {
   return instantMs >= sinceMs && instantMs < sinceMs + retryMs;
 }

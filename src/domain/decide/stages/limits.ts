@@ -73,14 +73,14 @@ function boundsSource({ policy, budgetStep }: StepBounds): Pick<TraceStep, 'poli
 /** Intersects all bounds; of two that exclude each other, the later wins. */
 function intersectAll(draft: Draft, group: FieldGroup, bounds: readonly StepBounds[]): SharedRange | undefined {
   let shared: SharedRange | undefined;
-  for (const one of bounds.toReversed()) {
-    const range = one.ranges[group];
+  for (const added of bounds.toReversed()) {
+    const range = added.ranges[group];
     if (!range) continue;
     const common = shared ? intersect(shared, range) : range;
-    if (!common) note(draft, { group, code: 'limits_conflict', ...boundsSource(one) });
+    if (!common) note(draft, { group, code: 'limits_conflict', ...boundsSource(added) });
     else {
-      const lowOf = shared?.low === common.low ? shared.lowOf : one;
-      shared = { ...common, lowOf, highOf: shared?.high === common.high ? shared.highOf : one };
+      const lowOf = shared?.low === common.low ? shared.lowOf : added;
+      shared = { ...common, lowOf, highOf: shared?.high === common.high ? shared.highOf : added };
     }
   }
   return shared;

@@ -127,8 +127,8 @@ function decideGroup<T extends Size | number>(
 }
 
 /**
- * True if a window that opens soon needs no early raise, since the deciding window has a higher priority or is still open by then. An
- * `otherwise` never precedes a window.
+ * True if a window that opens soon needs no early raise, since the deciding window has a higher priority or is still open by then. The
+ * winner is never an `otherwise` here, since all windows come before those.
  */
 function isCovered({ policy, openSinceMs = 0 }: ProposedValues, winner: ProposedValues | undefined): boolean {
   return winner !== undefined && (winner.policy.priority > policy.priority || anyOpenAt(winner.at ?? [], openSinceMs));

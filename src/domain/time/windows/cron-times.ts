@@ -16,7 +16,7 @@ interface FiringsOfDay {
   firstMinute: number;
   lastMinute: number;
   longestPauseMinutes: number;
-  /** Includes the pause from the last firing of a day to the first of the next. */
+  /** Unlike the longest pause, may be the one from the last firing of a day to the first of the next. */
   shortestPauseMinutes: number;
   count: number;
   /** True if the hour is a number, a list or a range, without a wildcard or a step. */
