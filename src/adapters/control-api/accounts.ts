@@ -183,7 +183,7 @@ function createAccountStates(options: {
     return missingSlots(account).length > 0 ? 'missing' : withoutTrouble;
   }
 
-  function messageOf(account: string): string {
+  function troubleMessageOf(account: string): string {
     const refused = refusedSlots(account);
     if (refused.length > 0) {
       const projects = refused.filter((slot) => slot !== account).map((slot) => slot.slice(account.length + 1));
@@ -202,7 +202,7 @@ function createAccountStates(options: {
     if (state !== 'unknown') metrics.set('ebb_api_key_valid', { account }, state === 'valid' ? 1 : 0);
     if (state === before) return;
     const fields = { event: `ebb.api_key_${state}`, account };
-    if (isTrouble(state)) log?.error(fields, messageOf(account));
+    if (isTrouble(state)) log?.error(fields, troubleMessageOf(account));
     else if (isTrouble(before)) {
       lastTroubles.set(account, { state: before, endedAtMonotonicMs: clock.monotonicMs() });
       log?.info(fields, `the API key of account ${account} works again`);
@@ -245,7 +245,7 @@ function createAccountStates(options: {
       options.accounts.map(({ name: account, projectIds }) => {
         const key = states.get(account) ?? 'unknown';
         const keyTrouble = projectIds === undefined ? troubleOf(account, key) : undefined;
-        const message = isTrouble(key) ? messageOf(account) : undefined;
+        const message = isTrouble(key) ? troubleMessageOf(account) : undefined;
         return { account, key, ...(message !== undefined && { message }), ...(keyTrouble && { keyTrouble }) };
       }),
   };

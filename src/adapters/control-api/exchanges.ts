@@ -40,7 +40,7 @@ export function withBudget(
   options: { budget: RateBudget; clock: Pick<Clock, 'realDelayMs'>; metrics: Metrics; log?: Log | undefined },
 ): SendExchange {
   const { budget, clock, metrics, log } = options;
-  const paused = new Set<string>();
+  const pausedAccounts = new Set<string>();
   const levels = new Map<string, number>();
 
   function reviewLevel(account: string): void {
@@ -62,8 +62,8 @@ export function withBudget(
     const askedMs = parseRetryAfter(retryAfter, clock);
     await budget.throttled(account, askedMs);
     reviewLevel(account);
-    if (askedMs === undefined || askedMs < LONG_PAUSE_MS || paused.has(account)) return;
-    paused.add(account);
+    if (askedMs === undefined || askedMs < LONG_PAUSE_MS || pausedAccounts.has(account)) return;
+    pausedAccounts.add(account);
     const asked = Math.round(askedMs / 1000);
     const seconds = Math.round(Math.min(askedMs, LONGEST_PAUSE_MS) / 1000);
     log?.warn(
@@ -74,7 +74,7 @@ export function withBudget(
 
   function answered(account: string): void {
     budget.answered(account);
-    if (!paused.delete(account)) return;
+    if (!pausedAccounts.delete(account)) return;
     log?.info({ event: 'ebb.api_resumed', account }, `the control API answers account ${account} again`);
   }
 

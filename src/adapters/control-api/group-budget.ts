@@ -15,7 +15,7 @@ import { createPostgresBudgets } from './postgres-budget.ts';
 import { type BudgetStore, createRateBudget } from './rate-budget.ts';
 import { createRedisBudgets } from './redis-budget.ts';
 
-/** While the engine is unavailable each daemon takes this fraction of the limit, so that this many stay within it. */
+/** While the engine is unavailable each daemon takes one of this many parts of the limit, so that as many daemons stay within it. */
 const DAEMONS_WITHOUT_ENGINE = 4;
 
 /**

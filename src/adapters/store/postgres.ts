@@ -205,23 +205,23 @@ const STATEMENTS = {
 /** Units in one statement. A unit of usage has up to 3 KB. */
 const UNITS_AT_ONCE = 300;
 
-const ACCOUNTS = 'SELECT DISTINCT account FROM ebb_usage ORDER BY account';
-const UNITS = 'SELECT unit FROM ebb_usage WHERE account = $1 ORDER BY unit';
+const USAGE_ACCOUNTS = 'SELECT DISTINCT account FROM ebb_usage ORDER BY account';
+const USAGE_UNITS = 'SELECT unit FROM ebb_usage WHERE account = $1 ORDER BY unit';
 const USAGE = `SELECT unit, encode(bytes, 'base64') AS bytes FROM ebb_usage WHERE account = $1 AND unit = ANY($2::text[])`;
-const PUT = `INSERT INTO ebb_usage (account, unit, bytes)
+const PUT_USAGE = `INSERT INTO ebb_usage (account, unit, bytes)
   SELECT $1, unit, decode(bytes, 'base64') FROM unnest($2::text[], $3::text[]) AS given (unit, bytes)
   ON CONFLICT (account, unit) DO UPDATE SET bytes = excluded.bytes`;
-const DELETE = 'DELETE FROM ebb_usage WHERE account = $1 AND unit = ANY($2::text[])';
+const DELETE_USAGE = 'DELETE FROM ebb_usage WHERE account = $1 AND unit = ANY($2::text[])';
 
 /** A row for each unit. Bytes are sent as base64, which drivers and the embedded engine treat alike. */
 function createPostgresUsage({ pool }: PostgresEngine): UsageStore {
   return {
     usageAccounts: async () => {
-      const { rows } = await pool.query<{ account: string }>(ACCOUNTS);
+      const { rows } = await pool.query<{ account: string }>(USAGE_ACCOUNTS);
       return rows.map(({ account }) => account).sort();
     },
     usageUnits: async (account) => {
-      const { rows } = await pool.query<{ unit: string }>(UNITS, [account]);
+      const { rows } = await pool.query<{ unit: string }>(USAGE_UNITS, [account]);
       return rows.map(({ unit }) => unit);
     },
     usage: async (account, units) => {
@@ -235,16 +235,16 @@ function createPostgresUsage({ pool }: PostgresEngine): UsageStore {
     putUsage: async (account, usage) => {
       for (const chunk of chunksOf([...usage], UNITS_AT_ONCE)) {
         const texts = chunk.map(([, bytes]) => Buffer.from(bytes).toString('base64'));
-        await pool.query(PUT, [account, chunk.map(([unit]) => unit), texts]);
+        await pool.query(PUT_USAGE, [account, chunk.map(([unit]) => unit), texts]);
       }
     },
     deleteUsage: async (account, units) => {
-      await pool.query(DELETE, [account, [...units]]);
+      await pool.query(DELETE_USAGE, [account, [...units]]);
     },
   };
 }
 
-const APPEND = `INSERT INTO ebb_history (compute_id, at_ms, body)
+const APPEND_HISTORY = `INSERT INTO ebb_history (compute_id, at_ms, body)
   SELECT * FROM unnest($1::text[], $2::double precision[], $3::text[]) RETURNING id`;
 const FORGET_OF_COMPUTE = `DELETE FROM ebb_history WHERE compute_id = $1 AND id <= (
   SELECT id FROM ebb_history WHERE compute_id = $1 ORDER BY id DESC OFFSET $2 LIMIT 1)`;
@@ -253,8 +253,8 @@ const OLDEST = 'least($1::double precision, extract(epoch FROM now()) * 1000) - 
 const FORGET_OLD_OF_COMPUTE = `DELETE FROM ebb_history WHERE at_ms < ${OLDEST} AND compute_id = $3`;
 const FORGET_OLD = `DELETE FROM ebb_history WHERE at_ms < ${OLDEST}`;
 const FORGET_OLDEST = `DELETE FROM ebb_history WHERE id <= (SELECT id FROM ebb_history ORDER BY id DESC OFFSET $1 LIMIT 1)`;
-const OF_COMPUTE = 'SELECT body FROM ebb_history WHERE compute_id = $1 ORDER BY at_ms DESC, id DESC LIMIT $2';
-const OF_ALL = 'SELECT body FROM ebb_history ORDER BY at_ms DESC, id DESC LIMIT $1';
+const HISTORY_OF_COMPUTE = 'SELECT body FROM ebb_history WHERE compute_id = $1 ORDER BY at_ms DESC, id DESC LIMIT $2';
+const HISTORY_OF_ALL = 'SELECT body FROM ebb_history ORDER BY at_ms DESC, id DESC LIMIT $1';
 const PUT_SAMPLES = `INSERT INTO ebb_samples (compute_id, body) VALUES ($1, $2)
   ON CONFLICT (compute_id) DO UPDATE SET body = excluded.body`;
 const SAMPLES = 'SELECT body FROM ebb_samples WHERE compute_id = $1';
@@ -281,7 +281,7 @@ function createPostgresHistory(options: {
       const texts = entries.map((entry) => historyToJson(entry, limits.historyEntryBytes));
       await exclusively(engine, 'history', async (client) => {
         const columns = [computeIds, entries.map(({ atMs }) => atMs), texts];
-        const { rows } = await client.query<{ id: unknown }>(APPEND, columns);
+        const { rows } = await client.query<{ id: unknown }>(APPEND_HISTORY, columns);
         const age = [Math.max(...entries.map(({ atMs }) => atMs)), limits.historyMs];
         for (const id of new Set(computeIds)) {
           await client.query(FORGET_OF_COMPUTE, [id, limits.historyPerCompute]);
@@ -295,8 +295,8 @@ function createPostgresHistory(options: {
     history: async ({ computeId, limit, withoutAudit }) => {
       if (limit < 1) return [];
       const { rows } = await (computeId === undefined
-        ? pool.query<{ body: string }>(OF_ALL, [limit])
-        : pool.query<{ body: string }>(OF_COMPUTE, [computeId, limit]));
+        ? pool.query<{ body: string }>(HISTORY_OF_ALL, [limit])
+        : pool.query<{ body: string }>(HISTORY_OF_COMPUTE, [computeId, limit]));
       const entries = rows.flatMap(({ body }) => readHistory(body) ?? []);
       if (withoutAudit) return entries;
       const audited = await audit.audit({ computeId, limit, sinceMs: 0, untilMs: Number.MAX_VALUE });
@@ -309,20 +309,20 @@ function createPostgresHistory(options: {
   };
 }
 
-const READ = `SELECT value, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms
+const READ_GENERATION = `SELECT value, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms
   FROM (SELECT 1) one LEFT JOIN ebb_meta ON key = 'generation'`;
-const WRITE = `INSERT INTO ebb_meta (key, value) VALUES ('generation', $1)
+const WRITE_GENERATION = `INSERT INTO ebb_meta (key, value) VALUES ('generation', $1)
   ON CONFLICT (key) DO UPDATE SET value = excluded.value`;
 
-const DELETE_ENDED = 'DELETE FROM ebb_slot WHERE until_ms <= $1 OR until_ms > $2';
-const HOLDERS = 'SELECT compute_id FROM ebb_slot WHERE policy = $1';
-const TAKE = `INSERT INTO ebb_slot (policy, compute_id, until_ms) VALUES ($1, $2, $3)
+const DELETE_ENDED_SLOTS = 'DELETE FROM ebb_slot WHERE until_ms <= $1 OR until_ms > $2';
+const SLOT_HOLDERS = 'SELECT compute_id FROM ebb_slot WHERE policy = $1';
+const TAKE_SLOT = `INSERT INTO ebb_slot (policy, compute_id, until_ms) VALUES ($1, $2, $3)
   ON CONFLICT (policy, compute_id) DO UPDATE SET until_ms = excluded.until_ms`;
-const RELEASE = 'DELETE FROM ebb_slot WHERE policy = $1 AND compute_id = $2';
-const IN_USE = 'SELECT compute_id FROM ebb_slot WHERE policy = $1 AND until_ms > $2';
+const RELEASE_SLOT = 'DELETE FROM ebb_slot WHERE policy = $1 AND compute_id = $2';
+const SLOTS_IN_USE = 'SELECT compute_id FROM ebb_slot WHERE policy = $1 AND until_ms > $2';
 
 /** A daemon of 0.1.0 reads and writes only `number` and `setHash`. */
-const Stored = z.object({
+const StoredGeneration = z.object({
   number: z.number(),
   setHash: z.string(),
   decisionHash: z.string().exactOptional(),
@@ -336,31 +336,31 @@ function createPostgresGenerations(engine: PostgresEngine): GenerationStore & Sl
   return {
     raiseGeneration: (own, over) =>
       exclusively(engine, 'generation', async (client) => {
-        const { last, nowMs } = await read(client.query.bind(client));
+        const { last, nowMs } = await readGeneration(client.query.bind(client));
         if (last && staysOver(last, own, over)) return last;
         // From the clock, so that it grows even if the last number was lost with an emptied store.
-        return write(client, { number: Math.max(nowMs, (last?.number ?? 0) + 1), ...own });
+        return writeGeneration(client, { number: Math.max(nowMs, (last?.number ?? 0) + 1), ...own });
       }),
     restoreGeneration: (known) =>
       exclusively(engine, 'generation', async (client) => {
-        const { last } = await read(client.query.bind(client));
-        return last && isAsNew(last, known) ? last : write(client, known);
+        const { last } = await readGeneration(client.query.bind(client));
+        return last && isAsNew(last, known) ? last : writeGeneration(client, known);
       }),
-    generation: sharedAsk(async () => (await read(pool.query.bind(pool))).last),
+    generation: sharedAsk(async () => (await readGeneration(pool.query.bind(pool))).last),
     takeSlot: ({ policy, computeId, allowed, nowMs, untilMs }) =>
       exclusively(engine, 'slots', async (client) => {
-        await client.query(DELETE_ENDED, [nowMs, untilMs + MAX_AHEAD_MS]);
-        const holders = (await client.query<{ compute_id: string }>(HOLDERS, [policy])).rows;
+        await client.query(DELETE_ENDED_SLOTS, [nowMs, untilMs + MAX_AHEAD_MS]);
+        const holders = (await client.query<{ compute_id: string }>(SLOT_HOLDERS, [policy])).rows;
         const holds = holders.some((row) => row.compute_id === computeId);
         if (!holds && holders.length >= allowed) return false;
-        await client.query(TAKE, [policy, computeId, untilMs]);
+        await client.query(TAKE_SLOT, [policy, computeId, untilMs]);
         return true;
       }),
     releaseSlot: async (policy, computeId) => {
-      await pool.query(RELEASE, [policy, computeId]);
+      await pool.query(RELEASE_SLOT, [policy, computeId]);
     },
     slotsInUse: async (policy, nowMs) => {
-      const { rows } = await pool.query<{ compute_id: string }>(IN_USE, [policy, nowMs]);
+      const { rows } = await pool.query<{ compute_id: string }>(SLOTS_IN_USE, [policy, nowMs]);
       return rows.map((row) => row.compute_id).sort();
     },
   };
@@ -379,13 +379,13 @@ export function isAsNew(last: Generation, known: Generation): boolean {
   return last.setHash !== known.setHash || last.decisionHash !== undefined;
 }
 
-async function write(client: { query: Query }, generation: Generation): Promise<Generation> {
-  await client.query(WRITE, [JSON.stringify(generation)]);
+async function writeGeneration(client: { query: Query }, generation: Generation): Promise<Generation> {
+  await client.query(WRITE_GENERATION, [JSON.stringify(generation)]);
   return generation;
 }
 
-async function read(query: Query) {
-  const [row] = (await query<{ value: string | null; now_ms: unknown }>(READ)).rows;
-  const last = Stored.safeParse(parseJson(row?.value ?? '')).data;
+async function readGeneration(query: Query) {
+  const [row] = (await query<{ value: string | null; now_ms: unknown }>(READ_GENERATION)).rows;
+  const last = StoredGeneration.safeParse(parseJson(row?.value ?? '')).data;
   return { last, nowMs: Number(row?.now_ms) };
 }

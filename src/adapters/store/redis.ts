@@ -175,7 +175,7 @@ function proofOf({ holder, token }: Lease): string[] {
 }
 
 /** KEYS: collection. ARGV: name, new text, and the expected text, left out if there must be none. Returns 1 if it was as expected. */
-const REPLACE = `
+const REPLACE_DOCUMENT = `
 if (redis.call('HGET', KEYS[1], ARGV[1]) or nil) ~= ARGV[3] then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return 1
@@ -192,7 +192,7 @@ function createRedisDocuments({ engine, run }: { engine: RedisEngine; run: RunSc
       await redis.hset(keyOf(collection), name, text);
     },
     replaceDocument: async (collection, name, { was, text }) =>
-      (await run(REPLACE, [keyOf(collection)], [name, text, ...(was === undefined ? [] : [was])])) === 1,
+      (await run(REPLACE_DOCUMENT, [keyOf(collection)], [name, text, ...(was === undefined ? [] : [was])])) === 1,
     deleteDocuments: async (collection, names) => {
       if (names.length > 0) await redis.hdel(keyOf(collection), ...names);
     },
@@ -203,12 +203,12 @@ function createRedisDocuments({ engine, run }: { engine: RedisEngine; run: RunSc
  * A daemon of 0.1.0 reads and writes only the number and the hash of the policies. The other fields are stored with the number that they
  * belong to (`decisionOf`), so that they don't count after such a daemon has registered another set.
  */
-const FIELDS = ['number', 'hash', 'decisionOf', 'decisionHash', 'decisionVersion'] as const;
+const GENERATION_FIELDS = ['number', 'hash', 'decisionOf', 'decisionHash', 'decisionVersion'] as const;
 
 /** Lua functions. A generation is a list of texts: number, hash of the policies, decision hash, decision version; '' for unknown. */
-const READ_AND_WRITE = `
+const GENERATION_FUNCTIONS = `
 local function read(key)
-  local last = redis.call('HMGET', key, '${FIELDS.join("', '")}')
+  local last = redis.call('HMGET', key, '${GENERATION_FIELDS.join("', '")}')
   if not last[1] or not last[2] then return nil end
   if last[3] ~= last[1] then return {last[1], last[2], '', ''} end
   return {last[1], last[2], last[4] or '', last[5] or ''}
@@ -225,7 +225,7 @@ end
  * KEYS: generation. ARGV: hash of the policies, decision hash, decision version, the only number to replace ('' for any). Returns the
  * current generation. A new number is the time, or one more than the last, so that it grows even across a flushed Redis.
  */
-const RAISE = `${READ_AND_WRITE}
+const RAISE_GENERATION = `${GENERATION_FUNCTIONS}
 local last = read(KEYS[1])
 if last then
   if last[2] == ARGV[1] and last[3] == ARGV[2] then return last end
@@ -239,7 +239,7 @@ return write(KEYS[1], string.format('%.0f', number), ARGV[1], ARGV[2], ARGV[3])
 `;
 
 /** KEYS: generation. ARGV: number, hash of the policies, decision hash, decision version. Returns the current generation. */
-const RESTORE = `${READ_AND_WRITE}
+const RESTORE_GENERATION = `${GENERATION_FUNCTIONS}
 local last = read(KEYS[1])
 if last and tonumber(last[1]) > tonumber(ARGV[1]) then return last end
 if last and last[1] == ARGV[1] and (last[2] ~= ARGV[2] or last[3] ~= '') then return last end
@@ -258,7 +258,7 @@ redis.call('PEXPIRE', KEYS[1], math.ceil(math.max(0, tonumber(last[2]) - tonumbe
 return 1
 `;
 
-const Texts = z.tuple([z.string(), z.string(), z.string().nullish(), z.string().nullish()]);
+const GenerationTexts = z.tuple([z.string(), z.string(), z.string().nullish(), z.string().nullish()]);
 
 function generationKeyOf(prefix: string): string {
   return `${prefix}:store:generation`;
@@ -272,11 +272,11 @@ function createRedisGenerations(options: { engine: RedisEngine; run: RunScript }
 
   return {
     raiseGeneration: async (own, over) =>
-      generationOf(await run(RAISE, [generationKey], [...identityTexts(own), over ?? ''])),
+      generationOf(await run(RAISE_GENERATION, [generationKey], [...identityTexts(own), over ?? ''])),
     restoreGeneration: async (known) =>
-      generationOf(await run(RESTORE, [generationKey], [String(known.number), ...identityTexts(known)])),
+      generationOf(await run(RESTORE_GENERATION, [generationKey], [String(known.number), ...identityTexts(known)])),
     generation: sharedAsk(async () => {
-      const [number, setHash, decisionOf, ...decision] = await redis.hmget(generationKey, ...FIELDS);
+      const [number, setHash, decisionOf, ...decision] = await redis.hmget(generationKey, ...GENERATION_FIELDS);
       if (!number || !setHash) return undefined;
       return generationOf([number, setHash, ...(decisionOf === number ? decision : [])]);
     }),
@@ -295,7 +295,7 @@ function identityTexts({ setHash, decisionHash = '', decisionVersion }: Decision
 
 /** Parses the scripts' list of texts. */
 function generationOf(texts: unknown): Generation {
-  const [number, setHash, decisionHash, decisionVersion] = Texts.parse(texts);
+  const [number, setHash, decisionHash, decisionVersion] = GenerationTexts.parse(texts);
   const decision = decisionHash && decisionVersion && { decisionHash, decisionVersion: Number(decisionVersion) };
   return { number: Number(number), setHash, ...(decision || {}) };
 }
