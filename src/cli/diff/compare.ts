@@ -85,7 +85,7 @@ export function compare(
   };
 }
 
-/** Where a policy stands in the files does not matter. Policies of a team that can't be read on one side are left out. */
+/** Compares policies by name, wherever they stand in the files. Policies of a team that can't be read on one side are left out. */
 function comparePolicies(before: PolicySet, after: PolicySet): PolicyNames {
   const unread = new Set([before, after].flatMap(unloadedTeams));
   const isRead = ({ team }: Policy) => team === undefined || !unread.has(team);

@@ -13,14 +13,14 @@ import type { ComputeChange } from './compare.ts';
 const MAX_PROJECTS_ASKED = 200;
 
 /**
- * The findings of `ebb recommend` whose proposal is among the changes: what they save, the change saves too. A snapshot without operations
- * has none, since the past of the live fleet is not that of the snapshot.
+ * The findings of `ebb recommend` whose proposal is among the changes, so that the changes save as much. There are none for a snapshot without
+ * operations, since the past of the live fleet is not that of the snapshot.
  */
 export async function findingsFollowed(options: {
   settings: Settings;
   flags: PastFlags;
   changes: readonly ComputeChange[];
-  /** They say when computes were last changed. */
+  /** The fleet's computes with the stored records of their last changes. */
   subjects: readonly ForecastSubject[];
 }): Promise<{ findings: readonly Finding[]; notes: readonly string[] }> {
   const { settings, flags, changes, subjects } = options;

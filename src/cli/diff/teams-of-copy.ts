@@ -14,11 +14,11 @@ export async function teamsIn(
   comparedWith: string,
   { policies, teams }: Pick<Settings, 'policies' | 'teams'>,
 ): Promise<Team[]> {
-  const here = await realBase(path);
-  const there = await realBase(comparedWith);
+  const copy = await realBase(path);
+  const other = await realBase(comparedWith);
   const folder = await realBase(policies[0] ?? '.');
-  const move = moveOf(here, isWithin(folder, there) ? there : folder, folder);
-  const rebased = isWithin(folder, here) ? teams : await Promise.all(teams.map((team) => moved(team, move)));
+  const move = moveOf(copy, isWithin(folder, other) ? other : folder, folder);
+  const rebased = isWithin(folder, copy) ? teams : await Promise.all(teams.map((team) => moved(team, move)));
   const found = rebased.map(async (team) =>
     (await findPolicyFiles(team.policies, '.')).files.length > 0 ? [team] : [],
   );
@@ -36,10 +36,10 @@ interface Move {
 }
 
 /** Finds the copied folder and its copy: `policies` and `next` where `policies/web` is compared with `next/web`. */
-function moveOf(here: string, there: string, folder: string): Move {
-  const part = sep + relative(folder, there);
-  const isSamePart = part !== sep && here.endsWith(part);
-  return isSamePart ? { from: folder, to: here.slice(0, -part.length) } : { from: there, to: here };
+function moveOf(copy: string, original: string, folder: string): Move {
+  const part = sep + relative(folder, original);
+  const isSamePart = part !== sep && copy.endsWith(part);
+  return isSamePart ? { from: folder, to: copy.slice(0, -part.length) } : { from: original, to: copy };
 }
 
 async function moved(team: Team, { from, to }: Move): Promise<Team> {

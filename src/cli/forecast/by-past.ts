@@ -24,15 +24,15 @@ import {
   type UsageHistoryOptions,
 } from './usage-history.ts';
 
-/** For more projects only stored operations are used: reading them takes about a request a project. */
+/** For more projects only stored operations are used: reading them from the API takes about a request a project. */
 const MAX_PROJECTS_ASKED = 50;
 /** For more projects usage is only read from daemons: this many take some 25 requests, which is a minute's limit. */
 const MAX_PROJECTS_OF_USAGE = 500;
 
 interface ByPastOptions extends Omit<UsageHistoryOptions, 'open' | 'mostProjectsAsked'> {
-  /** True for a fleet as daemons have stored it: the control API is not asked for more. */
+  /** True if the fleet comes from the store of daemons: then usage and operations are not read from the control API either. */
   isStored: boolean;
-  /** Reads the control API, not what a command has read lately. */
+  /** Reads usage from the control API instead of answers that commands have cached. */
   live?: boolean | undefined;
 }
 
@@ -67,7 +67,7 @@ export function foreseeByPast<O extends PastOutlook>(
   });
 }
 
-/** The plan of an account is that of the settings or, where they have none, the one that daemons or the API report. */
+/** Adds to the settings the plans that daemons or the API report for accounts without a plan. */
 async function pricingOf({ settings, projects, isStored }: ByPastOptions, open: OpenSources): Promise<Pricing> {
   const withoutPlan = projectsWithoutPlan(settings, projects);
   const sources = withoutPlan.length > 0 ? await open() : undefined;

@@ -9,7 +9,7 @@ import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';
 
-/** The waves of later window starts are not computed: their raises begin 3 minutes before. */
+/** Waves of later window starts are not computed: in the forecast their raises begin 3 minutes before the start. */
 const LONGEST_MS = 8 * DAY_MS;
 
 export interface FleetWavesInput {

@@ -13,7 +13,7 @@ import { type FleetWavesInput, withFleetWaves } from './fleet-waves.ts';
 import { type LookBackInput, lookBack, type PastOutlook } from './past-outlook.ts';
 
 export interface Outlook extends PastOutlook, Forecast {
-  /** CU-hours with the baseline. */
+  /** The usage if the compute kept its baseline, without ebb. */
   without: CuSeconds;
   /** The usage of the last weeks; absent if too little of it is known. */
   profile?: UsageProfile;

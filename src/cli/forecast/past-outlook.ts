@@ -1,4 +1,4 @@
-/** What policies would have saved in the last weeks. */
+/** Calculates what policies would have saved in the last weeks. */
 import type { Compute, ComputeSettings } from '../../domain/compute/compute.ts';
 import type { AccountPlan, Prices } from '../../domain/compute/cost.ts';
 import { lastingPolicies } from '../../domain/decide/control-group.ts';
@@ -17,9 +17,9 @@ export interface PastOutlook {
   compute: Compute;
   /** The past, and the settings that policies would have given then. */
   past?: PastRules;
-  /** US dollars for a CU-hour; absent if the account's plan is unknown. */
+  /** US dollars a CU-hour; absent if the account's plan is unknown. */
   price?: number;
-  /** A month under these policies against the measured one; undefined without usage. Worked out at the first call. */
+  /** A month under these policies against the measured one; undefined without usage. Calculated at the first call. */
   month(): Month | undefined;
 }
 
@@ -55,19 +55,19 @@ export function lookBack(input: LookBackInput): PastOutlook[] {
 /** A month of 730 h. */
 export type Month = Saving['month'] & Pick<Saving, 'timeoutsFigure'>;
 
-/** What is known of a time in which a compute had the same settings, and what policies would have given it then. */
+/** A past in which a compute had the settings `had`, and the settings that policies would have given it then. */
 interface PastRules extends UsageHistory {
   had: ComputeSettings;
   rules: Rules;
 }
 
 function withMonth<O extends Omit<PastOutlook, 'month'>>(outlook: O): O & PastOutlook {
-  let known: { month: Month | undefined } | undefined;
+  let calculated: { month: Month | undefined } | undefined;
   return {
     ...outlook,
     month() {
-      known ??= { month: monthOf(outlook) };
-      return known.month;
+      calculated ??= { month: monthOf(outlook) };
+      return calculated.month;
     },
   };
 }
@@ -79,7 +79,7 @@ function monthOf({ compute, price, past }: Omit<PastOutlook, 'month'>): Month | 
   return saving && { ...saving.month, timeoutsFigure: saving.timeoutsFigure };
 }
 
-/** The outlook by another past. */
+/** The outlook with another past. */
 export function withPast<O extends PastOutlook>(outlook: O, past: PastRules): O {
   return withMonth({ ...outlook, past });
 }

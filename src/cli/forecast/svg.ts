@@ -22,7 +22,7 @@ const FOOT = 54;
 const SMALLEST_CU = 0.25;
 const MAX_CHARACTERS = 30;
 /** The height of a number on the size axis. */
-const NUMBER = 11;
+const NUMBER_HEIGHT = 11;
 
 const STYLE = `.max{fill:#9cc2e5}.min{fill:#3b73ad}.awake{fill:#b4531a}.size{font-size:10px;text-anchor:end}
 @media(prefers-color-scheme:dark){.max{fill:#2c5a85}.min{fill:#7fb2e5}.awake{fill:#f0a36b}}`;
@@ -64,14 +64,14 @@ interface Scale {
   zone: string;
 }
 
-/** The height of a size: its number of doublings. */
+/** The height of a size in steps: 1 for the smallest, and one more for each doubling. */
 function steps(cu: number): number {
   return Math.log2(cu / SMALLEST_CU) + 1;
 }
 
 /** Powers of two from the largest downward, as many as fit. */
 function sizesOf(largest: number): number[] {
-  const every = Math.ceil(NUMBER / (BAR / steps(largest)));
+  const every = Math.ceil(NUMBER_HEIGHT / (BAR / steps(largest)));
   const doublings = Math.floor(Math.log2(largest / SMALLEST_CU));
   return Array.from(
     { length: Math.floor(doublings / every) + 1 },

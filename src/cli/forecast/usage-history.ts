@@ -15,11 +15,11 @@ import { readOperationsFile } from '../past/operations-file.ts';
 import { countInUnit, readUsageCsv } from '../usage/usage-csv.ts';
 
 export interface UsageHistory {
-  /** Its usage by hour of the week. */
+  /** The compute's usage by hour of the week. */
   profile?: UsageProfile;
   /** The last weeks by the hour, oldest first. */
   hours?: readonly UsageBucket[];
-  /** When it was awake, where operations were read. */
+  /** When the compute was awake; absent if its operations were not read. */
   history?: AwakeHistory;
 }
 
@@ -84,8 +84,8 @@ export function historiesOf(
 ): Map<string, AwakeHistory> {
   const read = new Set(log.projects.filter(({ fromMs }) => fromMs !== undefined).map(({ projectId }) => projectId));
   const known = computes.filter(({ projectId }) => read.has(projectId));
-  const given = { computes: known, log, usage: [], fromMs: toMs - SAVING_DAYS * DAY_MS, toMs, pricing: () => ({}) };
-  const past = pastOfComputes({ ...given, ...(storedAtMs && { storedAtMs }) });
+  const input = { computes: known, log, usage: [], fromMs: toMs - SAVING_DAYS * DAY_MS, toMs, pricing: () => ({}) };
+  const past = pastOfComputes({ ...input, ...(storedAtMs && { storedAtMs }) });
   return new Map(past.map(({ compute, readHistory }) => [compute.computeId, readHistory()]));
 }
 

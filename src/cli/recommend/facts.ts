@@ -16,7 +16,7 @@ import { writeNotes } from '../output.ts';
 interface Readable extends Pick<ReadPolicies, 'broken'> {
   /** Undefined if files that belong to no team can't be read. */
   policies: CompiledPolicies | undefined;
-  /** False if there are policies of which nothing can be known; true if there are no files. */
+  /** False if a policy file can't be read; true if there are none. */
   isComplete: boolean;
 }
 
@@ -59,7 +59,7 @@ export function recommendFacts(
   return factsOf(past, { owners, coldStartWorthMs, policies, holds, profileOf, recordOf });
 }
 
-/** What recommendations need of the store: holds decide fields, and records say what guards have found. */
+/** Reads the stored facts that recommendations need: holds, which decide fields, and records, which have the findings of guards. */
 export async function storedFacts(settings: Settings, nowMs: number) {
   const { facts, notes } = await readFacts(settings, ['holds', 'records'], nowMs);
   return { holds: facts?.holds ?? [], records: facts?.records, notes };

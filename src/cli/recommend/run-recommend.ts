@@ -12,7 +12,7 @@ import { settingsOrFail } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut } from '../output.ts';
 import { type FleetPast, planNotes, readPast } from '../past/read-past.ts';
 import { readablePolicies, recommendFacts, storedFacts } from './facts.ts';
-import { firstLines, type Looked, recommendMarkdown, recommendText } from './text.ts';
+import { type Examined, firstLines, recommendMarkdown, recommendText } from './text.ts';
 
 export interface RecommendFlags extends PastFlags, FilterFlags {
   minUsd?: number;
@@ -44,13 +44,13 @@ export async function runRecommend(names: string[], flags: RecommendFlags): Prom
   writeNotes({ ...past, notes: [...new Set(notes)] });
   if (flags.write !== undefined) await writePolicies(flags.write, findings, past);
   const notPlanned = policies ? splitPlanned(selected(past.computes), [policies], broken).notPlanned : [];
-  const looked = lookedAt(selected(past.computes), past);
-  writeOut(`${rendered(findings, { past, notPlanned, looked }, flags)}\n`);
+  const examined = examinedOf(selected(past.computes), past);
+  writeOut(`${rendered(findings, { past, notPlanned, examined }, flags)}\n`);
   // Other commands that read policies end with 1, too.
   if (!isComplete) process.exitCode = 1;
 }
 
-function lookedAt(computes: FleetPast['computes'], { unread }: FleetPast): Looked {
+function examinedOf(computes: FleetPast['computes'], { unread }: FleetPast): Examined {
   const unreadComputes = computes.filter(({ compute }) => unread.has(compute.projectId));
   return { computes: computes.length, unread: unreadComputes.length };
 }
@@ -73,22 +73,22 @@ async function writePolicies(folder: string, findings: readonly Finding[], { com
       ? 'no finding has a policy: nothing was written'
       : `written: ${paths.map((path) => `${folder}/${path}`).join(', ')}`;
   writeErrLine(what);
-  const setThere = findings.filter((finding) => changeBy(finding) === 'changed_policy').length;
-  if (setThere > 0)
-    writeErrLine(`set by a policy or hold, to be changed there: ${setThere} of ${findings.length} findings`);
+  const setElsewhere = findings.filter((finding) => changeBy(finding) === 'changed_policy').length;
+  if (setElsewhere > 0)
+    writeErrLine(`set by a policy or hold, to be changed there: ${setElsewhere} of ${findings.length} findings`);
   const byHand = findings.filter((finding) => changeBy(finding) === 'people').length;
   if (byHand > 0) writeErrLine(`without a policy, for people to look at: ${byHand} of ${findings.length} findings`);
 }
 
 function rendered(
   findings: readonly Finding[],
-  { past, notPlanned, looked }: { past: FleetPast; notPlanned: readonly NotPlanned[]; looked: Looked },
+  { past, notPlanned, examined }: { past: FleetPast; notPlanned: readonly NotPlanned[]; examined: Examined },
   { format }: RecommendFlags,
 ): string {
   if (format === 'json') {
     return jsonText({
       ...recommendJson(past, findings),
-      ...(looked.unread > 0 && { unread_computes: looked.unread }),
+      ...(examined.unread > 0 && { unread_computes: examined.unread }),
       ...notPlannedJson(notPlanned),
       ...missingJson(past.missing),
     });
@@ -96,7 +96,7 @@ function rendered(
   const lines = notPlannedLines(notPlanned, 'without a proposed policy');
   const shown =
     format === 'markdown'
-      ? [recommendMarkdown(findings, looked), ...lines.map(markdownText)]
-      : [recommendText(findings, looked), ...lines];
+      ? [recommendMarkdown(findings, examined), ...lines.map(markdownText)]
+      : [recommendText(findings, examined), ...lines];
   return shown.join('\n\n');
 }

@@ -17,14 +17,14 @@ import { plainTable } from '../terminal.ts';
 
 const NAME_WIDTH = 28;
 
-/** The computes that are looked at, and those of them whose operations could not be read. */
-export interface Looked {
+/** The number of examined computes, and of those among them whose operations could not be read. */
+export interface Examined {
   computes: number;
   unread: number;
 }
 
-export function recommendText(findings: readonly Finding[], looked?: Looked): string {
-  if (findings.length === 0) return nothingFound(looked);
+export function recommendText(findings: readonly Finding[], examined?: Examined): string {
+  if (findings.length === 0) return nothingFound(examined);
   const shown = findings.filter((finding) => !changesNothing(finding));
   const rows = shown.map((finding) => {
     const { compute, figure } = finding;
@@ -38,28 +38,28 @@ export function recommendText(findings: readonly Finding[], looked?: Looked): st
     ...(shown.length === 0 ? [] : [table, '']),
     ...(left === 0 ? [] : [leftLine]),
     ...sumLines(shown),
-    ...unreadLines(looked),
+    ...unreadLines(examined),
   ].join('\n');
 }
 
-/** Without their operations little can be found of computes: that nothing was found says nothing about them. */
-function nothingFound(looked: Looked | undefined): string {
-  if (!looked?.unread) return 'Nothing to recommend, as far as operations and settings tell.';
-  const { computes, unread } = looked;
+/** The text if there are no findings. It names unread computes, since little can be found without operations. */
+function nothingFound(examined: Examined | undefined): string {
+  if (!examined?.unread) return 'Nothing to recommend, as far as operations and settings tell.';
+  const { computes, unread } = examined;
   return unread === computes
-    ? `Nothing is known yet: ${unreadText(looked)}.`
-    : `Nothing to recommend of ${countedComputes(computes - unread)}; of the others nothing is known yet: ${unreadText(looked)}.`;
+    ? `Nothing is known yet: ${unreadText(examined)}.`
+    : `Nothing to recommend of ${countedComputes(computes - unread)}; of the others nothing is known yet: ${unreadText(examined)}.`;
 }
 
-function unreadText({ computes, unread }: Looked): string {
+function unreadText({ computes, unread }: Examined): string {
   return `the operations of ${unread} of ${countedComputes(computes)} were not read`;
 }
 
-function unreadLines(looked: Looked | undefined): string[] {
-  return looked?.unread ? [`more may be found: ${unreadText(looked)}`] : [];
+function unreadLines(examined: Examined | undefined): string[] {
+  return examined?.unread ? [`more may be found: ${unreadText(examined)}`] : [];
 }
 
-/** Lines about computes that sleep, cost nothing and stay as they are would hide the others. */
+/** True for a compute that sleeps, costs nothing and stays as it is: such lines would hide the others. */
 function changesNothing({ finding, savesCuHours, policy }: Finding): boolean {
   const isAsleep = savesCuHours.high === 0 && savesCuHours.low === 0;
   return isAsleep && (finding === 'unused' ? policy === undefined : ['timeout', 'never_suspends'].includes(finding));
@@ -77,10 +77,10 @@ export function firstLines(findings: readonly Finding[]): string[] {
 }
 
 /** For a pull request. Names are code, so that they can't be markup. */
-export function recommendMarkdown(findings: readonly Finding[], looked?: Looked): string {
+export function recommendMarkdown(findings: readonly Finding[], examined?: Examined): string {
   if (findings.length === 0)
-    return looked?.unread
-      ? `### ebb recommend: nothing is known yet\n\n${nothingFound(looked)}`
+    return examined?.unread
+      ? `### ebb recommend: nothing is known yet\n\n${nothingFound(examined)}`
       : '### ebb recommend: nothing to recommend';
   const rows = findings.map((finding) => {
     const { compute, figure, owner, evidence, risk } = finding;
@@ -103,17 +103,17 @@ export function recommendMarkdown(findings: readonly Finding[], looked?: Looked)
     `|${head.map((_, index) => (index === 0 ? '--:' : '---')).join('|')}|`,
     ...rows,
     '',
-    ...[...sumLines(findings), ...unreadLines(looked)].map((line) => `${line}  `),
+    ...[...sumLines(findings), ...unreadLines(examined)].map((line) => `${line}  `),
   ].join('\n');
 }
 
 /**
- * Totals by kind of figure; the savings that no policy makes are totalled separately. Kinds promise different things, so they are not added.
+ * Totals by who makes the change, and by kind of figure: kinds promise different things, so they are not added.
  */
 function sumLines(findings: readonly Finding[]): string[] {
   return CHANGE_BY.flatMap((by) => {
-    const those = findings.filter((finding) => changeBy(finding) === by);
-    return sumsOf(those).map((line) => `${CHANGE_BY_TITLES[by]}, ${line}`);
+    const changedBy = findings.filter((finding) => changeBy(finding) === by);
+    return sumsOf(changedBy).map((line) => `${CHANGE_BY_TITLES[by]}, ${line}`);
   });
 }
 
@@ -125,12 +125,12 @@ const CHANGE_BY_TITLES: Readonly<Record<ChangeBy, string>> = {
   people: 'only by hand',
 };
 
-/** The totals of findings, one line for each figure and unit: findings without a price have their own. */
+/** The totals of findings, one line for each figure and unit: findings without a price are totalled in CU-hours. */
 function sumsOf(findings: readonly Finding[]): string[] {
   return (['at_least', 'replayed', 'estimate', 'measured'] as const).flatMap((figure) => {
-    const those = findings.filter((one) => one.figure === figure);
-    const priced = those.filter((one) => paidSaving(one));
-    const others = those.filter((one) => !paidSaving(one));
+    const ofFigure = findings.filter((one) => one.figure === figure);
+    const priced = ofFigure.filter((one) => paidSaving(one));
+    const others = ofFigure.filter((one) => !paidSaving(one));
     const usd = formatSaving(sumEstimates(priced.map((one) => paidSaving(one) ?? ZERO)));
     const cuHours = formatSaving(sumEstimates(others.map(({ savesCuHours }) => savesCuHours)), formatNumber);
     const unpriced = `${figure}: ${counted(others.length, 'finding')}${priced.length > 0 ? ' without a price' : ''}`;
