@@ -38,8 +38,8 @@ export function applyCommand(): Command {
 }
 
 async function apply(flags: ApplyFlags): Promise<void> {
-  const asks = flags.plan === undefined && flags.yes !== true;
-  if (asks && process.stdin.isTTY !== true) {
+  const mustAsk = flags.plan === undefined && flags.yes !== true;
+  if (mustAsk && process.stdin.isTTY !== true) {
     throw new UserError('there is no terminal to ask on: use --yes, or --plan FILE (ebb plan --out FILE)');
   }
   const [{ settingsAndPolicies }, { openApplying }] = await Promise.all([

@@ -53,7 +53,7 @@ async function audit(flags: AuditFlags): Promise<void> {
   await withOperator(flags, async ({ operator, via }) => {
     if (owner !== undefined && via === 'store')
       writeErrLine(
-        'note: without a daemon, owners are those at the time of each entry; commands on the store name no owner',
+        'note: without a daemon, an entry has the owner that was stored with it; entries of commands on the store have none',
       );
     const lines = auditPages(operator, query);
     if (json) return printArray(lines);
@@ -81,14 +81,14 @@ async function* auditPages(
 
 /** Prints one JSON array page by page, since a year of the audit may not fit into memory. */
 async function printArray(pages: AsyncIterable<AuditLine[]>): Promise<void> {
-  let before = '[';
+  let separator = '[';
   for await (const page of pages) {
     for (const line of page) {
-      printLines([`${before}${JSON.stringify(line)}`]);
-      before = ',';
+      printLines([`${separator}${JSON.stringify(line)}`]);
+      separator = ',';
     }
   }
-  printLines([before === '[' ? '[]' : ']']);
+  printLines([separator === '[' ? '[]' : ']']);
 }
 
 async function showTable(pages: AsyncIterable<AuditLine[]>): Promise<void> {
@@ -121,7 +121,6 @@ const CSV_COLUMNS = {
   id: ({ id }) => id,
 } satisfies Record<string, (line: AuditLine) => string | null>;
 
-/** One entry of the audit as CSV, in the order of {@link CSV_COLUMNS}. */
 function auditCsvLine(line: AuditLine): string {
   return csvLine(Object.values(CSV_COLUMNS).map((textOf) => textOf(line)));
 }

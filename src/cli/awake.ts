@@ -78,16 +78,16 @@ function findCauses(computes: readonly AskedCompute<PastCompute>[]): PricedCause
       ? [{ ...finding, past, usdMonth: price === undefined ? undefined : times(finding.cuHoursMonth, price) }]
       : [];
   });
-  return found.toSorted((a, b) => middle(b) - middle(a));
+  return found.toSorted((a, b) => sortKey(b) - sortKey(a));
 }
 
-/** The cost of a month; undefined where people are told CU-hours instead, as the plan is free or the price is not known. */
+/** The cost of a month; undefined if the plan is free or the price unknown, so that CU-hours are shown instead. */
 function paidMonth({ usdMonth, past }: PricedCause): Range | undefined {
   return past.price === 0 ? undefined : usdMonth;
 }
 
-/** Sorts by dollars if hours have a price, otherwise by CU-hours: within an account the order is the same. */
-function middle(finding: PricedCause): number {
+/** Twice the middle of the dollars or, if hours have no price, of the CU-hours: within an account both give the same order. */
+function sortKey(finding: PricedCause): number {
   const { low, high } = paidMonth(finding) ?? finding.cuHoursMonth;
   return low + high;
 }

@@ -13,7 +13,7 @@ import { choiceOption, FLAGS, withSourceFlags } from './flags.ts';
 import { jsonText, writeNotes, writeOut } from './output.ts';
 import { plainTable } from './terminal.ts';
 
-/** A larger difference to the account's own figure, as a share, is worth checking. */
+/** A larger difference from the vendor's figure for the account, as a share, is worth checking. */
 const MAX_DIFFERENCE = 0.01;
 const DIFFERS_CODE = 2;
 
@@ -51,8 +51,8 @@ async function cost(flags: CostFlags): Promise<void> {
   const read = await readCost(flags, nowMs);
   writeNotes(read);
   const report = reportCost(read, { monthMs: monthOf(flags.month, nowMs), by: flags.by, nowMs });
-  const asTable = flags.csv ? costCsv : costText;
-  writeOut(flags.json ? costJson(report) : asTable(report));
+  const render = flags.csv ? costCsv : costText;
+  writeOut(flags.json ? costJson(report) : render(report));
   if (isOff(report)) process.exitCode ??= DIFFERS_CODE;
 }
 
@@ -70,7 +70,7 @@ function monthOf(text: string | undefined, nowMs: number): number {
 const NOT_INCLUDED = ['storage', 'transfer', 'extra branches'];
 const SECONDS_PER_HOUR = 3600;
 
-/** The CU-hours of lines, and last of the total, which is the sum of the others. */
+/** The CU-hours of the lines and, last, of the total; the rounded lines sum to it. */
 function cuHours({ lines, total }: CostReport, digits: number): number[] {
   const hours = lines.map(({ cuSeconds }) => cuSeconds / SECONDS_PER_HOUR);
   return [...roundToSum(hours, digits), roundTo(total.cuSeconds / SECONDS_PER_HOUR, digits)];
@@ -123,20 +123,20 @@ function costCsv(report: CostReport): string {
 export function costJson(report: CostReport): string {
   const { month, by, lines, total, ownFigure, difference, quantities } = report;
   const hours = cuHours(report, 4);
-  const render = ({ name, usd, unknownHours }: BillLine, index: number) => ({
+  const lineJson = ({ name, usd, unknownHours }: BillLine, index: number) => ({
     name,
     cu_hours: hours[index] ?? 0,
     usd: usd ?? null,
     unknown_hours: unknownHours,
   });
-  const { name: _, ...sum } = render(total, lines.length);
+  const { name: _, ...sum } = lineJson(total, lines.length);
   return `${jsonText({
     month: isoInstant(month.fromMs).slice(0, 7),
     from: isoInstant(month.fromMs),
     to: isoInstant(month.untilMs),
     figure: total.unknownHours === 0 ? ('measured' as const) : ('at_least' as const),
     by,
-    lines: lines.map(render),
+    lines: lines.map(lineJson),
     total: sum,
     account_cu_hours: ownFigure === undefined ? null : roundTo(ownFigure / SECONDS_PER_HOUR, 4),
     difference: difference === undefined ? null : roundTo(difference, 4),

@@ -44,8 +44,8 @@ export function eachCsvRow<Column extends string>(
       const what = `${row.fields.length} fields, the header has ${places.size}`;
       throw wrongLine(file, row.line, `${what}; write one for each column`);
     }
-    const known = places;
-    each((column) => row.fields[known.get(column) ?? -1] ?? '', row.line);
+    const placeOf = places;
+    each((column) => row.fields[placeOf.get(column) ?? -1] ?? '', row.line);
   });
   if (places === undefined) throw new UserError(`${file}: it is empty; ${header(columns)}`);
   return rows;

@@ -26,8 +26,8 @@ export function filtersByBranch({ select }: FilterFlags): boolean {
 }
 
 /**
- * The computes that the flags select; all without flags. A compute's owner is who pays for it: `owners` of the settings says so, else the
- * policies do. Throws a UserError if nothing belongs to the owner, no compute is selected, or the selector is invalid.
+ * The computes that the flags select; all without flags. The owner of a compute is given by `owners` of the settings, else by the policies.
+ * Throws a UserError if nothing belongs to the owner, no compute is selected, or the selector is invalid.
  */
 export function filtered<T extends { compute: Compute }>(
   all: readonly T[],
@@ -67,7 +67,7 @@ export function selectNamed<T>(
   return all.filter((one) => namesOf(one).some(isNamed));
 }
 
-/** Without globs, every name matches. */
+/** True for names that match one of the globs; without globs, for every name. */
 export function matcherOf(globs: readonly string[]): (name: string) => boolean {
   const matchers = globs.map(compileGlob);
   return (name) => matchers.length === 0 || matchers.some((matches) => matches(name));

@@ -64,11 +64,11 @@ export function unfreezeCommand(): Command {
     .action(unfreeze);
 }
 
-async function unfreeze(given: string | undefined, flags: ConfirmFlags & { all?: boolean }): Promise<void> {
-  if (given !== undefined && flags.all) throw new UserError('give either an ID or --all');
+async function unfreeze(freezeId: string | undefined, flags: ConfirmFlags & { all?: boolean }): Promise<void> {
+  if (freezeId !== undefined && flags.all) throw new UserError('give either an ID or --all');
   const owner = actorOf(flags);
   await withOperator(flags, async ({ operator }) => {
-    const id = flags.all ? 'all' : (given ?? theOnlyOne(await everyPage((query) => operator.freezes(query))));
+    const id = flags.all ? 'all' : (freezeId ?? onlyIdOf(await everyPage((query) => operator.freezes(query))));
     const { count, freezes } = await answered(operator.unfreeze({ id, owner, preview: true }));
     if (count !== undefined && freezes.length > 0 && !flags.json)
       printLines([`${countedComputes(count)} with changes that wait for the end of ${freezes.join(', ')}`]);
@@ -80,7 +80,7 @@ async function unfreeze(given: string | undefined, flags: ConfirmFlags & { all?:
 }
 
 /** The id of the only freeze; several are an error that lists them. */
-function theOnlyOne(freezes: readonly Freeze[]): string {
+function onlyIdOf(freezes: readonly Freeze[]): string {
   const [only, second] = freezes;
   if (only === undefined) throw new UserError('there is no active freeze that a person has set');
   if (second === undefined) return only.id;

@@ -21,7 +21,7 @@ export function groupAlike<T, Shared>(all: readonly T[], sharedOf: (one: T) => S
   return [...groups.values()];
 }
 
-/** The name of one, or `12 computes: a, b, c, d, e, f, g, h, and 4 more`. */
+/** The only name, or `12 computes: a, b, c, d, e, f, g, h, and 4 more`. */
 export function namesOf(names: readonly string[]): string {
   if (names.length === 1) return `${names[0]}`;
   const more = names.length > MAX_NAMES ? `, and ${names.length - MAX_NAMES} more` : '';

@@ -48,12 +48,12 @@ async function history(compute: string | undefined, flags: HistoryFlags): Promis
 }
 
 /** An empty history is fine for a known compute. Throws a UserError for an unknown name. */
-async function refuseUnknown(operator: Operator, via: 'daemon' | 'store', written: string): Promise<void> {
-  const [computeId = ''] = written.split('/').toReversed();
+async function refuseUnknown(operator: Operator, via: 'daemon' | 'store', name: string): Promise<void> {
+  const [computeId = ''] = name.split('/').toReversed();
   const projects = await everyPage((query) => operator.records(query));
-  const known = projects.flatMap(({ records }) => Object.keys(records));
-  if (known.includes(computeId) || projects.some(({ project_id }) => project_id === written)) return;
-  const seen = via === 'daemon' ? await everyPage((query) => operator.computes(query)) : [];
-  if (seen.some(({ project_name }) => project_name === written)) return;
-  throw new UserError(`ebb does not know a compute ${printable(written)}${didYouMean(computeId, known)}`);
+  const knownIds = projects.flatMap(({ records }) => Object.keys(records));
+  if (knownIds.includes(computeId) || projects.some(({ project_id }) => project_id === name)) return;
+  const computes = via === 'daemon' ? await everyPage((query) => operator.computes(query)) : [];
+  if (computes.some(({ project_name }) => project_name === name)) return;
+  throw new UserError(`ebb does not know a compute ${printable(name)}${didYouMean(computeId, knownIds)}`);
 }

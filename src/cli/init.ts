@@ -74,7 +74,7 @@ async function readFirst(options: { cwd: string; apiUrl: string | undefined; for
   const atMs = Date.now();
   const fleet = await readFleetOrFail({ settings, partial: false, live: true, plans: true, readBranches: true });
   const { projects, computes, plans = new Set() } = fleet;
-  // The settings have one plan for all accounts.
+  // `plan:` in ebb.yaml applies to all accounts, so it is written only if they have the same one.
   const plan = plans.size === 1 ? [...plans][0] : undefined;
   const files = await filesFor(fleet, { settings, plan, atMs, cwd, force });
   return { settings, projects: projects.length, computes: computes.toSorted(byName), files, atMs };

@@ -1,4 +1,4 @@
-/** The computes of teams whose policy files can't be read: what their policies want is unknown. */
+/** Separates and describes the computes of teams whose policy files can't be read. */
 import { countedComputes } from '../common/names.ts';
 import { printable } from '../common/safe-text.ts';
 import type { Compute } from '../domain/compute/compute.ts';
@@ -9,7 +9,7 @@ import { unloadedTeamOf } from '../domain/policy/team-parts.ts';
 /** Only the first problem is repeated; all are printed where the files are read. */
 const MAX_CHARACTERS = 240;
 
-/** For commands that calculate with the computes of a broken team: the part of such a team freezes them. */
+/** What commands do with the computes of such teams in calculations: the teams' policies are replaced by a freeze. */
 export const AS_UNCHANGED = 'counted as unchanged';
 
 export interface NotPlanned {
@@ -40,21 +40,21 @@ export function splitPlanned<T extends { compute: Compute }>(
   };
 }
 
-/** `team-dev: 60 computes not planned: its policies can't be read (policies/dev/hours.yaml:4:9: …)`. */
-export function notPlannedLines(all: readonly NotPlanned[], what = 'not planned'): string[] {
+/** `team-dev: 60 computes not planned: its policies can't be read (policies/dev/hours.yaml:4:9: …)`; `treatment` may replace `not planned`. */
+export function notPlannedLines(all: readonly NotPlanned[], treatment = 'not planned'): string[] {
   return all.map(({ team, problem, computes }) =>
-    printable(`${team}: ${countedComputes(computes.length)} ${what}: ${unreadText(problem)}`),
+    printable(`${team}: ${countedComputes(computes.length)} ${treatment}: ${unreadText(problem)}`),
   );
 }
 
-/** The lines of {@link notPlannedLines} for a command that says otherwise `what` it does with these computes. */
+/** Finds these computes, and returns the lines of {@link notPlannedLines} about them. */
 export function notPlannedNotes(
   computes: readonly Compute[],
   { policies, broken }: { policies: Pick<CompiledPolicies, 'set' | 'selecting'>; broken: ReadonlyMap<string, string> },
-  what: string,
+  treatment: string,
 ): string[] {
   const all = computes.map((compute) => ({ compute }));
-  return notPlannedLines(splitPlanned(all, [policies], broken).notPlanned, what);
+  return notPlannedLines(splitPlanned(all, [policies], broken).notPlanned, treatment);
 }
 
 /** `its policies can't be read (FILE:LINE:COLUMN: MESSAGE)`. */

@@ -18,7 +18,7 @@ export function settingsOrFail({ config: configFile, apiUrl, queueUrl, policies 
   return read.settings;
 }
 
-/** What was read of policy files. */
+/** The policies that could be read, and the teams whose files could not. */
 export interface ReadPolicies {
   policies: PolicySet;
   /** The first problem of each team whose files can't be read, `FILE:LINE:COLUMN: MESSAGE`. */

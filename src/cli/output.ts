@@ -17,13 +17,13 @@ export function writeErrLine(line: string): void {
   writeErr(`${printable(line)}\n`);
 }
 
-/** Writes notes to standard error, and what of the fleet is missing; if anything is, the exit code is 1. */
+/** Writes notes and missing parts of the fleet to standard error; if a part is missing, sets the exit code 1. */
 export function writeNotes({ notes, missing = [] }: { notes: readonly string[]; missing?: readonly string[] }): void {
   for (const line of [...notes, ...missing.map((one) => `left out: ${one}`)]) writeErrLine(`note: ${line}`);
   if (missing.length > 0) process.exitCode = 1;
 }
 
-/** A document as JSON; parsing it gives the same document. */
+/** A document as JSON that can't control a terminal; parsing it gives the same document. */
 export function jsonText(document: unknown): string {
   return printableJson(JSON.stringify(document, null, 2));
 }
@@ -43,7 +43,7 @@ export function shortened(text: string, most: number): string {
   return characters.length <= most ? text : `${characters.slice(0, most - 1).join('')}…`;
 }
 
-/** Writes a whole file or none: readers see the old one meanwhile. A {@link UserError} thrown while producing the text is passed on. */
+/** Replaces a file at once: until then, readers see the old one. A {@link UserError} thrown while producing the text is passed on. */
 export async function writeWhole(
   path: string,
   text: string | AsyncIterable<string>,

@@ -39,7 +39,6 @@ async function buildProgram(args: readonly string[]): Promise<Command> {
   return program;
 }
 
-/** A command under its former name, with a warning. */
 function formerCommand(formerly: string, command: Command): Command {
   const warning = `warning: ebb ${formerly} is now called ebb ${command.name()}`;
   return command.name(formerly).hook('preAction', () => writeErrLine(warning));
@@ -47,7 +46,7 @@ function formerCommand(formerly: string, command: Command): Command {
 
 /** Gives a command and its subcommands the output and error handling of the program. */
 function asPartOf(program: Command, command: Command): Command {
-  for (const below of command.commands) asPartOf(program, below);
+  for (const subcommand of command.commands) asPartOf(program, subcommand);
   return command.copyInheritedSettings(program);
 }
 
@@ -74,7 +73,7 @@ function explain({ code, message }: CommanderError, program: Command, args: read
   const command = COMMANDS.find(({ name, formerly = name }) => args.includes(name) || args.includes(formerly));
   // Commander has printed the help, since no subcommand was named.
   if (code === 'commander.help') return `${['ebb', command?.name ?? []].flat().join(' ')}: name a command, as above`;
-  // What is missing may have been given by a wrong name, of which commander says nothing.
+  // The missing value may have been given to a misspelt option, which commander's message does not name.
   const [unknown] = code === 'commander.missingMandatoryOptionValue' ? unknownOptions(program, args) : [];
   const wrongName = unknown === undefined ? '' : `unknown option '${unknown}'; `;
   return `${wrongName}${line}; see ${command === undefined ? 'ebb --help' : `ebb ${command.name} --help`}`;
@@ -83,7 +82,7 @@ function explain({ code, message }: CommanderError, program: Command, args: read
 /** The options that the named command does not have. */
 function unknownOptions(command: Command, args: readonly string[]): string[] {
   const { operands, unknown } = command.parseOptions([...args]);
-  const below = command.commands.find((one) => one.name() === operands[0]);
-  if (below) return unknownOptions(below, [...operands.slice(1), ...unknown]);
+  const subcommand = command.commands.find((one) => one.name() === operands[0]);
+  if (subcommand) return unknownOptions(subcommand, [...operands.slice(1), ...unknown]);
   return unknown.filter((one) => one.startsWith('-')).map((one) => one.replace(/=.*/s, ''));
 }

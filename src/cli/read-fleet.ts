@@ -23,21 +23,22 @@ export async function withReading<T>(options: ReadingOptions, work: (reading: Re
 export interface ReadFleet extends Omit<FleetReading, 'errors'> {
   /** One line for each part that could not be read. */
   missing: string[];
-  /** What the user must know about the data, one line each. */
+  /** Notes about the data that the user must know, one line each. */
   notes: string[];
-  /** The plans of the accounts, where they were asked for, one request an account. */
+  /** The plans of the accounts; absent unless requested. */
   plans?: ReadonlySet<AccountPlan>;
 }
 
 interface ReadFleetOptions extends ReadingOptions {
   /** Reads the names and roles of branches, which costs a request for each project. */
   readBranches: boolean;
-  /** Allows that a part can't be read, if there is another part. */
+  /** Allows that a part of the fleet can't be read, if some project can. */
   partial: boolean;
+  /** Reads the plans of the accounts, which costs a request for each. */
   plans?: boolean;
 }
 
-/** Reads the whole fleet, and shows progress on a terminal. Throws a UserError for a part that can't be read. */
+/** Reads the whole fleet, and shows progress on a terminal. Throws a UserError for a part that can't be read, unless `partial`. */
 export async function readFleetOrFail(options: ReadFleetOptions): Promise<ReadFleet> {
   const { readBranches, partial, plans, ...source } = options;
   return withReading(source, async (reading) => {

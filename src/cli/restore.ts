@@ -70,18 +70,18 @@ async function restore(computes: string[], flags: RestoreFlags): Promise<void> {
   });
 }
 
-/** Previews all requests, asks once for all of them, and sends each with the number of computes of its preview; with `--yes` for any number. */
+/** Previews all requests, asks once for all of them, and sends each with the number of computes in its preview; with `--yes` for any number. */
 export async function askAndSend(
   operator: Pick<Operator, 'restore'>,
   requests: readonly RestoreRequest[],
   flags: RestoreFlags,
 ) {
-  const foreseen: Answer<'restore'>[] = [];
-  for (const request of requests) foreseen.push(await answered(operator.restore({ ...request, preview: true })));
-  const all = foreseen.flatMap(({ computes }) => computes);
+  const previews: Answer<'restore'>[] = [];
+  for (const request of requests) previews.push(await answered(operator.restore({ ...request, preview: true })));
+  const all = previews.flatMap(({ computes }) => computes);
   noteMissing(requests, all);
-  const counts = foreseen.map(({ count = 0 }) => count);
-  if (!flags.json) showForeseen(all, flags.all === true);
+  const counts = previews.map(({ count = 0 }) => count);
+  if (!flags.json) showPreview(all, flags.all === true);
   const agreed = await agreedCount(sum(counts), flags);
   const restored: { computes: Restored[]; count: number } = { computes: [], count: 0 };
   for (const [index, request] of requests.entries()) {
@@ -93,13 +93,13 @@ export async function askAndSend(
   return restored;
 }
 
-function showForeseen(all: readonly Restored[], isWholeFleet: boolean): void {
+function showPreview(all: readonly Restored[], isWholeFleet: boolean): void {
   const shown = all.filter(({ outcome }) => !isWholeFleet || outcome !== 'nothing_to_do');
   if (shown.length === 0) {
     printLines(['nothing to bring back']);
     return;
   }
-  printTable(['compute', 'baseline', ''], foreseenRows(shown));
+  printTable(['compute', 'baseline', ''], previewRows(shown));
   const countOf = (outcome: Restored['outcome']) => all.filter((one) => one.outcome === outcome).length;
   const partly = all.filter(({ policies_decide = [] }) => policies_decide.length > 0).length;
   const parts = [
@@ -111,7 +111,7 @@ function showForeseen(all: readonly Restored[], isWholeFleet: boolean): void {
 }
 
 /** A row for each compute, or for each group with the same outcome if there are many. */
-export function foreseenRows(shown: readonly Restored[]): string[][] {
+export function previewRows(shown: readonly Restored[]): string[][] {
   if (shown.length <= MAX_ROWS) return shown.map(rowOf);
   const groups = groupAlike(shown, (one) => rowOf(one).slice(1));
   return groups.map(({ shared, members }) => [namesOf(members.map(({ compute_id }) => compute_id)), ...shared]);
@@ -148,9 +148,9 @@ async function requestsOf(computes: string[], flags: RestoreFlags): Promise<Rest
 
 /** Names computes of the file that ebb does not know: the file may be older than the fleet. */
 function noteMissing(requests: readonly RestoreRequest[], restored: readonly Restored[]): void {
-  const known = new Set(restored.map(({ compute_id }) => compute_id));
-  const asked = requests.flatMap(({ baselines = [] }) => baselines.map(({ compute_id }) => compute_id));
-  const missing = asked.filter((id) => !known.has(id));
+  const knownIds = new Set(restored.map(({ compute_id }) => compute_id));
+  const requestedIds = requests.flatMap(({ baselines = [] }) => baselines.map(({ compute_id }) => compute_id));
+  const missing = requestedIds.filter((id) => !knownIds.has(id));
   if (missing.length === 0) return;
   const shown = firstNames(missing.map(printable), 5);
   writeErrLine(`note: ebb has not seen ${shown}: nothing is restored for them`);

@@ -1,6 +1,4 @@
-/**
- * Resolves with the first SIGINT or SIGTERM. A second one ends the process at once, as it would without us.
- */
+/** Resolves with the first SIGINT or SIGTERM. A second one ends the process at once. */
 export function stopSignal(): Promise<'SIGINT' | 'SIGTERM'> {
   return new Promise((resolve) => {
     const stop = (signal: 'SIGINT' | 'SIGTERM') => {
@@ -11,7 +9,7 @@ export function stopSignal(): Promise<'SIGINT' | 'SIGTERM'> {
   });
 }
 
-/** Calls back for every SIGHUP from now on, which then no longer ends the process; earlier signals call a new listener once. */
+/** Catches SIGHUP from now on. Returns a function that sets the listener, and calls it once if a signal came before. */
 export function hangUps(): (listen: () => void) => void {
   let caught = false;
   let listener = () => {

@@ -42,7 +42,7 @@ async function snapshot({ out, json, partial = false, live, ...flags }: Snapshot
   ]);
   const settings = settingsOrFail(flags);
   const takenAtMs = Date.now();
-  // Daemons store the names of branches with the operations.
+  // Stored operations are requested, since daemons store the names of branches with them.
   const operationsSinceMs = takenAtMs - OPERATION_DAYS * DAY_MS;
   const fleet = await readFleetOrFail({ settings, partial, live, readBranches: true, operationsSinceMs });
   const text = await textOf(fleetFileOf(fleet, takenAtMs), { json: json === true || out?.endsWith('.json') === true });

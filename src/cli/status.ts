@@ -80,8 +80,8 @@ export function describeStatus(status: Status): string[] {
 function guardLines({ guards, guard_watches: watches, guard_floors: floors }: Status): string[] {
   return [
     ...(guards ?? []).map(({ guard, asked_at: asked, healthy, bad, unknown, watched, held_back: held }) => {
-      const said = `${healthy} healthy, ${bad} bad, ${unknown} unknown${asked === null ? '' : ` at ${asked}`}`;
-      return `guard ${printable(guard)}: ${said}; watches ${watched}, holds ${held} back`;
+      const verdicts = `${healthy} healthy, ${bad} bad, ${unknown} unknown${asked === null ? '' : ` at ${asked}`}`;
+      return `guard ${printable(guard)}: ${verdicts}; watches ${watched}, holds ${held} back`;
     }),
     ...(watches ?? []).map(
       ({ compute_id, guard, message }) => `watched: ${compute_id} by ${printable(guard)} ${message}`,
@@ -122,7 +122,7 @@ function daemonLines(status: Status): string[] {
   ];
 }
 
-/** Whether a daemon was ready when it reported last, and how long ago that is. Daemons of older versions do not say. */
+/** Lines that say if a daemon was ready when it reported last, and how long ago that was. Daemons of older versions do not report it. */
 function reportedReadiness(report: DaemonDocument, at: string): string[] {
   const { host, readiness, last_seen: lastSeen } = report;
   const ago = ageText(msOfIso(lastSeen), msOfIso(at));
@@ -192,7 +192,7 @@ function deadLines(dead: Status['dead_notifications']): string[] {
   return [`notifications: ${what}, to ${names}: ebb notify list says why, then ebb notify retry or drop RECEIVER`];
 }
 
-/** `daemon: worker-1:4711, leader, enforce, version 1.2.0, last seen 2026-03-02T09:00:00Z`. One that was killed has a report for a day. */
+/** `daemon: worker-1:4711, leader, enforce, version 1.2.0, last seen 2026-03-02T09:00:00Z`. The report of a killed daemon stays for a day. */
 function daemonLine(report: DaemonDocument, at: string): string {
   const { host, leader, mode, version, last_seen } = report;
   const silent = isHeardOf(report, msOfIso(at)) ? [] : ['not heard of since'];
@@ -239,7 +239,7 @@ export function costLines(costs: Status['costs']): string[] {
   return [
     ...anomalies,
     `compute since ${from.slice(0, 10)} (${until < from ? 'nothing known yet' : `known until ${until.slice(0, 16)}Z`}): ${costText(total)}`,
-    ...(unread > 0 ? [`  by owner without ${counted(unread, 'project')} not read yet:`] : []),
+    ...(unread > 0 ? [`  by owner, without ${counted(unread, 'project')} not read yet:`] : []),
     ...shown,
     ...more,
     ...savedLines(costs.would_have_saved ?? null),

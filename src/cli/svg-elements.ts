@@ -82,17 +82,17 @@ function legendEntry({ name, text, height = 10 }: LegendEntry, x: number, y: num
 /* The time axis of a drawing: local times of a zone. */
 
 const DAY_HOURS = 24;
-/** The steps of the time axis. */
+/** The possible distances of two lines of the time axis. */
 const STEP_HOURS = [1, 2, 3, 6, 12, DAY_HOURS, 48, 168, 336, 720, 2160, 8760];
 const MAX_TICKS = 14;
 
 interface Tick {
   ms: number;
-  /** `06:00`, and at midnight `Mon 2`; `Mon 2 Mar` where each day has one line, and `2 Mar` where days have none. */
+  /** `06:00`, and `Mon 2` at midnight; with one line a day `Mon 2 Mar`, and with fewer `2 Mar`. */
   text: string;
 }
 
-/** Lines of the axis: at most 14, or a few more where clocks change. */
+/** The lines of the axis: at most 14, or a few more where clocks change. */
 export function timeTicks(span: Span, zone: string): Tick[] {
   const hours = STEP_HOURS.find((one) => (span.toMs - span.fromMs) / HOUR_MS / one <= MAX_TICKS) ?? 8760;
   const days = daysOf(span, { zone, hoursPerCell: Math.min(hours, DAY_HOURS) });

@@ -47,7 +47,6 @@ export function openControlApi(options: {
   });
 }
 
-/** The system's time, ids and randomness. */
 export function systemDefaults(): { clock: Clock; newId: NewId; random: () => number } {
   return { clock: systemClock(), newId: randomUUID, random: Math.random };
 }

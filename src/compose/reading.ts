@@ -1,4 +1,4 @@
-/** Opens the fleet for commands that only read it: from the control API, or from a snapshot. */
+/** Opens the fleet for commands that only read it: from the readings of daemons, the control API, or a snapshot. */
 
 import { readFile, stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';

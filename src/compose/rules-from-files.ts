@@ -87,7 +87,6 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
   };
 }
 
-/** Changes the texts of a reading. */
 function withTexts(reading: RulesReading, change: (text: string) => string): RulesReading {
   if (!reading.ok) return { ...reading, problems: reading.problems.map(change) };
   const { broken = new Map(), warnings } = reading;
@@ -109,7 +108,6 @@ function costRulesOf({ accounts, owners, coldStartWorthMs, prices }: Settings): 
   return { owners, coldStartWorthMs, prices, plans };
 }
 
-/** The problems of each team's files. */
 function byTeam(problems: readonly PolicyProblem[]): Map<string, string[]> {
   const groups = groupBy(problems, ({ team = NO_TEAM }) => team);
   return new Map([...groups].map(([team, ofTeam]) => [team, ofTeam.map(inOneLine)]));

@@ -56,7 +56,6 @@ import { explainApiError } from './explain-api-error.ts';
 import { dumpForCommands } from './store-dump.ts';
 
 const NEVER = new AbortController().signal;
-/** The result of a start that was stopped. */
 const STOPPED = { ok: false, problem: 'stopped while it started' } as const;
 
 /** The longest wait of a stop for work of the start that can't be aborted, in real milliseconds. */
@@ -91,10 +90,9 @@ export const clockByTable = simulatedClock;
 /** The limit of a stop, in real milliseconds. */
 const STOP_MS = 9_000;
 
-/** The last line of the log. */
-const STOPPING = 'stopping: what is being written is finished, the next start goes on with the rest';
+/** Logged when a stop begins. */
+const STOPPING = 'stopping: writes in progress are finished, the next start continues the rest';
 
-/** The readiness of a daemon that is starting. */
 const STARTING = { ready: false, checks: [{ name: 'start', ok: false, message: 'starting' }] };
 
 export interface RunOptions extends PartsOptions {
@@ -238,7 +236,6 @@ export function declareFixedMetrics(metrics: Metrics, settings: Settings): void 
   metrics.set('ebb_policy_load_success', {}, 1);
 }
 
-/** Starts a daemon from its parts. */
 export async function startParts(
   parts: DaemonParts,
   options: { settings: Settings; source: RulesSource | undefined; signal: AbortSignal; version: string },

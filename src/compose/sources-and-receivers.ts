@@ -30,7 +30,7 @@ interface CountersOptions extends SecretOptions {
   now: () => number;
 }
 
-/** A larger file holds no secret. */
+/** A longer text is no secret: the path leads to another file. */
 const MAX_SECRET_BYTES = 16 * 1024;
 
 /** Opens the counters of the connection sources in policies and settings. */

@@ -127,18 +127,14 @@ export async function openStore(settings: Settings): Promise<{ ok: true; value: 
 }
 
 /** Adds the holds and freezes that a daemon on this machine remembers and the store has lost, since nobody has ended them. */
-function withRemembered(store: Store, remembered: StoredOverrides): Store {
-  const withLost = <E extends Hold | Freeze>(stored: Stored<E>, kept: readonly E[], nowMs: number): Stored<E> => ({
+function withRemembered(store: Store, kept: StoredOverrides): Store {
+  const withLost = <E extends Hold | Freeze>(stored: Stored<E>, known: readonly E[], nowMs: number): Stored<E> => ({
     ...stored,
-    entries: [...stored.entries, ...lostOverrides(stored, kept, nowMs)],
+    entries: [...stored.entries, ...lostOverrides(stored, known, nowMs)],
   });
   const overrides: Store['overrides'] = async (nowMs) => {
     const { holds, freezes, revision } = await store.overrides(nowMs);
-    return {
-      holds: withLost(holds, remembered.holds, nowMs),
-      freezes: withLost(freezes, remembered.freezes, nowMs),
-      revision,
-    };
+    return { holds: withLost(holds, kept.holds, nowMs), freezes: withLost(freezes, kept.freezes, nowMs), revision };
   };
   return {
     ...store,

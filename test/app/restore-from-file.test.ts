@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
 import { baselineFile } from '../../src/cli/init/files.ts';
-import { foreseenRows, readBaselineFile } from '../../src/cli/restore.ts';
+import { previewRows, readBaselineFile } from '../../src/cli/restore.ts';
 import { aCompute, aRecord, at, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
@@ -116,8 +116,8 @@ it('what is foreseen of more than 40 computes has a row for each outcome, with t
       },
       outcome: index === 0 ? ('policies_decide' as const) : ('requested' as const),
     }));
-  expect(foreseenRows(of(40))).toHaveLength(40);
-  expect(foreseenRows(of(300))).toEqual([
+  expect(previewRows(of(40))).toHaveLength(40);
+  expect(previewRows(of(300))).toEqual([
     ['ep-0', '1-2 CU, suspend_after 5m', 'policies decide: hold it instead (ebb hold)'],
     [
       '299 computes: ep-1, ep-2, ep-3, ep-4, ep-5, ep-6, ep-7, ep-8, and 291 more',

@@ -93,6 +93,6 @@ describe('what a month has cost', () => {
     const costs = { account: 'main', month, knownUntilMs: 1, lines: unread, owners: lines, total: {} };
     const summary = costSummary([costs] as unknown as MonthCosts[], 1);
     expect(summary?.unread_projects).toBe(2);
-    expect(costLines(summary ?? null)).toContain('  by owner without 2 projects not read yet:');
+    expect(costLines(summary ?? null)).toContain('  by owner, without 2 projects not read yet:');
   });
 });

@@ -31,7 +31,7 @@ const PlanFile = z.object({
   ),
 });
 
-/** The fields of a plan file that applying needs. */
+/** The fields of a plan file that `ebb apply` compares. */
 export type PlanFile = z.infer<typeof PlanFile>;
 type Entry = PlanFile['computes'][number] | PlannedComputeJson;
 
@@ -49,8 +49,8 @@ export async function readPlanFile(path: string): Promise<PlanFile> {
 }
 
 /**
- * One line for each compute whose entry in the file differs from the present plan; none if the plans are equal. The contents are compared,
- * not the hash alone: a file can be edited and keep its hash.
+ * One line for each compute whose entry in the file differs from the present plan, or one if only the policies differ; none if the plans are
+ * equal. The contents are compared, not the hash alone: a file can be edited and keep its hash.
  */
 export function differences(file: PlanFile, now: FleetPlanJson): string[] {
   const before = describeAll(file.computes);
@@ -78,12 +78,12 @@ function describeAll(computes: readonly Entry[]): Map<string, string> {
 }
 
 function describe({ project_id, verdict, actions, current, desired }: Entry): string {
-  const has = `${current.min_cu}-${current.max_cu} CU, ${current.suspend_timeout_seconds} s`;
-  const what = actions.map(({ kind, fields, disconnects }) => {
+  const present = `${current.min_cu}-${current.max_cu} CU, ${current.suspend_timeout_seconds} s`;
+  const steps = actions.map(({ kind, fields, disconnects }) => {
     return `${kind === 'restart' ? 'a restart' : named(fields ?? {})}${disconnects ? ' (disconnects)' : ''}`;
   });
   const later = verdict === 'act' ? '' : 'later ';
-  return `${later}${what.join(', then ')}, from ${has}, desired ${named(desired) || 'nothing'}, project ${project_id}`;
+  return `${later}${steps.join(', then ')}, from ${present}, desired ${named(desired) || 'nothing'}, project ${project_id}`;
 }
 
 function named(values: { [Field in (typeof FIELDS)[number]]?: number | null | undefined }): string {

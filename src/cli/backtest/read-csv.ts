@@ -4,11 +4,11 @@ import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import { eachCsvRow, readCsvText, shownField, wrongLine } from '../csv.ts';
 import { UserError } from '../fail.ts';
 
-/** Larger files would fill the memory, and have more counts than a replay can take. */
+/** The largest file and its most counts: more would fill the memory, and take too long to replay. */
 const MAX_MIB = 32;
 export const MAX_COUNTS = 200_000;
 
-/** One wrong year would make a replay of decades. */
+/** The longest span of a file, since one wrong year would make a replay of decades. */
 const MAX_DAYS = 366;
 
 const NEEDED = ['time', 'compute', 'connections'] as const;
@@ -30,7 +30,7 @@ export async function readCsv(file: string): Promise<Map<string, RecordedCount[]
 export function parseCsv(text: string, file: string): Map<string, RecordedCount[]> {
   const counts = new Map<string, RecordedCount[]>();
   const lines = new Map<string, number>();
-  const within = spanGuard(file);
+  const checkSpan = spanGuard(file);
   const rows = eachCsvRow(text, file, COLUMNS, (field, line) => {
     const { computeId, ...count } = countOf(field, line, file);
     const before = lines.get(`${computeId} ${count.atMs}`);
@@ -39,7 +39,7 @@ export function parseCsv(text: string, file: string): Map<string, RecordedCount[
       throw wrongLine(file, line, `${what}; add them up`);
     }
     lines.set(`${computeId} ${count.atMs}`, line);
-    within(count.atMs, line);
+    checkSpan(count.atMs, line);
     const ofCompute = counts.get(computeId);
     if (ofCompute) ofCompute.push(count);
     else counts.set(computeId, [count]);
@@ -49,7 +49,7 @@ export function parseCsv(text: string, file: string): Map<string, RecordedCount[
   return counts;
 }
 
-/** The check throws for a count that is too far from an earlier one. */
+/** Returns a check that throws for a count that is too far from an earlier one. */
 function spanGuard(file: string): (atMs: number, line: number) => void {
   let first: { atMs: number; line: number } | undefined;
   let last: { atMs: number; line: number } | undefined;

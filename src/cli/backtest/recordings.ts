@@ -44,15 +44,15 @@ interface Options {
 type Counts = ReadonlyMap<string, readonly RecordedCount[]>;
 
 /** Throws a UserError if the flags contradict each other, or nothing was recorded. */
-export async function readRecordings(given: Options): Promise<Recorded> {
-  const { flags } = given;
+export async function readRecordings({ names, ...others }: Options): Promise<Recorded> {
+  const { flags } = others;
   if ((flags.connections === undefined) === (flags.prometheus !== true)) {
     throw new UserError('say where the counts are: --connections FILE.csv, or --prometheus with --from');
   }
   if (flags.fleet !== undefined && (flags.size !== undefined || flags.suspendAfter !== undefined)) {
     throw new UserError('--fleet says what computes have; leave --size and --suspend-after out');
   }
-  const options = { ...given, names: [...new Set(given.names)] };
+  const options = { ...others, names: [...new Set(names)] };
   return flags.connections === undefined ? fromPrometheus(options) : fromCsv(options, flags.connections);
 }
 
@@ -63,14 +63,15 @@ async function fromCsv(options: Options, file: string): Promise<Recorded> {
   const counts = await readCsv(file);
   const ids = named([...counts.keys()], (id) => id, names);
   const subjects = await subjectsFor(options, ids);
-  const known = new Set(subjects.computes.map(({ compute }) => compute.computeId));
-  const left = ids.filter((id) => !known.has(id));
-  if (left.length === ids.length) {
+  const selected = new Set(subjects.computes.map(({ compute }) => compute.computeId));
+  const notSelected = ids.filter((id) => !selected.has(id));
+  if (notSelected.length === ids.length) {
     throw new UserError(
-      `${file}: ${options.policy.name} selects none of its computes in ${flags.fleet}, such as ${few(left)}`,
+      `${file}: ${options.policy.name} selects none of its computes in ${flags.fleet}, such as ${few(notSelected)}`,
     );
   }
-  const notes = left.length === 0 ? [] : [`left out: ${options.policy.name} does not select ${few(left)}`];
+  const notes =
+    notSelected.length === 0 ? [] : [`left out: ${options.policy.name} does not select ${few(notSelected)}`];
   const isNamed = matcherOf(names);
   const computes = subjects.computes.filter(({ compute }) => isNamed(compute.computeId));
   return recorded({ ...subjects, computes, notes: [...subjects.notes, ...notes] }, counts);
@@ -140,7 +141,7 @@ function few(texts: readonly string[]): string {
   );
 }
 
-/** Signs in the recordings that the figures are wrong, one line each. */
+/** Signs in the recordings that the figures may be wrong, one line each. */
 function doubtsOf(recordings: readonly Recording[]): string[] {
   return [...fullNotes(recordings), ...profileNotes(recordings)];
 }
@@ -160,10 +161,10 @@ function profileNotes(recordings: readonly Recording[]): string[] {
   for (const recording of recordings) {
     const sizes = impossibleMaxima(recording);
     if (sizes.length === 0) continue;
-    const known = byProfile.get(recording.profile.name) ?? { ids: [], sizes: new Set() };
-    byProfile.set(recording.profile.name, known);
-    known.ids.push(idOf(recording));
-    for (const max of sizes) known.sizes.add(max);
+    const ofProfile = byProfile.get(recording.profile.name) ?? { ids: [], sizes: new Set() };
+    byProfile.set(recording.profile.name, ofProfile);
+    ofProfile.ids.push(idOf(recording));
+    for (const max of sizes) ofProfile.sizes.add(max);
   }
   return [...byProfile].map(([profile, { ids, sizes }]) => {
     const had = `${few(ids)} had max_connections ${few([...sizes].map(String))}`;

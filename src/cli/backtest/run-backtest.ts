@@ -76,10 +76,7 @@ function spanOf(recordings: readonly Recording[]): Span {
 type Framing = Span & { zone: string; policy: string; decided: CompiledPolicies };
 
 function asJson(result: Backtest, { policy, decided, ...span }: Framing): string {
-  return jsonText({
-    ...backtestJson(span, policy, result),
-    ready_waves: readyWavesJson(decided.readyWaves, span),
-  });
+  return jsonText({ ...backtestJson(span, policy, result), ready_waves: readyWavesJson(decided.readyWaves, span) });
 }
 
 function asText(result: Backtest, { policy, zone, decided, ...span }: Framing): string {

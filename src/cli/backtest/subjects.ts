@@ -39,7 +39,7 @@ export interface SubjectFlags extends CommonFlags {
   suspendAfter?: number;
 }
 
-/** The smallest size. */
+/** The smallest size, by default of `--size`. */
 const DEFAULT_SIZE: Size = { minCu: 0.25, maxCu: 0.25 };
 
 /** The computes of a fleet file that the policy selects, with all policies of the set. */
@@ -68,20 +68,20 @@ export async function subjectsOfFleet(options: {
   };
 }
 
-/** Computes with known ids alone begin at the given size, and no other policy counts. */
+/** Computes of which only the ids are known: they begin at `--size`, and no other policy applies. */
 export function subjectsOfIds(
   ids: readonly string[],
   { settings, set, policy, flags }: { settings: Settings; set: PolicySet; policy: HeadroomPolicy; flags: SubjectFlags },
 ): Subjects {
   const { size = DEFAULT_SIZE, suspendAfter: suspendTimeoutSeconds = DEFAULT_SUSPEND_TIMEOUT_SECONDS } = flags;
   const baseline = { ...size, suspendTimeoutSeconds };
-  const alone = { ...policy, select: EVERY_COMPUTE };
+  const onlyPolicy = { ...policy, select: EVERY_COMPUTE };
   const computes = ids.map((computeId) => ({
     compute: { ...UNKNOWN, ...baseline, computeId },
     baseline,
     profile: profileOf(settings, UNKNOWN.account),
   }));
-  return { policies: { ...set, policies: [alone] }, policy: alone, computes, fleet: [], notes: [] };
+  return { policies: { ...set, policies: [onlyPolicy] }, policy: onlyPolicy, computes, fleet: [], notes: [] };
 }
 
 const UNKNOWN: Omit<Compute, keyof ComputeSettings | 'computeId'> = {

@@ -65,7 +65,7 @@ export async function readCost(flags: CostFlags, nowMs: number): Promise<CostRea
   };
 }
 
-/** An owner also has deleted units; a selector only matches existing computes. */
+/** The filter of units: an owner may have deleted units, while a selector only matches existing computes. */
 function wantedUnits(
   { owner, select }: FilterFlags,
   known: Pick<CostRead, 'ownerOf'> & {
@@ -92,7 +92,7 @@ function wantedUnits(
   };
 }
 
-/** Undefined if the policies can't be read: the settings still name owners. */
+/** Undefined, with a note, if the policies can't be read: the settings still name owners. */
 async function policiesOf(
   settings: Settings,
   flags: CostFlags,

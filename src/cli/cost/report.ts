@@ -10,7 +10,7 @@ export interface CostReport {
   /** In whole cents, which sum to the total. */
   lines: readonly BillLine[];
   total: BillLine;
-  /** The accounts' own figure in CU-seconds, of a month that has ended. */
+  /** The vendor's figure for the accounts in CU-seconds; undefined unless the month has ended. */
   ownFigure: number | undefined;
   /** (total − ownFigure) / ownFigure. */
   difference: number | undefined;
@@ -72,7 +72,7 @@ function linesOf(
   return lines.filter(({ name }) => name !== OTHERS);
 }
 
-/** All series of projects with a wanted unit: what no branch used is the project's usage minus that of its branches. */
+/** All series of projects with a wanted unit, since the usage outside branches is the project's usage minus that of its branches. */
 function ofWantedProjects(series: readonly UsageSeries[], isWanted: (unit: UsageUnit) => boolean): UsageSeries[] {
   const projectIds = new Set(series.filter(isWanted).map(({ projectId }) => projectId));
   return series.filter(({ projectId }) => projectIds.has(projectId));

@@ -44,7 +44,7 @@ export function closingTable(
   return table.toString();
 }
 
-/** The usage if it always ran at its minimum, up to the usage if it always ran at its maximum. */
+/** The possible usage while awake, from always at the minimum to always at the maximum. */
 function possibleCuHours({ cu_seconds_low: low, cu_seconds_high: high }: ComputeUse): Range {
   return cuHours({ low, high });
 }

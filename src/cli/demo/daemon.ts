@@ -7,7 +7,7 @@ import { orFail, UserError } from '../fail.ts';
 import { readVersion } from '../root.ts';
 import type { DemoPlatform } from './platform.ts';
 
-/** Real milliseconds: an hour of the day passes in less than a second. */
+/** The intervals of the daemon's rounds in real milliseconds: an hour of the day passes in less than a second. */
 const RHYTHM = {
   inventoryMs: 1_000,
   resyncMs: 1_000,
@@ -23,7 +23,7 @@ const GROUP = 'demo';
 const USUAL_LISTEN = '127.0.0.1:9464';
 const ANY_PORT = '127.0.0.1:0';
 
-/** The embedded engine takes seconds to make its folder: it does so before the day begins. */
+/** Makes the folder of the embedded engine before the day begins, since that takes seconds. */
 export async function prepareQueue(folder: string): Promise<void> {
   orFail(await prepareEngine({ url: queueUrl(folder), group: GROUP }));
 }

@@ -17,7 +17,7 @@ import { withReading } from '../read-fleet.ts';
 import { SETTINGS_BEFORE } from './platform.ts';
 import { DAY_ENDS_MS, DAY_STARTS_MS } from './working-day.ts';
 
-/** The settings of a compute, oldest first. */
+/** The settings that a compute had, oldest first. */
 type HadSettings = readonly (ComputeSettings & Span)[];
 
 /** The usage and the saving of a day, in CU-hours. */
@@ -49,6 +49,7 @@ export async function measureDay(settings: Settings, hadOf: (computeId: string) 
 
 interface ReplayInput {
   compute: Compute;
+  /** The settings before the day. */
   was: ComputeSettings;
   had: HadSettings;
   /** CU-seconds by the start of the hour; a missing hour had no usage. */
@@ -56,20 +57,21 @@ interface ReplayInput {
   events: Parameters<typeof awakeHistory>[0];
 }
 
+/** The day's usage in CU-hours if the compute had kept its settings from before the day. */
 function replayDay({ compute, was, had, hours, events }: ReplayInput): Range {
   const without = { low: 0, high: 0 };
   for (let startMs = DAY_STARTS_MS; startMs < DAY_ENDS_MS; startMs += HOUR_MS) {
     const hour = { fromMs: startMs, toMs: startMs + HOUR_MS };
     const [first = was, ...others] = had.filter((settings) => overlaps(settings, hour));
     const widest = others.reduce(widestSettings, first);
-    const would = useInHour((hours.get(startMs) ?? 0) / 3600, widest, was);
-    without.low += would.low;
-    without.high += would.high;
+    const use = useInHour((hours.get(startMs) ?? 0) / 3600, widest, was);
+    without.low += use.low;
+    without.high += use.high;
   }
   const history = awakeHistory(events, { fromMs: DAY_STARTS_MS, toMs: DAY_ENDS_MS, present: compute });
-  const wanted = [{ ...was, fromMs: DAY_STARTS_MS, toMs: Number.POSITIVE_INFINITY }];
-  for (const { savedMs } of replayTimeouts(history, had, wanted)) {
-    // While it waits for its timeout it is idle, so it has its minimum size.
+  const unchanged = [{ ...was, fromMs: DAY_STARTS_MS, toMs: Number.POSITIVE_INFINITY }];
+  for (const { savedMs } of replayTimeouts(history, had, unchanged)) {
+    // A compute that waits for its timeout has no load, so it has its minimum size.
     without.low -= (savedMs.high / HOUR_MS) * was.minCu;
     without.high -= (savedMs.low / HOUR_MS) * was.minCu;
   }

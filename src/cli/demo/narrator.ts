@@ -17,7 +17,7 @@ export function introduce(policies: readonly Policy[]): void {
 
 /**
  * Prints the day, one line for each event: its (simulated) time, compute, change, reason and duration. The platform and the daemon report
- * at different moments, so lines are kept until both did, and printed in order.
+ * their events at different moments, so lines are kept until the next tick, and then printed in order of time.
  */
 export function createNarrator(now: () => number) {
   const out = process.stdout;
@@ -26,7 +26,7 @@ export function createNarrator(now: () => number) {
   const lines: { atMs: number; project: string; text: string }[] = [];
   /** When the current write of a compute was sent. */
   const writing = new Map<string, number>();
-  /** Computes that ebb restarts: that they sleep and wake is not shown. */
+  /** Computes that ebb restarts: their sleeping and waking is not shown. */
   const restarting = new Set<string>();
 
   return {
@@ -50,7 +50,7 @@ export function createNarrator(now: () => number) {
         if (event.type === 'state' && event.state === 'active') restarting.delete(event.computeId);
       }
     },
-    /** Prints everything up to this instant; on a terminal it also shows how far the day is. */
+    /** Prints the kept lines; on a terminal also this instant, to show how far the day is. */
     narrateUntil(instantMs: number): void {
       if (out.isTTY) out.write('\r\u001b[2K');
       for (const { atMs, project, text } of lines.splice(0).sort((a, b) => a.atMs - b.atMs)) {
@@ -61,7 +61,7 @@ export function createNarrator(now: () => number) {
   };
 }
 
-/** A change counts from when it was sent, an operation from when it ended by the platform's own time. */
+/** The instant of an event: for a change when it was sent, for an operation when it ended by the platform's time, otherwise now. */
 function instantOf(event: DaemonEvent, writing: ReadonlyMap<string, number>, nowMs: number): number {
   if (event.kind === 'write_ended') return writing.get(event.compute.computeId) ?? nowMs;
   return event.kind === 'operation_ended' ? event.operation.updatedAtMs : nowMs;

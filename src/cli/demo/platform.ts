@@ -14,7 +14,7 @@ interface DemoCompute {
   state: 'active' | 'idle';
 }
 
-/** Three teams, eight computes, as many fleets are found: production sized for the peak, development never asleep. */
+/** Three teams with eight computes, set as they often are: production sized for the peak, development never asleep. */
 const COMPUTES: readonly DemoCompute[] = [
   { project: 'demo-web-shop', minCu: 1, maxCu: 4, suspendTimeoutSeconds: -1, state: 'active' },
   { project: 'demo-web-blog', minCu: 1, maxCu: 2, suspendTimeoutSeconds: -1, state: 'active' },
@@ -80,7 +80,7 @@ const ComputeUse = z.object({
 const State = z.object({ computes: z.array(ComputeUse) });
 export type ComputeUse = z.infer<typeof ComputeUse>;
 
-/** A platform of the demo: an emulator with its fleet, spoken to over HTTP only. */
+/** A platform of the demo: an emulator with its fleet, used over HTTP only. */
 export interface DemoPlatform {
   url: string;
   apiKey: string;

@@ -30,7 +30,7 @@ const DAY_BEGINS_AFTER_MS = 2_500;
 
 type CleanUp = (() => Promise<unknown>)[];
 
-/** Leaves nothing behind, however it ends. */
+/** Plays the demo, and removes everything that it made, however it ends. */
 export async function runDemo(flags: DemoFlags, { withHeadroom }: { withHeadroom: boolean }): Promise<void> {
   const interrupted = new AbortController();
   const stopped = stopSignal().then((signal) => interrupted.abort(signal));
@@ -57,8 +57,8 @@ async function playDemo(flags: DemoFlags, { withHeadroom, cleanUp, signal, stopp
   cleanUp.push(() => rm(folder, { recursive: true, force: true }));
   // If the reader of the output goes before the day ends (`| head`), nothing else runs.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  const own = withHeadroom ? [await writeHeadroomPolicy(folder)] : [];
-  const policies = await loadOrFail([flags.policies, ...own], {
+  const headroom = withHeadroom ? [await writeHeadroomPolicy(folder)] : [];
+  const policies = await loadOrFail([flags.policies, ...headroom], {
     knownSources: NO_SOURCES,
     teams: [],
     notify: { receivers: [] },
@@ -75,7 +75,7 @@ async function playDemo(flags: DemoFlags, { withHeadroom, cleanUp, signal, stopp
   cleanUp.push(() => untouched.close());
   const narrator = createNarrator(() => clock.now());
   managed.onEvents(narrator.tellPlatformEvents);
-  const had = settingsLog(clock);
+  const settingsHad = settingsLog(clock);
   const daemon = await startDemoDaemon(
     { folder, platform: managed, listen: flags.listen },
     {
@@ -83,7 +83,7 @@ async function playDemo(flags: DemoFlags, { withHeadroom, cleanUp, signal, stopp
       clock,
       onEvent(event) {
         narrator.tellDaemonEvent(event);
-        had.add(event);
+        settingsHad.add(event);
       },
     },
   );
@@ -91,7 +91,7 @@ async function playDemo(flags: DemoFlags, { withHeadroom, cleanUp, signal, stopp
   await liveTheDay({ platforms: [managed, untouched], clock, signal, onTick: narrator.narrateUntil });
   const estimate = await readEstimate(daemon.url);
   await managed.serveUsage(true);
-  const measured = await measureDay(demoSettings(folder, managed), had.spansOf);
+  const measured = await measureDay(demoSettings(folder, managed), settingsHad.spansOf);
   await managed.serveUsage(false);
   const [used, without] = await Promise.all([managed.use(), untouched.use()]);
   const cuHoursOf = (uses: readonly ComputeUse[]) => sum(uses.map(({ cu_seconds }) => cu_seconds)) / 3600;
@@ -140,7 +140,7 @@ async function liveTheDay(day: {
   onTick(instantMs: number): void;
 }): Promise<void> {
   const { platforms, clock, signal, onTick } = day;
-  // Each visit and the reading wait on it.
+  // Each visit, and the loop of ticks, adds a listener to the signal.
   setMaxListeners(VISITS.length + 1, signal);
   const visits = VISITS.map(async (visit) => {
     await clock.sleepUntil(visitStartsMs(visit), signal);

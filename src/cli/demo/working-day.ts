@@ -45,15 +45,17 @@ export function visitStartsMs({ from }: Visit): number {
 /** The day's real duration, milliseconds. */
 const DAY_REAL_MS = 44_000;
 
+/** Slow time runs this much faster than real time. */
 const SLOW_FACTOR = 10;
+/** Time is slow around a change, from this long before to this long after it, in simulated milliseconds. */
 const SLOW_BEFORE_MS = 6_000;
 const SLOW_AFTER_MS = 24_000;
-/** At a deadline, waiting changes of a few computes are made. */
+/** The same after a deadline, at which only the waiting changes of a few computes are made. */
 const SLOW_AFTER_DEADLINE_MS = 10_000;
 
 /**
  * The day's time: slow around each instant at which a policy changes, or at which a change that waits for sleep reaches its
- * deadline, and fast in between, so that the whole takes about 44 s. Real time goes on after the end. Each point is one
+ * deadline, and fast in between, so that the whole takes about 44 s. After the end it runs as fast as real time. Each point is one
  * moment: `realMs` after the start, `simulatedMs` since the epoch.
  */
 export function dayTimeTable(policies: CompiledPolicies): { realMs: number; simulatedMs: number }[] {
@@ -78,7 +80,7 @@ export function dayTimeTable(policies: CompiledPolicies): { realMs: number; simu
   return table;
 }
 
-/** Within the day; they may overlap. */
+/** The slow parts of the day; they may overlap. */
 function slowSpans(policies: CompiledPolicies): Span[] {
   const within = (ms: number) => Math.min(Math.max(ms, DAY_STARTS_MS), DAY_ENDS_MS);
   const around = (ms: number, afterMs: number) => ({ fromMs: within(ms - SLOW_BEFORE_MS), toMs: within(ms + afterMs) });

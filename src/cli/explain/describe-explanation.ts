@@ -31,13 +31,13 @@ export interface Explanation {
   next?: Decision;
   /** The decision at the next change, if there is one. */
   change?: Decision;
-  /** People's freezes that concern it now; absent: none. */
+  /** People's freezes that cover the compute now; absent if there are none. */
   freezes?: readonly Freeze[];
-  /** The measured facts of its account. */
+  /** The measured facts about its account. */
   verified?: AccountFacts | undefined;
-  /** Absent: nothing is said of guards. */
+  /** Absent if guards are not explained. */
   guards?: GuardFacts;
-  /** Its team, if the policies of that can't be read. */
+  /** Its team, if the policy files of that team can't be read. */
   notPlanned?: readonly NotPlanned[];
   /** True if a daemon is known to run. */
   hasDaemon?: boolean;
@@ -97,7 +97,7 @@ const LAST_READ =
 const WITHOUT_DAEMON =
   'none is known to run; one goes on with the last version that it could read, or else changes nothing of the team';
 
-/** What others have set, and is the baseline since. */
+/** The field groups whose baseline is a value that somebody else has set, with that change. */
 function baselineChanges({ baselineChanges: changes = {} }: ComputeRecord) {
   return FIELD_GROUPS.flatMap((group) => (changes[group] ? [[group, changes[group]] as const] : []));
 }
@@ -142,7 +142,7 @@ function reasonLines({ why, waiting }: EvaluatedCompute['plan'], colors: Colors)
   ];
 }
 
-/** What ebb promises of the planned changes, with the fact of the account on which each promise depends. */
+/** The promises that hold for the planned changes, each with the fact about the account on which it depends. */
 function promisesFor({ compute, plan: { actions } }: EvaluatedCompute, verified: AccountFacts = {}): AccountPromise[] {
   const fields = actions.find(({ kind }) => kind === 'update')?.fields;
   const isResized = fields?.maxCu !== undefined;
@@ -185,7 +185,7 @@ interface KeptBy {
   allowRaise: boolean;
 }
 
-/** What keeps the compute as it is now, even if nothing is to change. */
+/** The freezes and holds that keep the compute as it is now, even if nothing is to change. */
 function keptBy({ decision }: EvaluatedCompute, freezes: readonly Freeze[] = []): KeptBy[] {
   return [
     ...freezes.map(({ owner, reason, expiresAtMs, allowRaise }): KeptBy => {

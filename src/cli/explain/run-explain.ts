@@ -27,8 +27,8 @@ export async function runExplain(name: string, flags: CommonFlags): Promise<void
   const { notPlanned } = splitPlanned([evaluated], [planned.policies], broken);
   const hasDaemon = planned.modes.length > 0;
   const explanation = { ...explanationOf(evaluated, planned), notPlanned, hasDaemon };
-  const isAlone = planned.project !== undefined;
-  writePlanNotes({ ...planned, notes: [...planned.notes, ...(isAlone ? atOnceNotes(evaluated) : [])] });
+  const isOneProject = planned.project !== undefined;
+  writePlanNotes({ ...planned, notes: [...planned.notes, ...(isOneProject ? atOnceNotes(evaluated) : [])] });
   const approval = approvalsNeeded([evaluated], { staged: planned.staged, policies: set, teams }).get(evaluated);
   if (flags.json) {
     writeJson({ ...explanationJson(explanation), ...approvalJson(approval) });
@@ -38,13 +38,13 @@ export async function runExplain(name: string, flags: CommonFlags): Promise<void
   writeOut(`${describeExplanation(shown, colorsOf(process.stdout))}\n`);
 }
 
-/** What an explanation is made from, with the policies and teams of the files. */
+/** A plan to explain, with the policies and teams of the files. */
 interface PlanToExplain extends PlanResult, Pick<ReadPolicies, 'broken'> {
   set: PolicySet;
   teams: readonly TeamScope[];
 }
 
-/** If the name or the store tells the project, only that project is read. */
+/** Plans for one project alone if the name contains it or the store knows it, otherwise for the fleet. */
 async function planFor(name: string, flags: CommonFlags): Promise<PlanToExplain> {
   const atMs = readAt(flags.at);
   const { settings, policies, broken } = await settingsAndPolicies(flags);
@@ -74,19 +74,19 @@ function explanationOf(planned: EvaluatedCompute, { plan, situation }: PlanResul
   const verified = situation.verified?.get(compute.account);
   const guards = { policies, states: situation.guardStates?.get(compute.computeId), atMs: plan.atMs };
   const freezes = freezesAt(situation.freezes ?? [], compute, plan.atMs);
-  const at = (instantMs: number) => decide({ policies, compute, ...decidingFacts(record), holds, instantMs });
+  const decisionAt = (instantMs: number) => decide({ policies, compute, ...decidingFacts(record), holds, instantMs });
   return {
     atMs: plan.atMs,
     planned,
     verified,
     guards,
     freezes,
-    ...(nextBoundaryMs !== undefined && { next: at(nextBoundaryMs) }),
-    ...(nextChangeMs !== undefined && { change: at(nextChangeMs) }),
+    ...(nextBoundaryMs !== undefined && { next: decisionAt(nextBoundaryMs) }),
+    ...(nextChangeMs !== undefined && { change: decisionAt(nextChangeMs) }),
   };
 }
 
-/** A restart was planned for one project alone, so the limit `at_once` was not applied to the whole fleet. */
+/** Notes that restarts were planned for one project alone, so that the limit `at_once` was not applied to the whole fleet. */
 function atOnceNotes({ plan }: EvaluatedCompute): string[] {
   const names = plan.actions.flatMap(({ disconnects, policy }) => (disconnects ? [policy] : []));
   return [...new Set(names)].map(
@@ -94,7 +94,7 @@ function atOnceNotes({ plan }: EvaluatedCompute): string[] {
   );
 }
 
-/** If there is no such compute, the notes come before the error: the fleet may have changed since it was read. */
+/** Finds the compute. If there is none, prints the notes before the error: the fleet may have changed since it was read. */
 function findOrNote(name: string, { plan, notes, unread }: PlanResult): EvaluatedCompute {
   try {
     return findCompute(plan.computes, name, unread);

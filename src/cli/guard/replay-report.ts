@@ -1,4 +1,4 @@
-/** What a replayed guard would have done, as rows. Instants are milliseconds since the epoch. */
+/** The result of a guard's replay, a row for each lowering. Instants are milliseconds since the epoch. */
 
 import type { ReplayedLowering } from '../../app/guards/replay.ts';
 import type { GuardReplay } from '../../compose/guard-replay.ts';
@@ -16,7 +16,7 @@ export const OUTCOMES = [
 ] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** What a guard would have done about a harm; `undone_asleep`: at the next sleep. */
+/** The guard's reaction to a harm; `undone_asleep`: undone at the next sleep. */
 export type Remedy = 'notified' | 'undone' | 'undone_asleep';
 
 export interface ReplayRow extends ReplayedLowering {
@@ -24,8 +24,8 @@ export interface ReplayRow extends ReplayedLowering {
   to: Partial<ComputeSettings>;
   policies: readonly string[];
   /**
-   * `unfinished`: it was changed again, or slept, before the guard could tell. `not_tried_again`: it would not have been made. `not_known`:
-   * the source has no samples of that time.
+   * `unfinished`: the compute was changed again, slept or was still watched before the guard could tell. `not_tried_again`: the lowering would
+   * not have been made. `not_known`: the source has no samples of that time.
    */
   outcome: Outcome;
   heldBack: boolean;
@@ -62,7 +62,7 @@ function outcomeOf({ events, notTriedSinceMs }: ReplayedLowering): Outcome {
   return 'unfinished';
 }
 
-/** A size that goes back at once restarts the compute. */
+/** The remedy of a harm; setting the size back at once restarts the compute and drops its connections. */
 function remedyOf(
   { remedy }: GuardPolicy,
   { takenBack = [] }: ReplayedLowering,

@@ -2,6 +2,7 @@ import { readPastEntries } from '../../app/guards/past-entries.ts';
 import type { ReplayedCompute } from '../../app/guards/replayed-compute.ts';
 import { counted, countedComputes } from '../../common/names.ts';
 import { replayFromSource } from '../../compose/guard-replay.ts';
+import { EARLIER_DAYS } from '../../domain/guards/verdict.ts';
 import { compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import { pastLowerings } from '../../domain/records/past-lowerings.ts';
 import { sum } from '../../domain/sum.ts';
@@ -67,12 +68,12 @@ export async function runReplay(name: string, flags: ReplayFlags): Promise<void>
       selects: (compute, atMs) => policies.selects(index, compute, atMs),
     }),
   );
-  const known = new Set(fleet.computes.map(({ computeId }) => computeId));
-  const gone = [...past.projectOf.keys()].filter((computeId) => !known.has(computeId));
+  const listed = new Set(fleet.computes.map(({ computeId }) => computeId));
+  const gone = [...past.projectOf.keys()].filter((computeId) => !listed.has(computeId));
   const replayed: GuardReplayed = { guard, replay: orFail(found), fromMs, toMs };
   const notes = [
     ...fleet.notes,
-    ...notesOn(replayed),
+    ...sourceNotes(replayed),
     ...auditNotes(past, fromMs),
     ...(gone.length > 0 ? [`left out: ${countedComputes(gone.length)} that ebb changed and that are gone`] : []),
     ...unknownNotes(computes, fromMs),
@@ -81,14 +82,14 @@ export async function runReplay(name: string, flags: ReplayFlags): Promise<void>
   writeOut(`${flags.json ? replayJson(replayed) : replayText(replayed)}\n`);
 }
 
-function notesOn({ guard, replay, fromMs }: GuardReplayed): string[] {
+function sourceNotes({ guard, replay, fromMs }: GuardReplayed): string[] {
   const { ownMs = Number.POSITIVE_INFINITY, anyMs = Number.POSITIVE_INFINITY } = replay;
   const sinceMs = Math.min(ownMs, anyMs);
   const { name, source, badWhen } = guard;
   if (sinceMs > fromMs) return [`source ${source} has samples since ${isoInstant(sinceMs)}: nothing is known before`];
-  const isShort = badWhen.relative && sinceMs > fromMs - 14 * DAY_MS;
+  const isShort = badWhen.relative && sinceMs > fromMs - EARLIER_DAYS * DAY_MS;
   return isShort
-    ? [`${name} compares with 14 earlier days, and ${source} has samples since ${isoInstant(sinceMs)}`]
+    ? [`${name} compares with ${EARLIER_DAYS} earlier days, and ${source} has samples since ${isoInstant(sinceMs)}`]
     : [];
 }
 

@@ -19,7 +19,7 @@ export interface NewFile {
   text: string;
 }
 
-/** Throws a UserError if one of the files exists. `remedyOf` gets the pronoun for these files. */
+/** Throws a UserError if one of the files exists. `remedyOf` gets the pronoun for them, `it` or `them`. */
 export function refuseIfThere(cwd: string, paths: readonly string[], remedyOf: (them: string) => string): void {
   const there = paths.filter((path) => existsSync(resolve(cwd, path)));
   if (there.length === 0) return;
@@ -58,7 +58,7 @@ export function baselineFile(options: { apiUrl: string; computes: readonly Compu
   return `${JSON.stringify(baseline, null, 2)}\n`;
 }
 
-/** Observe mode, the flags and variables of this run, and the plan if it is known. Never a key. */
+/** The text of ebb.yaml: observe mode, the flags and variables of this run, and the plan if it is known; never a key. */
 export function settingsFile(
   settings: Settings,
   { cwd, plan }: { cwd: string; plan?: AccountPlan | undefined },

@@ -23,8 +23,8 @@ interface Streams {
 }
 
 /**
- * The number of computes to send with the command, once a person has confirmed it; undefined with `--yes`. It asks if the number is unknown or
- * more than one; with `--json` on standard error. Throws a UserError if it is not confirmed, or if there is no terminal.
+ * The number of computes to send with the command, once a person has confirmed it; undefined for any number: with `--yes`, or if it is unknown.
+ * It asks unless the number is 0 or 1; with `--json` on standard error. Throws a UserError without a confirmation, or without a terminal.
  */
 export async function agreedCount(
   count: number | undefined,
@@ -43,16 +43,16 @@ export async function agreedCount(
     throw new UserError(`this changes ${computes}, and there is no terminal to ask on: add ${number}--yes`);
   }
   const typed = count === undefined ? 'yes' : String(count);
-  if (!(await asks(typed, computes, { input, output }))) throw new UserError('not confirmed: nothing was changed');
+  if (!(await hasTyped(typed, computes, { input, output }))) throw new UserError('not confirmed: nothing was changed');
   return count;
 }
 
-/** Any other answer than the number means no, also the end of the input. */
+/** Asks a person to type the number. Any other answer means no, also the end of the input. */
 export function confirmCount(count: number, streams: Streams): Promise<boolean> {
-  return asks(String(count), countedComputes(count), streams);
+  return hasTyped(String(count), countedComputes(count), streams);
 }
 
-async function asks(typed: string, computes: string, { input, output }: Streams): Promise<boolean> {
+async function hasTyped(typed: string, computes: string, { input, output }: Streams): Promise<boolean> {
   const reader = createInterface({ input, output });
   const closed = new Promise<undefined>((resolve) => {
     reader.once('close', () => resolve(undefined));

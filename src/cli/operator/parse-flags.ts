@@ -1,4 +1,4 @@
-/** Sizes, durations and selectors as policies write them. */
+/** Parses flags: sizes, durations and selectors have the form that they have in policies. */
 import { InvalidArgumentError } from 'commander';
 import type { Size as DomainSize } from '../../domain/compute/compute.ts';
 import { parseSelector, type Selector as WithinLimits, wildcardProblem } from '../../domain/policy/selector.ts';
@@ -19,7 +19,6 @@ export function parseSuspendAfter(text: string): number {
   return parsed(SuspendAfter.safeParse(text));
 }
 
-/** A duration in seconds. */
 export function parseDurationSeconds(text: string): number {
   const ms = parseDurationMs(text) ?? 0;
   if (ms >= 1000 && ms <= MAX_DAYS * DAY_MS) return ms / 1000;

@@ -36,7 +36,7 @@ export function describeHold({ size, suspend_timeout_seconds: timeout, freeze, l
   return parts.join(', ');
 }
 
-/** A line for each change that was already on its way when a hold or a freeze was stored. */
+/** A line for each change that was already on its way when a hold, a freeze or the end of one was stored. */
 export function inFlightLines({ in_flight = [] }: Pick<Hold, 'in_flight'>): string[] {
   return in_flight.map(({ compute_id, to, restart, since }) => {
     const size =

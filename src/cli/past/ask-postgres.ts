@@ -79,11 +79,11 @@ export async function withAsked<T extends PastCompute>(
   for (const note of notes) writeErrLine(`note: ${printable(note)}`);
   for (const { compute } of chosen) {
     const { projectName, computeId } = compute;
-    const seen = asked.get(computeId);
+    const answer = asked.get(computeId);
     const ofCompute = [
       problems.get(computeId),
-      seen?.clients.length === 0 && NOBODY,
-      seen && seen.atMs < beganMs && `asked before, on ${isoInstant(seen.atMs)}: that is shown for a day`,
+      answer?.clients.length === 0 && NOBODY,
+      answer && answer.atMs < beganMs && `asked before, on ${isoInstant(answer.atMs)}: that is shown for a day`,
     ];
     for (const note of ofCompute)
       if (note) writeErrLine(`note: ${printable(`${projectName} / ${computeId}: ${note}`)}`);
@@ -111,9 +111,9 @@ async function choose<T extends PastCompute>(computes: readonly T[], { flags, se
       return facts.compute.state === 'active' && (cause === 'unknown' || cause === 'never_suspends');
     });
     const { askedBefore, MAX_ASKED } = await import('../../compose/ask-postgres.ts');
-    const known = await askedBefore(settings);
-    const isAnswered = ({ compute }: PastCompute) => known.get(compute.computeId)?.isAnswered === true;
-    const lastMs = ({ compute }: PastCompute) => known.get(compute.computeId)?.atMs ?? 0;
+    const earlier = await askedBefore(settings);
+    const isAnswered = ({ compute }: PastCompute) => earlier.get(compute.computeId)?.isAnswered === true;
+    const lastMs = ({ compute }: PastCompute) => earlier.get(compute.computeId)?.atMs ?? 0;
     const others = unexplained.filter((one) => !isAnswered(one)).toSorted((a, b) => lastMs(a) - lastMs(b));
     const chosen = [...unexplained.filter(isAnswered), ...others.slice(0, MAX_ASKED)];
     if (chosen.length < unexplained.length) {
@@ -160,7 +160,7 @@ async function ask(options: {
   }
 }
 
-/** The maximum cost of the samples themselves: of the time in which nothing else kept the compute awake. */
+/** The maximum cost of the samples themselves: that of the time in which nothing else kept the compute awake. */
 function costOf({ keptAwakeMs }: AskedPostgres, { compute, price }: PastCompute) {
   const hours: Range = { low: 0, high: (keptAwakeMs / HOUR_MS) * compute.maxCu };
   return { hours, usd: price === undefined ? undefined : { low: 0, high: hours.high * price } };

@@ -1,6 +1,6 @@
 /**
- * Stores on this machine the pages of operations that a run has read. The next run continues an interrupted one. Other commands use the
- * operations of a complete one for a day, the same command for five minutes, since it also wants the newest.
+ * Stores on this machine the pages of operations that a run of a command has read. The next run continues an interrupted one. Of a complete run,
+ * forecasts use the operations for a day, and the next run for five minutes, since it needs newer ones.
  */
 import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -15,7 +15,7 @@ const FILE = 'operations-being-read.jsonl';
 const READ_FILE = 'operations-read.jsonl';
 /** Older pages are read again. */
 const OLDEST_MS = DAY_MS;
-/** For this long, the next run uses what a complete run has read. */
+/** The next run uses the pages of a complete run for this long. */
 const WHOLE_VALID_MS = 5 * MINUTE_MS;
 
 type Past = KeptOperations['operations'][number];
@@ -34,7 +34,7 @@ export interface PagesJournal {
   readonly states: ReadonlyMap<string, ReadingState>;
   /** Keeps a page. If the disk is full or read-only, this run can't be continued later. */
   add(page: JournalPage): void;
-  /** To be called once everything was read. Keeps the pages, if there are any, for other commands; the next run starts anew. */
+  /** To be called once everything was read. Keeps the pages, if there are any, as those of a complete run. */
   end(): void;
 }
 
@@ -44,7 +44,7 @@ export async function openJournal(options: {
   /** The parameters of the run: with others, reading starts over. */
   asked: { apiUrl: string; group: string; days: number };
   nowMs: number;
-  /** Reads again what a whole run has read. */
+  /** Ignores the pages of a complete run. */
   readsAgain?: boolean | undefined;
   onPage: (page: JournalPage) => void;
 }): Promise<PagesJournal> {
@@ -95,8 +95,8 @@ export async function openJournal(options: {
 }
 
 /**
- * What the last complete run has read within a day, by project. Undefined unless its parameters besides the days were the same. Projects
- * that daemons had stored are not in it.
+ * Returns the operations that a complete run has read within the last day, by project. Undefined if there is none, or its parameters besides the
+ * days were others. Projects whose operations it took from the store of daemons are left out.
  */
 export async function operationsReadLately(options: {
   folder: string;
@@ -147,14 +147,15 @@ async function* linesOf(path: string): AsyncGenerator<string> {
   if (file) yield* file.readLines({ encoding: 'utf8' });
 }
 
+/** The end of a run's operations, from the first line of its file; undefined if the run is too old, or had other parameters. */
 function toMsOf(
   head: unknown,
   asked: object,
   { nowMs, oldestMs }: { nowMs: number; oldestMs: number },
 ): number | undefined {
   const { version, asked: before, toMs } = (head ?? {}) as { version?: unknown; asked?: object | null; toMs?: unknown };
-  const had = new Map(Object.entries(before ?? {}));
-  const isSame = Object.entries(asked).every(([name, value]) => had.get(name) === value);
+  const parameters = new Map(Object.entries(before ?? {}));
+  const isSame = Object.entries(asked).every(([name, value]) => parameters.get(name) === value);
   return version === VERSION && isSame && typeof toMs === 'number' && toMs > nowMs - oldestMs && toMs <= nowMs
     ? toMs
     : undefined;

@@ -3,12 +3,12 @@ import type { OperationsProgress } from '../../app/fleet/read-operations.ts';
 import { countedComputes } from '../../common/names.ts';
 import { DAY_MS, MINUTE_MS } from '../../domain/time/units.ts';
 
-/** Shorter readings show no progress. */
+/** Reads that take less time show no progress. */
 const SILENT_MS = 1_000;
-/** The interval of lines if the output is no terminal. */
+/** The interval of progress lines if the output is no terminal. */
 const LINE_EVERY_MS = 10_000;
 
-/** Rewrites one line of a terminal; elsewhere it writes a line now and then. `monotonicMs`: real milliseconds from an arbitrary start. */
+/** Rewrites one line of a terminal; other outputs get a line every ten seconds. `monotonicMs`: real milliseconds from an arbitrary start. */
 export function showProgress(
   terminal: Pick<NodeJS.WriteStream, 'isTTY' | 'write'>,
   monotonicMs = () => performance.now(),

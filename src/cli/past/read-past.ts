@@ -30,9 +30,9 @@ export interface FleetPast {
   computes: PastCompute[];
   /** One line for each part of the fleet that could not be read. */
   missing: string[];
-  /** Projects whose operations could not be read, or only in part. */
+  /** Projects whose operations could not be read to the end because of an error. */
   unread: ReadonlySet<string>;
-  /** What the user must know about the data, one line each. */
+  /** Notes about the data that the user must know, one line each. */
   notes: string[];
 }
 
@@ -51,7 +51,6 @@ interface PastSources {
   periods?: Periods | undefined;
   errors: readonly string[];
   notes: readonly string[];
-  /** Projects whose operations could not be read, or only in part. */
   unread?: ReadonlySet<string>;
   /** When the stored operations of a project were read, milliseconds since the epoch. */
   storedAtMs?: ReadonlyMap<string, number>;
@@ -106,8 +105,8 @@ async function readFiles(reading: Reading, { flags: { operations = '' } }: ReadO
   const log = await readOperationsFile(operations);
   const fleet = await readFleet({ api: reading.api, readBranches: true });
   const toMs = Math.max(log.newestMs ?? 0, reading.takenAtMs ?? 0);
-  const known = new Set(fleet.projects.map(({ projectId }) => projectId));
-  const others = log.projects.filter(({ projectId }) => !known.has(projectId)).length;
+  const inFleet = new Set(fleet.projects.map(({ projectId }) => projectId));
+  const others = log.projects.filter(({ projectId }) => !inFleet.has(projectId)).length;
   const notes = others === 0 ? [] : [`${others} projects of ${operations} are not in the fleet file: left out`];
   return { fleet, log, toMs, usage: [], plans: new Map(), errors: fleet.errors.map(reading.explain), notes };
 }
@@ -137,11 +136,11 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<PastSou
     const storedAtMs = new Map<string, number>();
     for (const [projectId, { cursor }] of journal?.states ?? [])
       if (cursor === undefined) log.project(projectId).coverFrom(fromMs);
-    // These routes have a limit of their own. The plan found by usage decides the possible proposals, also for the newest operations.
+    // Usage has a rate limit of its own, so it is read at the same time. It also tells the plan, on which proposals depend.
     const measuring = readUsage(reading, options, fleet, toMs);
     const tellNewest = async () => {
       progress.end();
-      // The usage of hours takes a minute. Sizes and plans are known by billing periods, too.
+      // Reading hourly usage takes a minute, which is not awaited if billing periods tell the usage and the plans.
       const measured = periods ? { usage: [], plans: new Map(), periods, notes: [] } : await measuring;
       const sources = { fleet, log, toMs, ...measured, errors: [], storedAtMs };
       await onNewest?.(pastOf({ settings, sources, usage: measured.usage, fromMs }));
@@ -165,12 +164,12 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<PastSou
         else journal?.add({ projectId, state, operations: operations.map(loggedOperation) });
       },
     });
-    const andTold = operations.then(async (read) => {
-      // Then the newest page is all that is read.
+    const readAndTold = operations.then(async (read) => {
+      // With one page for each project, `readOperations` has nothing more to read and does not call `onNewest`.
       if (mostPages === 1) await tellNewest();
       return read;
     });
-    const [read, measured] = await Promise.all([andTold, measuring]);
+    const [read, measured] = await Promise.all([readAndTold, measuring]);
     const errors = [...fleet.errors, ...read.errors];
     const cut = [...read.states.values()].filter(({ read: state }) => state === 'in part').length;
     if (stop.signal.aborted) {
@@ -187,7 +186,7 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<PastSou
   }
 }
 
-/** The pages that an earlier, interrupted run has read, for a run that reads everything. Its log ends when that run began. */
+/** Adds to the log the pages that an earlier run has read, if this run reads everything. The log then ends when that run began. */
 async function resumeReading(
   log: OperationLog,
   { settings, days, isWhole, readsAgain }: { settings: Settings; days: number; isWhole: boolean; readsAgain: boolean },
@@ -207,12 +206,12 @@ async function resumeReading(
 }
 
 /**
- * The usage that daemons have collected, otherwise that of the control API; of few projects without hourly usage, that of their billing
- * periods. Without it no size or window can be proposed.
+ * Reads the usage that daemons have collected, otherwise that of the control API; for few projects without hourly usage, that of their billing
+ * periods. Without usage no size or window can be proposed.
  */
 async function readUsage(
   { api, isStored = false }: Reading,
-  { settings, flags, withoutUsage, periods: known }: ReadOptions,
+  { settings, flags, withoutUsage, periods: knownPeriods }: ReadOptions,
   { projects, computes }: FleetReading,
   nowMs: number,
 ): Promise<Pick<PastSources, 'usage' | 'plans' | 'periods' | 'notes'>> {
@@ -225,7 +224,7 @@ async function readUsage(
   const measured = new Set(usage.map(({ projectId }) => projectId));
   const others = projects.filter(({ projectId }) => !measured.has(projectId));
   const areFew = others.length <= MAX_PERIODS;
-  const periods = known ?? (areFew ? (await readPeriods({ api, projects: others })).periods : undefined);
+  const periods = knownPeriods ?? (areFew ? (await readPeriods({ api, projects: others })).periods : undefined);
   const plans = new Map(plansInUsage);
   for (const { projectId, account } of projects) {
     const plan = periods?.get(projectId)?.plan;
@@ -247,8 +246,8 @@ function pastOf(options: {
   const [first] = errors;
   if (first !== undefined && fleet.projects.length === 0) throw new UserError(first);
   const pricing = (compute: Compute) => pricingOf(settings, compute, options.sources);
-  const given = { computes: fleet.computes, log, usage, fromMs, toMs, pricing };
-  const computes = pastOfComputes({ ...given, ...(storedAtMs && { storedAtMs }), ...(periods && { periods }) });
+  const input = { computes: fleet.computes, log, usage, fromMs, toMs, pricing };
+  const computes = pastOfComputes({ ...input, ...(storedAtMs && { storedAtMs }), ...(periods && { periods }) });
   const allNotes = [...notes, ...refusedBranchNotes(fleet.branchNamesRefused)];
   return { fromMs, toMs, computes, missing: [...errors], unread, notes: allNotes };
 }
@@ -257,8 +256,8 @@ function pastOf(options: {
 export function planNotes({ computes }: Pick<FleetPast, 'computes'>): string[] {
   const accounts = new Set(computes.flatMap(({ compute, plan }) => (plan === undefined ? [compute.account] : [])));
   if (accounts.size === 0) return [];
-  const those = `the plan of ${accounts.size === 1 ? 'account' : 'accounts'} ${[...accounts].join(', ')} is not known`;
-  return [`${those}: no price, and no timeout that only Scale allows, is shown; write plan: in ebb.yaml`];
+  const unknown = `the plan of ${accounts.size === 1 ? 'account' : 'accounts'} ${[...accounts].join(', ')} is not known`;
+  return [`${unknown}: no price, and no timeout that only Scale allows, is shown; write plan: in ebb.yaml`];
 }
 
 function pricingOf(

@@ -14,8 +14,8 @@ import type { Colors } from '../terminal.ts';
 import { isOnlySpread, spreads } from './staged.ts';
 
 /**
- * Changes of now in their order, waiting changes with their reasons, and a summary line. Computes with the same changes are one entry,
- * at the place of the first. Instants are local times of the zone. `summary` replaces both lists. The plan is without `notPlanned`.
+ * The changes to make now in their order, waiting changes with their reasons, and a summary line. Computes with the same changes are one
+ * entry, at the place of the first. Instants are local times of the zone. `summary` replaces both lists; `plan` leaves `notPlanned` out.
  */
 export function describePlan(
   plan: FleetPlan,
@@ -74,16 +74,16 @@ function spreadNote(computes: number): string | false {
 }
 
 function inBrackets(notes: readonly (string | false)[]): string {
-  const given = notes.filter((note) => note !== false);
-  return given.length === 0 ? '' : ` (${given.join('; ')})`;
+  const present = notes.filter((note) => note !== false);
+  return present.length === 0 ? '' : ` (${present.join('; ')})`;
 }
 
-/** True for a change that only a limit of restarts spreads: an announcement counts it with those that are made at once. */
+/** True if only a limit of restarts delays the change: announcements count it with the changes that are made at once. */
 function isSpread({ plan }: EvaluatedCompute): boolean {
   return isOnlySpread(plan) && plan.actions.some(({ disconnects }) => disconnects);
 }
 
-/** True for a compute whose timeout is changed now, and whose size only such a limit delays. */
+/** True if the timeout is changed now, and only such a limit delays the size. */
 function isRestartedLater({ plan: { verdict, held = [], waiting } }: EvaluatedCompute): boolean {
   return verdict === 'act' && held.some(({ disconnects }) => disconnects) && waiting.every(({ gate }) => spreads(gate));
 }
@@ -122,8 +122,8 @@ function describeEntry({ compute, plan }: EvaluatedCompute, atMs: number, colors
 export function guardLines({ guards = [] }: Plan, atMs: number): string[] {
   return guards.map(({ policy, remedy, asks, isSized, verdict }) => {
     const age = verdict.atMs === undefined ? '' : `, ${ageText(verdict.atMs, atMs)}`;
-    const said = asks ? `is asked first: ${verdict.state}${age}` : 'watches it afterwards';
-    return printable(`guard ${policy} ${said}${isSized ? UNDO_OF_SIZE[remedy] : ''}`);
+    const role = asks ? `is asked first: ${verdict.state}${age}` : 'watches it afterwards';
+    return printable(`guard ${policy} ${role}${isSized ? UNDO_OF_SIZE[remedy] : ''}`);
   });
 }
 

@@ -19,8 +19,8 @@ export interface PlanMonth {
 }
 
 /**
- * The monthly cost of the plan's computes under the policies, and the saving against their baselines, from the last weeks. Present settings
- * are those that ebb has just made: a saving against them would change its sign with each window.
+ * Estimates from the last weeks the monthly cost of the plan's computes under the policies, and the saving against their baselines. It does not
+ * compare with the present settings, which ebb itself has made: that saving would change its sign with each window.
  */
 export async function planMonth(
   planned: Pick<PlanResult, 'plan' | 'situation' | 'projects' | 'takenAtMs' | 'isStored'>,
@@ -30,7 +30,7 @@ export async function planMonth(
     operationsFile?: string | undefined;
     fleetFile: string | undefined;
     live?: boolean | undefined;
-    /** Not among the plan's computes. */
+    /** Computes that the plan leaves out, and the text counts. */
     notPlanned?: readonly NotPlanned[];
   },
 ): Promise<PlanMonth> {
@@ -42,13 +42,13 @@ export async function planMonth(
   // For a plan of a later instant, the collected usage still ends now.
   const knownMs = Math.min(nowMs, Date.now());
   const baselineOf = ({ computeId }: Compute) => records.get(computeId)?.baseline ?? baselines.get(computeId);
-  const ownSubject = (compute: Compute) =>
+  const subjectFor = (compute: Compute) =>
     subjectOf(compute, records.get(compute.computeId), { baseline: baselineOf(compute), holds });
   const withoutEbb = (compute: Compute) => baselineOf(compute) ?? settingsOf(compute);
   const isChanged = plan.computes.some(({ compute }) => !hasSettings(compute, withoutEbb(compute)));
   const past = { ...options, takenAtMs, isStored, computes, projects, nowMs: knownMs };
   const [after = [], before = []] = await foreseeByPast(past, (known) => {
-    const subjects = plan.computes.map(({ compute }) => ownSubject(compute));
+    const subjects = plan.computes.map(({ compute }) => subjectFor(compute));
     const outlooks = lookBack({ ...known, policies, subjects });
     return [outlooks, outlooks.map((outlook) => withSettings(outlook, withoutEbb(outlook.compute)))];
   });

@@ -63,7 +63,7 @@ export async function runPlan(names: string[], flags: PlanFlags): Promise<void> 
   writeOut(flags.json ? json : `${await asText(shown, { flags, settings, zone, isInDetail, notPlanned })}\n`);
 }
 
-/** The plan without computes of teams whose files can't be read. What is written to them, as after a hold, stays in it. */
+/** The plan without computes of teams whose files can't be read, except for those that are changed all the same, as by a hold. */
 export function withoutUnread(plan: FleetPlan, policies: CompiledPolicies, broken: ReadPolicies['broken']) {
   const acting = plan.computes.filter((one) => one.plan.verdict === 'act');
   const others = plan.computes.filter((one) => one.plan.verdict !== 'act');
@@ -118,7 +118,7 @@ async function asText(
   return lines.join('\n');
 }
 
-/** Says that nobody would write the plan, as far as known; undefined if a daemon enforces it, or would with these settings. */
+/** Says that no known daemon would make the changes; undefined if one enforces, or would with these settings. */
 function observedLine(modes: PlanResult['modes'], settings: Settings): string | undefined {
   if (modes.includes('enforce')) return undefined;
   if (modes.length > 0) return 'The daemon observes: it writes none of these changes (mode: enforce, or ebb apply).';

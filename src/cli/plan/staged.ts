@@ -33,11 +33,11 @@ export function approvalsNeeded(
 function inScope(teams: readonly TeamScope[], team: string): (compute: Compute) => boolean {
   if (team === NO_TEAM) return () => true;
   const scope = teams.find(({ name }) => name === team);
-  const has = scope && compileScope(scope);
-  return (compute) => has?.(compute) === 'yes';
+  const covers = scope && compileScope(scope);
+  return (compute) => covers?.(compute) === 'yes';
 }
 
-/** The plan as people see it: what needs an approval waits for it. */
+/** The plan as people see it: changes that need an approval wait for it. */
 export function withApprovals(plan: FleetPlan, approvals: ReadonlyMap<EvaluatedCompute, string>): FleetPlan {
   return { ...plan, computes: plan.computes.map((one) => withApproval(one, approvals.get(one))) };
 }

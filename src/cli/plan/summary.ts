@@ -22,7 +22,7 @@ export interface SummaryOptions {
   savedOf(owner: string): MonthChange | undefined;
 }
 
-/** A plan in short: a table by team, then changes of now and waiting ones, in groups of equal changes. */
+/** A plan in short: a table by team, then the changes to make now and the waiting ones, in groups of equal changes. */
 export function summarySections(computes: readonly EvaluatedCompute[], options: SummaryOptions): string[] {
   const { colors, ownerOf } = options;
   const concerned = computes.filter(({ plan }) => plan.verdict !== 'none');
@@ -64,7 +64,7 @@ function teamTable(
   );
 }
 
-/** The middle of a saving alone. */
+/** The middle of a saving, without its range. */
 function expected(mid: number, format?: (value: number) => string): string {
   return formatSaving({ low: mid, mid, high: mid }, format);
 }
@@ -96,7 +96,7 @@ function changesText(compute: Compute, actions: readonly Action[]): string {
   return actions.map(({ kind, fields }) => (kind === 'restart' ? 'restart' : formatChange(compute, fields))).join(', ');
 }
 
-/** What waits of a compute that is changed now: a timeout doesn't wait for the permit of a restart that the size needs. */
+/** The changes that wait while others of the same compute are made now: a timeout doesn't wait for the restart that a size needs. */
 function heldText(compute: Compute, held: readonly Action[], colors: Colors): string {
   const effect = held.some(({ disconnects }) => disconnects) ? `, ${colors.red('would restart')}` : '';
   return `; later ${changesText(compute, held)}${effect}`;

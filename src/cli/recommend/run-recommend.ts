@@ -46,7 +46,7 @@ export async function runRecommend(names: string[], flags: RecommendFlags): Prom
   const notPlanned = policies ? splitPlanned(selected(past.computes), [policies], broken).notPlanned : [];
   const examined = examinedOf(selected(past.computes), past);
   writeOut(`${rendered(findings, { past, notPlanned, examined }, flags)}\n`);
-  // Other commands that read policies end with 1, too.
+  // As in other commands, policies that can't be read are an error.
   if (!isComplete) process.exitCode = 1;
 }
 

@@ -24,10 +24,10 @@ export interface ReportFlags extends AskFlags, CommonFlags, FilterFlags {
   format: 'text' | 'json' | 'markdown';
 }
 
-/** A project runs out before its period ends: distinct from an error, which is 1. */
+/** The exit code if a project runs out before its period ends; that of an error is 1. */
 const RUNS_OUT_CODE = 3;
 const DAYS = 28;
-/** For larger fleets only the newest page of operations is read, and no branch names: the first answer must be quick. */
+/** For larger fleets only the newest page of operations is read, and branch names only if a flag needs them: the answer must be quick. */
 const MAX_WHOLE_PROJECTS = 50;
 const NEWEST_ONLY = `of more than ${MAX_WHOLE_PROJECTS} projects only the newest operations are read: ebb recommend reads them all, and may find more`;
 
@@ -42,7 +42,7 @@ export async function runReport(flags: ReportFlags): Promise<void> {
   const selected = (computes: FleetPast['computes']) => filtered(computes, flags, { settings, policies });
   const onNewest = async ({ computes }: FleetPast) =>
     writeFirstFindings(recommend(recommendFacts(settings, selected(computes), { policies }), { holidaysOf }));
-  // An owner may be that of branches.
+  // Owners may be assigned by branch.
   const needsBranches = flags.owner !== undefined || filtersByBranch(flags);
   const past = await readPast(
     settings,
@@ -66,11 +66,11 @@ export async function runReport(flags: ReportFlags): Promise<void> {
   const report = isNarrowed([], flags) ? ofSelected(whole, selected(computes)) : whole;
   writeNotes({ notes: [...(isLarge ? [NEWEST_ONLY] : []), ...stored.notes], missing: report.missing });
   writeOut(`${format === 'json' ? jsonText(reportJson(report)) : asText(report, format)}\n`);
-  // Also if a part could not be read: what is known is the more urgent news.
+  // Replaces the exit code 1 of an unread part: this is the more urgent news.
   if (report.projects.some(willRunOut)) process.exitCode = RUNS_OUT_CODE;
 }
 
-/** The report on projects with a selected compute, or with computes that can't be read. What an organization pays concerns others, too. */
+/** The report on projects with a selected compute, or with computes that can't be read; without `onLaunch`, which is about whole organizations. */
 function ofSelected({ onLaunch: _others, ...whole }: ShownReport, selected: FleetPast['computes']): ShownReport {
   const computeIds = new Set(selected.map(({ compute }) => compute.computeId));
   const projectIds = new Set(selected.map(({ compute }) => compute.projectId));
@@ -84,7 +84,7 @@ function ofSelected({ onLaunch: _others, ...whole }: ShownReport, selected: Flee
   };
 }
 
-/** The usage of a large fleet takes about as long as all before it. */
+/** Prints findings of a large fleet before its usage is read, which takes about as long as everything before. */
 function writeFirstFindings(findings: readonly Finding[]): void {
   const lines = firstLines(findings);
   if (lines.length === 0) return;
@@ -92,7 +92,7 @@ function writeFirstFindings(findings: readonly Finding[]): void {
   for (const line of lines) writeErrLine(`  ${line}`);
 }
 
-/** What could not be read of each project. */
+/** The parts that could not be read, by project. */
 function unreadParts(
   projects: FleetReading['projects'],
   read: { fleet: FleetReading; periods: ReadonlyMap<string, unknown>; operations: ReadonlySet<string> },
@@ -113,7 +113,7 @@ function asText(report: ShownReport, format: ReportFlags['format']): string {
   return format === 'markdown' ? reportMarkdown(report) : reportText(report);
 }
 
-/** The fleet, and what each project has used so far. Throws a UserError if nothing can be read. */
+/** Reads the fleet, and the usage of each project so far in its billing period. Throws a UserError if nothing can be read. */
 async function readUsed(settings: Settings) {
   return withReading({ settings, live: true }, ({ api, explain }) =>
     withProgress(async (progress) => {

@@ -17,7 +17,7 @@ import { askedJson, askedLines } from '../past/ask-postgres.ts';
 import { changeText, savedText } from '../recommend/text.ts';
 import { plainTable } from '../terminal.ts';
 
-/** What could not be read of a project: then nothing is claimed that depends on it. */
+/** The parts of a project that could not be read; the report claims nothing that depends on them. */
 export interface UnreadProject {
   projectId: string;
   name: string;
@@ -32,7 +32,7 @@ const UNREAD = 'could not be read';
 
 /** Texts list at most this many projects and computes. */
 const MAX_SHOWN = 20;
-const BEST = 3;
+const MAX_BEST = 3;
 const MAX_NAMED = 5;
 
 const PROJECT_HEAD = ['project', 'plan', 'used (CU-hours)', 'at the end', 'runs out'];
@@ -129,7 +129,7 @@ export function reportJson(report: ShownReport) {
   };
 }
 
-/** `projected_usd` is the sum of the middles; null unless it is known of all projects that pay. */
+/** `projected_usd` is the sum of the middles; null unless it is known for all projects that pay. */
 function totalsJson({ projects }: ShownReport) {
   const { count, used, atEnd } = paidOf(projects);
   return {
@@ -141,7 +141,7 @@ function totalsJson({ projects }: ShownReport) {
   };
 }
 
-/** The projects that pay, and their dollars so far and at the end of the period; undefined unless it is known of all of them. */
+/** The number of projects that pay, and their dollars so far and at the end of the period, if that is known for all of them. */
 function paidOf(projects: readonly ProjectReport[]): { count: number; used: number; atEnd: number | undefined } {
   const paid = projects.filter(({ usd }) => usd !== undefined);
   const end = sum(paid.map(({ projectedUsd }) => projectedUsd?.mid ?? Number.NaN));
@@ -166,7 +166,7 @@ function summaryLines(report: ShownReport): string[] {
     MAX_NAMED,
   );
   // `ebb cost` and daemons count whole hours of another route, which come about two hours later.
-  const live =
+  const delay =
     paid.count === 0 ? '' : ' Usage is until then; ebb cost and ebb status lack the last two to three hours.';
   return [
     ...(included.length === 0
@@ -181,7 +181,7 @@ function summaryLines(report: ShownReport): string[] {
       : [`Paid: ${formatUsd(paid.used)} of compute so far in ${counted(paid.count, 'project')}${atEnd}.`]),
     ...(unpriced === 0 ? [] : [`The plan of ${counted(unpriced, 'project')} is not known: no price is shown.`]),
     ...(unread.length === 0 ? [] : [`Could not be read in full: ${unreadNames}.`]),
-    `As of ${isoInstant(atMs).slice(0, 16).replace('T', ' ')} UTC.${live} Ranges are 80 %: one of ten ends below, one above.`,
+    `As of ${isoInstant(atMs).slice(0, 16).replace('T', ' ')} UTC.${delay} Ranges are 80 %: one of ten ends below, one above.`,
   ];
 }
 
@@ -193,8 +193,8 @@ function onLaunchText({ organizations, projects, usd }: NonNullable<PeriodReport
 
 /** The projects of which one of these parts could not be read, by id. */
 function unreadIds({ unread = [] }: ShownReport, ...wanted: UnreadProject['parts']): ReadonlySet<string> {
-  const those = unread.filter(({ parts }) => parts.some((part) => wanted.includes(part)));
-  return new Set(those.map(({ projectId }) => projectId));
+  const lacking = unread.filter(({ parts }) => parts.some((part) => wanted.includes(part)));
+  return new Set(lacking.map(({ projectId }) => projectId));
 }
 
 function projectRows(report: ShownReport): string[][] {
@@ -206,7 +206,7 @@ function projectRows(report: ShownReport): string[][] {
   ];
 }
 
-/** `unknown`: why there is no projection, where that is so. */
+/** `unknown` says why there is no projection; it is shown where there is none. */
 function projectCells(one: ProjectReport, unknown: string): string[] {
   const { name, period, projected, runsOut, includedCuHours, usd } = one;
   const included = includedCuHours === undefined ? '' : ` of ${includedCuHours}`;
@@ -220,7 +220,7 @@ function projectCells(one: ProjectReport, unknown: string): string[] {
   ];
 }
 
-/** False if the 80 % range begins where the period ends. */
+/** True if the 80 % range begins before the period ends. */
 function mayRunOut({ earliestMs }: RunsOut, { toMs }: ProjectReport['period']): boolean {
   return earliestMs < toMs;
 }
@@ -260,7 +260,7 @@ function saysOf({ setting, cause, neverSlept, awakeShare, past: { asked } }: Com
   return `nothing to change${inUse}`;
 }
 
-/** What the cause costs, so that people see where it is worth their time. */
+/** The cost of a cause, so that people see where it is worth their time. */
 function costOf(cause: Finding): string {
   return cause.savesCuHours.high > 0 ? `, which costs ${savedText(cause)} a month` : '';
 }
@@ -277,7 +277,7 @@ function askedText({ computes }: ShownReport): string[] {
 function bestOf({ computes }: ShownReport): string[][] {
   return computes
     .filter(({ setting }) => setting)
-    .slice(0, BEST)
+    .slice(0, MAX_BEST)
     .map((one) => computeCells(one));
 }
 

@@ -53,13 +53,13 @@ export interface TrialRead {
   policyChanges: FleetUsage['policyChanges'];
   /** The end of the known usage, milliseconds since the epoch; undefined without usage. */
   usedUntilMs: number | undefined;
-  /** What guards took back during the trial; undefined if no audit could be read. */
+  /** The lowerings that guards undid during the trial; undefined if no audit could be read. */
   undos: readonly Undo[] | undefined;
   missing: readonly string[];
   notes: string[];
 }
 
-/** Reads the trial of the flags, from files or from the live fleet and the store. Throws a UserError if there is none. */
+/** Reads the trial that the flags name, from files or from the live fleet and the store. Throws a UserError if there is none. */
 export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
   const { settings, policies: set, broken } = await settingsAndPolicies(flags);
   const trial = findTrial(set.policies, flags.trial);
@@ -75,9 +75,9 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
   const subjects = wanted.filter(({ compute }) => policies.selects(index, compute, AT_ANY_AGE));
   const computes = subjects.map(({ compute }) => compute);
   const measured = subjects.map(({ compute }) => usageUnitOf(trial, compute));
-  const asked = { name: trial.name, units: [...new Map(measured.map((unit) => [unitName(unit), unit])).values()] };
-  const used = flags.usage === undefined ? await usageKnown(settings, flags, { nowMs, trial: asked }) : undefined;
-  const series = used?.series ?? (await readUsage(flags.usage ?? '', computes));
+  const trialUnits = { name: trial.name, units: [...new Map(measured.map((unit) => [unitName(unit), unit])).values()] };
+  const used = flags.usage === undefined ? await readUsage(settings, flags, { nowMs, trial: trialUnits }) : undefined;
+  const series = used?.series ?? (await readUsageFile(flags.usage ?? '', computes));
   const log = flags.operations === undefined ? undefined : await readOperationsFile(flags.operations);
   const ownerOf = ownersOf({ rules: settings.owners, policies, computes });
   const trialDays = used?.trialDays ?? new Map();
@@ -115,7 +115,7 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
   };
 }
 
-/** Without guards among the policies, nothing was taken back. A fleet from a file has no audit. */
+/** Reads the lowerings that guards undid during the trial: none without guards among the policies, unknown for a fleet from a file. */
 async function readUndos(
   settings: Settings,
   { fleet }: SavingsFlags,
@@ -146,9 +146,10 @@ function findTrial(policies: readonly Policy[], name: string | undefined): Trial
 }
 
 /**
- * Usage as daemons keep it for the trial, otherwise from the control API: a week of hours, and before it days in UTC. A snapshot has none.
+ * Reads the usage that daemons keep for the trial, otherwise that of the control API: a week of hours, and days in UTC before it. A snapshot
+ * has none.
  */
-async function usageKnown(
+async function readUsage(
   settings: Settings,
   { fleet, live }: SavingsFlags,
   { nowMs, trial }: { nowMs: number; trial: { name: string; units: readonly UsageUnit[] } },
@@ -160,7 +161,7 @@ async function usageKnown(
   return { ...others, series: usages.flatMap(({ series }) => series) };
 }
 
-async function readUsage(file: string, computes: readonly Compute[]): Promise<UsageSeries[]> {
+async function readUsageFile(file: string, computes: readonly Compute[]): Promise<UsageSeries[]> {
   const projectIds = new Set(computes.map(({ projectId }) => projectId));
   const countOf = countInUnit(computes);
   return readUsageCsv(file, (unit) => (projectIds.has(unit.projectId) ? countOf(unit) : undefined));

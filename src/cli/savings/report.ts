@@ -103,7 +103,7 @@ function savedJson(saved: Saved) {
 /** The design of a trial, and the smallest effect that it could find. */
 export function designReport({ trial, policies, computes, units, usedUntilMs }: TrialRead) {
   const { design, name, unit } = trial;
-  // Without usage nothing says yet which units are left out.
+  // Without usage it is not known yet which units are left out.
   const inTrial = units.filter(({ leftOut }) => leftOut === undefined || usedUntilMs === undefined);
   const slots = Array.from(
     { length: design.oneOf },
@@ -127,7 +127,7 @@ export function designReport({ trial, policies, computes, units, usedUntilMs }: 
     const [control, treated] = (['control', 'treated'] as const).map((arm) => decide({ ...input, arm }).enforced.size);
     return !sameSize(control, treated);
   }
-  const power = expected(units, design, usedUntilMs);
+  const power = powerByPast(units, design, usedUntilMs);
   return {
     trial: name,
     unit,
@@ -152,8 +152,8 @@ export function designReport({ trial, policies, computes, units, usedUntilMs }: 
 
 export type DesignReport = ReturnType<typeof designReport>;
 
-/** Estimated from the usage before the trial began. */
-function expected(units: TrialRead['units'], design: TrialDesign, usedUntilMs: number | undefined) {
+/** The expected power of the trial, estimated from the usage before it began. */
+function powerByPast(units: TrialRead['units'], design: TrialDesign, usedUntilMs: number | undefined) {
   if (usedUntilMs === undefined) return undefined;
   const lastDay = Math.min(design.fromDay, localDayAt(design.zone, usedUntilMs)) - 1;
   const past = units.map(

@@ -37,7 +37,7 @@ function verdict({ state, distinguishable, relative, units, unit, left_out: left
   return distinguishable ? 'the policies have an effect.' : 'the effect is not distinguishable from chance.';
 }
 
-/** What the policies saved and what the trial cost by withdrawing them; where that is negative, the other way round. */
+/** The saving by the policies, and the cost of the trial, which withdraws them; a negative saving is called a cost, a negative cost a saving. */
 function effectLines({ relative, cu_hours, usd, trial_cost: cost }: SavingsReport): string[] {
   const isNegative = (one: MaybeEstimate) => one !== null && savingOrCost(one).isCost;
   const shown = (one: MaybeEstimate, isNegated: boolean) =>
@@ -104,7 +104,7 @@ function ownersTable(owners: NonNullable<SavingsReport['owners']>): string {
   return plainTable(['owner', 'units', 'effective', 'saved', 'CU-hours', 'dollars'], rows, ['left', 'right', 'right']);
 }
 
-/** In a column of savings: `costs 5.0 %` of what is negative. */
+/** A cell in a column of savings; a negative saving is shown as `costs 5.0 %`. */
 function orCosts(saving: Estimate, text: (amount: Estimate) => string): string {
   const { isCost, ...amount } = savingOrCost(saving);
   return `${isCost ? 'costs ' : ''}${text(amount)}`;
@@ -132,7 +132,7 @@ export function designText(report: DesignReport): string {
   ].join('\n');
 }
 
-/** JSON has all. */
+/** Texts list at most this many entries; JSON has all. */
 const MAX_NAMED = 10;
 
 function leftOutLines(leftOut: readonly { unit: string; reason: string }[]): string[] {

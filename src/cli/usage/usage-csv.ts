@@ -23,7 +23,7 @@ const COLUMNS = {
 };
 type Field = (column: (typeof KNOWN)[number]) => string;
 
-/** Undefined if the number is unknown. */
+/** The number of computes in a unit; undefined if it is unknown. */
 type ComputesOf = (unit: UsageUnit) => number | undefined;
 
 /** Counts the computes of a fleet that are in a unit. */
@@ -41,7 +41,7 @@ export async function readUsageCsv(file: string, computesOf: ComputesOf): Promis
 /** `file` names the text in errors. */
 export function parseUsageCsv(text: string, file: string, computesOf: ComputesOf): UsageSeries[] {
   const series = new Map<string, UsageUnit & { buckets: UsageBucket[]; computes: number | undefined }>();
-  const startOf = rememberedInstants();
+  const startOf = cachedInstants();
   eachCsvRow(text, file, COLUMNS, (field, line) => {
     const unit = unitIn(field, line, file);
     const name = unitName(unit);
@@ -58,8 +58,8 @@ export function parseUsageCsv(text: string, file: string, computesOf: ComputesOf
   return [...series.values()].map(({ projectId, branchId, buckets }) => ({ projectId, branchId, buckets }));
 }
 
-/** A file repeats few instants on many lines, so their parsed values are kept. */
-function rememberedInstants(): (text: string) => number | undefined {
+/** Parses instants, and keeps the results, since a file repeats few instants on many lines. */
+function cachedInstants(): (text: string) => number | undefined {
   const known = new Map<string, number | undefined>();
   return (text) => {
     if (!known.has(text)) known.set(text, zonedInstant(text));

@@ -23,7 +23,7 @@ export interface ValidateFlags extends CommonFlags {
 export interface Examined {
   /** Absent if the policies can't be read. */
   set?: PolicySet;
-  /** Counts of what was read, also of disabled policies. */
+  /** The numbers of policies, including disabled ones, and of files that were read. */
   written: { policies: number; files: number };
   problems: readonly (PolicyProblem | Finding)[];
   warnings: readonly (PolicyProblem | Finding)[];
@@ -66,20 +66,20 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
     notifyBeforeMs: settings?.notify.beforeMs,
     ...(isWhole && { fleet: fleet.computes }),
   });
-  const { errors, warnings } = paths.length === 0 && settings ? ownersIn(settings, set, flags) : NOTHING;
+  const { errors, warnings } = paths.length === 0 && settings ? ownersIn(settings, set, flags) : NO_OWNER_PROBLEMS;
   const examined = {
     set,
     written: { policies: written.length, files: new Set(written.map(({ file }) => file)).size },
     problems: [...refused, ...errors, ...findings.filter(({ severity }) => severity === 'error')],
     warnings: [...valid.warnings, ...warnings, ...findings.filter(({ severity }) => severity === 'warning')],
-    notes: [...notes, ...(fleet ? notesOn(fleet, set, flags) : [])],
+    notes: [...notes, ...(fleet ? notesAbout(fleet, set, flags) : [])],
     ...(fleet && { fleet }),
     ...(fleet && flags.matches && { matches: matchesOf(set.policies, fleet.computes, nowMs) }),
   };
   return flags.strict ? withoutWarnings(examined) : examined;
 }
 
-const NOTHING = { errors: [], warnings: [] };
+const NO_OWNER_PROBLEMS = { errors: [], warnings: [] };
 
 /** Problems of owners that the settings name but nothing defines. To find them, all policies must have been read. */
 function ownersIn(
@@ -124,7 +124,7 @@ async function settingsFor(
   return { settings: undefined, notes: [`the plans and sources of the settings are not known: ${read.problems[0]}`] };
 }
 
-/** Problems of policies that don't depend on the settings. These may have teams, which may use the same names and have limits of their own. */
+/** Problems of policies that don't depend on the settings: duplicate names and limits do, since the settings may divide the policies among teams. */
 async function problemsWithoutSettings(paths: readonly string[]): Promise<PolicyProblem[]> {
   const loaded = await loadPolicySet({ paths, settings: undefined });
   return loaded.ok ? [] : loaded.problems.filter(({ code }) => code !== 'duplicate-name' && code !== 'limit');
@@ -134,7 +134,7 @@ function plansOf(settings: Settings | undefined) {
   return new Map(settings?.accounts.flatMap(({ name, plan }) => (plan === undefined ? [] : [[name, plan] as const])));
 }
 
-function notesOn(
+function notesAbout(
   { computes, projects: read, missing, branchNamesRefused, notes }: ReadFleet,
   set: PolicySet,
   { fleet: fleetFile }: ValidateFlags,

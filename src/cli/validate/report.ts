@@ -10,7 +10,7 @@ export interface Report {
   commands?: string[];
   stdout: string[];
   stderr: string[];
-  /** Problems, where they are printed as an error of the command. */
+  /** The problems, if the command is to fail with them as its error. */
   errors?: string[];
 }
 
@@ -27,7 +27,7 @@ function asText({ problems, warnings, notes, set, written, matches }: Examined, 
   const shown = (problem: PolicyProblem | Finding) => formatProblem(withCode(problem), { color });
   const stderr = [...notes.map((note) => `note: ${note}`), ...warnings.map((warning) => `warning: ${shown(warning)}`)];
   const selected = (matches ?? []).flatMap(({ policy, computes, tooYoung, unknown }) => [
-    `${printable(policy)} selects ${count(computes.length, 'compute', 'computes')}${young(tooYoung)}${notKnown(unknown)}`,
+    `${printable(policy)} selects ${count(computes.length, 'compute', 'computes')}${tooYoungText(tooYoung)}${unknownText(unknown)}`,
     ...computes.map(
       ({ computeId, projectName, branchName }) =>
         `  ${printable(computeId)}  ${printable([projectName, branchName].filter((name) => name !== undefined).join(' / '))}`,
@@ -48,11 +48,11 @@ function unreadTeams(problems: Examined['problems']): string[] {
   return [...new Set(problems.flatMap((one) => ('severity' in one ? [] : (one.team ?? []))))];
 }
 
-function young(tooYoung: number): string {
+function tooYoungText(tooYoung: number): string {
   return tooYoung === 0 ? '' : `, and ${tooYoung} more once older than min_age`;
 }
 
-function notKnown(unknown: number): string {
+function unknownText(unknown: number): string {
   return unknown === 0 ? '' : `; of ${unknown} more the names or roles that it selects by are not known`;
 }
 

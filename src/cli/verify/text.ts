@@ -20,12 +20,12 @@ const HEAD = ['fact', 'expected', 'observed', 'verdict'];
 
 function cells({ fact, expected, observed, seconds, verdict, why }: FoundFact): string[] {
   const after = seconds === undefined ? '' : ` (${seconds} s)`;
-  const said = verdict.replaceAll('_', ' ');
+  const verdictText = verdict.replaceAll('_', ' ');
   return [
     QUESTIONS[fact],
     expected,
     observed ? `${observed}${after}` : '',
-    why === undefined ? said : `${said}: ${why}`,
+    why === undefined ? verdictText : `${verdictText}: ${why}`,
   ];
 }
 
