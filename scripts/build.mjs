@@ -48,6 +48,8 @@ async function bundleCommand() {
     sourcesContent: false,
     format: 'cjs',
     define: { 'import.meta.url': '$url' },
+    // Code from a cache can't import: Node.js 20 has forgotten how. What it would import it requires.
+    supported: { 'dynamic-import': false },
     banner: { js: HEAD },
     footer: { js: '})' },
     external: FOUND_AS_INSTALLED,

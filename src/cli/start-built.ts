@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { constants, Script } from 'node:vm';
+import { Script } from 'node:vm';
 import type * as Main from './main.ts';
 
 const filename = fileURLToPath(new URL('./bundle.cjs', import.meta.url));
@@ -20,11 +20,7 @@ function storedCache(): Buffer | undefined {
   }
 }
 
-const script = new Script(readFileSync(filename, 'latin1'), {
-  filename,
-  cachedData: storedCache(),
-  importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-});
+const script = new Script(readFileSync(filename, 'latin1'), { filename, cachedData: storedCache() });
 const module = { exports: {} as Partial<typeof Main> };
 script.runInThisContext()(module.exports, createRequire(filename), module, filename, dirname(filename));
 await module.exports.ended;

@@ -37,6 +37,11 @@ describe('ebb', () => {
     expect(execFileSync(process.execPath, ['-e', check, bundle], { encoding: 'utf8' })).toBe('false');
   });
 
+  it('imports nothing later, which code from a cache cannot', () => {
+    const bundle = readFileSync(join(inject('ebbMain'), '../bundle.cjs'), 'utf8');
+    expect(bundle.match(/[^.\w$"'`]import\([^)]*\)/g)).toBeNull();
+  });
+
   it('runs without its code cache', async () => {
     const copy = join(folder, 'dist/cli');
     cpSync(join(inject('ebbMain'), '..'), copy, { recursive: true, filter: (path) => !path.endsWith('.cache') });
