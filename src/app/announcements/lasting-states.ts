@@ -75,8 +75,8 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
     isToldAgain = () => false,
   } = options;
   const document = sharedDocument<readonly LastingState[]>(collection, 'all', version);
-  /** States by name: the description, undefined while a state is not present, and since when; `ended` if this daemon has seen the end itself. */
-  const seen = new Map<string, { text: string | undefined; sinceMs: number; ended?: boolean }>();
+  /** States by name: the description, undefined while a state is not present, and since when. `isEndSeen`: this daemon has seen the end itself. */
+  const seen = new Map<string, { text: string | undefined; sinceMs: number; isEndSeen?: boolean }>();
   let firstLookMs: number | undefined;
   /** The stored states as last read, with those that the store has lost since. */
   let lastKnown: readonly LastingState[] = [];
@@ -92,11 +92,11 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
 
   function stateNow(name: string, last: LastingState | undefined): LastingState | undefined {
     const nowMs = clock.now();
-    const { text, sinceMs, ended } = seen.get(name) ?? { text: undefined, sinceMs: nowMs };
+    const { text, sinceMs, isEndSeen } = seen.get(name) ?? { text: undefined, sinceMs: nowMs };
     const isOpen = last !== undefined && last.endedAtMs === undefined;
     if (nowMs - sinceMs < settlingMs(options, name, text)) return last;
     if (text === undefined)
-      return isOpen ? { ...last, ...(ended && { overSinceMs: sinceMs }), endedAtMs: nowMs } : last;
+      return isOpen ? { ...last, ...(isEndSeen && { overSinceMs: sinceMs }), endedAtMs: nowMs } : last;
     if (isOpen) return isToldAgain(last, text) ? { ...last, foundAtMs: nowMs, text } : last;
     return { name, ...beginning(sinceMs), foundAtMs: nowMs, text, ...ownersOf(options, name) };
   }
@@ -116,7 +116,7 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
         const isSame = before !== undefined && (before.text === undefined) === (text === undefined);
         if (isUnknown(name)) seen.delete(name);
         else if (isSame) seen.set(name, { ...before, text });
-        else seen.set(name, { text, sinceMs: clock.now(), ended: text === undefined });
+        else seen.set(name, { text, sinceMs: clock.now(), isEndSeen: text === undefined });
       }
     },
     async read() {
@@ -129,8 +129,8 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
         (name) => stateNow(name, stateBefore.get(name)) ?? [],
       );
       // The replacement fails if another daemon leads now and has stored states.
-      const isNews = JSON.stringify(after) !== JSON.stringify(stored.value ?? []);
-      if (isNews && !(await stored.replace(after))) return [];
+      const hasChanged = JSON.stringify(after) !== JSON.stringify(stored.value ?? []);
+      if (hasChanged && !(await stored.replace(after))) return [];
       lastKnown = after;
       // States that were reported before are among them: the outbox queues an id only once, unless the store has lost its data.
       const told = after.map((state) => notificationFor(options, state));

@@ -18,8 +18,8 @@ export function createKeyNotifications({ api, ...deps }: KeyDeps): StateNotifica
   return createLastingStates(deps, {
     collection: 'keys-refused',
     version: 1,
-    // A refused key is told at once; a file that is just being replaced is no missing key. That a key works again is told once it has for a
-    // minute, however often the answers change.
+    // A refused key is told at once, a missing one after a minute, since its file may just be being replaced. A key counts as working again
+    // after a minute without a refusal, since answers may alternate.
     settledMs: MINUTE_MS,
     beginsAfterMs: (name) => (isMissing(name) ? MINUTE_MS : 0),
     isToldAgain: ({ foundAtMs }) => deps.clock.now() - foundAtMs >= DAY_MS,
@@ -29,7 +29,7 @@ export function createKeyNotifications({ api, ...deps }: KeyDeps): StateNotifica
         troubled.map(({ account, key, message = `the API key of account ${account} is ${key}` }) => [account, message]),
       );
     },
-    // Where each project has a key of its own, one that is refused concerns no other project.
+    // If each project has a key of its own, a refused one concerns no other project.
     concernedOwners: (name) =>
       statusOf(name)?.keyTrouble ? ownersInAccounts(deps, (account) => account === name) : [],
     // A key that has not been tried since the daemon's start does not count as working again.
