@@ -122,7 +122,7 @@ interface Query {
   nowMs: number;
   /** Slots that begin up to this long from now count, too, in milliseconds. */
   aheadMs?: number;
-  /** When the policy set that makes the restart due was approved, and the compute last changed; absent if no approved set does. */
+  /** Approvals of the policy set that makes the restart due, and the compute's last change; absent if no approved set makes it due. */
   approval?: { atMs: readonly number[]; sinceMs: number };
 }
 
