@@ -26,7 +26,6 @@ export interface Collected {
   isRead: boolean;
   /** The number of stored buckets that got another value. */
   corrected: number;
-  branchesProblem?: string;
 }
 
 /** Reads new usage of an organization and stores it; the first time, everything that the control API has. An error changes nothing. */
@@ -64,8 +63,7 @@ export async function collectUsage(options: {
     plans: mergedPlans(metadata?.plans ?? [], answer.value.plans),
     months: [...new Map([...(metadata?.months ?? []), ...answer.value.months])],
   });
-  const { branchesProblem } = answer.value;
-  return { ok: true, value: { isRead: true, corrected, ...(branchesProblem !== undefined && { branchesProblem }) } };
+  return { ok: true, value: { isRead: true, corrected } };
 }
 
 async function storeSeries(stored: UsageAccount, { hours, days }: AskedUsage): Promise<number> {
