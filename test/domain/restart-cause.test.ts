@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { evaluateNow, restartCause, type Situation, setBehind } from '../../src/domain/evaluate/evaluate.ts';
+import { causingSet, evaluateNow, restartCause, type Situation } from '../../src/domain/evaluate/evaluate.ts';
 import { withWanted } from '../../src/domain/evaluate/wanted-since.ts';
 import type { RestartCause } from '../../src/domain/records/compute-record.ts';
 import { aCompute, aHold, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
@@ -75,7 +75,7 @@ describe('a restart is due by a policy set that became current', () => {
     const policies = compiled(aSchedule({ disruption: AT_ONCE }));
     const basis = { policies, compute, record: aRecord(), nowMs: NOON, mode: 'enforce', projectBusy: false } as const;
     const situation: Situation = { ...basis, ...also };
-    return setBehind(situation, evaluateNow(situation), [{ currentSinceMs }]) !== undefined;
+    return causingSet(situation, evaluateNow(situation), [{ currentSinceMs }]) !== undefined;
   };
 
   it('within the hour where it is not known since when it is wanted, if no boundary and no change of the value came after it', () => {
@@ -108,7 +108,7 @@ describe('a restart is due by a policy set that became current', () => {
     const basis = { policies, compute, record: aRecord({ wanted }), nowMs: NOON + 2 * HOUR_MS } as const;
     const situation: Situation = { ...basis, mode: 'enforce', projectBusy: false };
     const sets = [NOON + 30 * 60_000, NOON, NOON - 30 * 60_000].map((currentSinceMs) => ({ currentSinceMs }));
-    expect(setBehind(situation, evaluateNow(situation), sets)).toBe(sets[1]);
+    expect(causingSet(situation, evaluateNow(situation), sets)).toBe(sets[1]);
   });
 
   it('but not where the earlier set had wanted the value since the boundary, though the change was refused until then', () => {

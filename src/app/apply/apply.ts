@@ -3,11 +3,11 @@ import { type Compute, groupOf, settingsOf } from '../../domain/compute/compute.
 import type { Reason } from '../../domain/compute/reasons.ts';
 import { connectionsAt } from '../../domain/connections/connections.ts';
 import {
-  boundaryBehind,
+  causingSet,
   type EvaluatedCompute,
+  lastBoundaryOf,
   restartCause,
   type Situation,
-  setBehind,
 } from '../../domain/evaluate/evaluate.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
 import type { Action } from '../../domain/plan/plan.ts';
@@ -191,7 +191,7 @@ function restartBehind(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute, acti
   if (!action.disconnects) return {};
   const situation = situationThen(deps, evaluatedCompute);
   const cause = restartCause(situation, evaluatedCompute);
-  const set = deps.caller ? undefined : setBehind(situation, evaluatedCompute, deps.rules.current.becameCurrent);
+  const set = deps.caller ? undefined : causingSet(situation, evaluatedCompute, deps.rules.current.becameCurrent);
   if (!set) return { cause, counted: cause };
   const { hash, currentSinceMs, approver } = set;
   const by = approver ? `, approved by ${approver.who}` : '';
@@ -265,7 +265,7 @@ function disconnectionUntold(
   action: Action,
   restart: RestartBehind,
 ): Promise<Partial<Intent>> {
-  const boundaryOf = () => boundaryBehind(situationThen(deps, evaluated), groupOf(action.fields));
+  const boundaryOf = () => lastBoundaryOf(situationThen(deps, evaluated), groupOf(action.fields));
   return untoldOf(deps, evaluated, action, { ...restart, boundaryOf });
 }
 

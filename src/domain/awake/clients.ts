@@ -150,8 +150,8 @@ export function keptAwakeMs({
   if (neverSuspends || samples.length === 0) return 0;
   const span = { fromMs, toMs: toMs + timeoutMs, timeoutMs };
   const others = collectActivity({ samples, texts }).flatMap(({ visits }) => visits);
-  const own = samples.map(({ atMs }): Visit => ({ fromMs: atMs, toMs: atMs, calls: 1, errorMs: 0 }));
-  return coverMs([...others, ...own], span) - coverMs(others, span);
+  const ofEbb = samples.map(({ atMs }): Visit => ({ fromMs: atMs, toMs: atMs, calls: 1, errorMs: 0 }));
+  return coverMs([...others, ...ofEbb], span) - coverMs(others, span);
 }
 
 /** The last activity of other clients that a sample shows, milliseconds since the epoch; `beforeMs` is the instant of the previous sample. */

@@ -135,8 +135,8 @@ function byCalls(intervals: ReadonlyMap<number, Visit>, { fromMs, toMs, resoluti
   if (windows < 2) return undefined;
   const inWindow = Array.from({ length: windows }, () => 0);
   for (const [interval, { calls }] of intervals) {
-    const at = Math.min(windows - 1, Math.floor(((interval * resolutionMs) / (toMs - fromMs)) * windows));
-    inWindow[at] = (inWindow[at] ?? 0) + calls / callsPerVisit;
+    const window = Math.min(windows - 1, Math.floor(((interval * resolutionMs) / (toMs - fromMs)) * windows));
+    inWindow[window] = (inWindow[window] ?? 0) + calls / callsPerVisit;
   }
   const periodMs = (toMs - fromMs) / visits;
   // Intervals with more calls than one client of this period can make come from several clients.

@@ -52,8 +52,8 @@ export function sizeProblems({ minCu, maxCu }: Size): string[] {
     ];
   const spanCu = maxCu - minCu;
   if (spanCu <= MAX_AUTOSCALING_SPAN_CU) return [];
-  const most = `a range spans ${MAX_AUTOSCALING_SPAN_CU} CU at most`;
-  return [`${most}, this one ${spanCu} CU; raise the minimum or lower the maximum`];
+  const limit = `a range spans ${MAX_AUTOSCALING_SPAN_CU} CU at most`;
+  return [`${limit}, this one ${spanCu} CU; raise the minimum or lower the maximum`];
 }
 
 /** The message that a size does not exist, with the nearest sizes that do. */

@@ -132,7 +132,7 @@ function stopsWrites({ set }: CompiledPolicies, index: number): boolean {
 export function laterSituation(situation: Situation): Situation {
   const { isAtOnceReached: _once, isAtMostReached: _most, compute, record, ...rest } = situation;
   const settled = {
-    compute: startedBy(afterOperation(compute), record),
+    compute: withLastRestart(afterOperation(compute), record),
     record: record && settledRecord(record),
   };
   return { ...rest, ...settled, ...HEALTHY_GUARDS };
@@ -143,7 +143,7 @@ function settledRecord({ intent: _unanswered, ...record }: ComputeRecord): Compu
 }
 
 /** The compute with its start moved to ebb's last restart if that is later: readings may not show it yet. */
-function startedBy(compute: Compute, record: ComputeRecord | undefined): Compute {
+function withLastRestart(compute: Compute, record: ComputeRecord | undefined): Compute {
   const { startedAtMs } = compute;
   const restartedAtMs = record?.lastDisruption?.atMs ?? 0;
   return startedAtMs === undefined || startedAtMs >= restartedAtMs
@@ -225,13 +225,13 @@ export function restartCause(
   if (isAskedByPerson(why)) return 'person';
   if (why.some(({ code }) => code === 'restart_due')) return 'boundary';
   const group = groupOf(actions[0]?.fields ?? {});
-  const boundaryMs = boundaryBehind(situation, group);
+  const boundaryMs = lastBoundaryOf(situation, group);
   const since = wantedSince({ ...decideInput(situation), record: situation.record, decision }, group);
   return boundaryMs === since && Number.isFinite(boundaryMs) ? 'boundary' : 'other';
 }
 
 /** The last boundary of a group of fields, milliseconds since the epoch; −Infinity or undefined if none was found. */
-export function boundaryBehind(situation: Situation, group: FieldGroup): number | undefined {
+export function lastBoundaryOf(situation: Situation, group: FieldGroup): number | undefined {
   return lastBoundary(decideInput(situation), situation.nowMs, group);
 }
 
@@ -243,7 +243,7 @@ function isAskedByPerson(why: readonly Reason[]): boolean {
  * Returns the policy set whose loading made the restarts of a plan due, even if limits and operations have delayed them since: the value has
  * been wanted since the set became current, no boundary has come since, nobody has changed the value, and only policies want it.
  */
-export function setBehind<S extends { currentSinceMs: number }>(
+export function causingSet<S extends { currentSinceMs: number }>(
   situation: Situation,
   { decision, plan: { actions, why } }: Pick<Evaluation, 'decision' | 'plan'>,
   sets: readonly S[] = [],
@@ -252,7 +252,7 @@ export function setBehind<S extends { currentSinceMs: number }>(
   if (sets.length === 0 || why.some(({ code }) => code.startsWith('headroom')) || isAskedByPerson(why))
     return undefined;
   const group = groupOf(actions[0]?.fields ?? {});
-  const boundaryMs = boundaryBehind(situation, group) ?? 0;
+  const boundaryMs = lastBoundaryOf(situation, group) ?? 0;
   const sinceMs = wantedSince({ ...decideInput(situation), record, decision }, group);
   // By the new policies, a value may have been wanted since a boundary before the set. It is then due to the set unless a decision wanted it earlier.
   const isSinceBoundary = sinceMs <= boundaryMs;

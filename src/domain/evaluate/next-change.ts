@@ -37,7 +37,7 @@ export function nextChange(input: NextChangeInput): number | undefined {
   let wasKept = false;
   for (let steps = 0, instantMs = nowMs, at = now; steps < MAX_STEPS; steps += 1) {
     const frozenUntilMs = frozenUntil(at.decision, input.freezes, instantMs);
-    const isKept = frozenUntilMs !== undefined || keeps(at.plan);
+    const isKept = frozenUntilMs !== undefined || hasKeepingGate(at.plan);
     wasKept ||= isKept;
     const free = freeChanges(at.plan);
     if (instantMs > nowMs && (!wasKept || (free !== '' && free !== freeNow))) return instantMs;
@@ -60,7 +60,7 @@ function stepAfter(
   return Math.min(Number.POSITIVE_INFINITY, ...ends);
 }
 
-function keeps({ waiting }: Plan): boolean {
+function hasKeepingGate({ waiting }: Plan): boolean {
   return waiting.some(({ gate }) => KEEPING.has(gate.code));
 }
 

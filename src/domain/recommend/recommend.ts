@@ -80,8 +80,8 @@ function withSavings(found: readonly Unpriced[], facts: RecommendFacts): Unprice
   const constant = found.filter(
     ({ finding, proposed }) => !['window', 'guard'].includes(finding) && Object.keys(proposed).length > 0,
   );
-  const all = constant.reduce<ComputeSettings>((settings, { proposed }) => withProposed(settings, proposed), had);
-  const [none, total] = [savedBy(had), savedBy(all)];
+  const changed = constant.reduce<ComputeSettings>((settings, { proposed }) => withProposed(settings, proposed), had);
+  const [none, total] = [savedBy(had), savedBy(changed)];
   const [first, second] = constant;
   if (!first || !none || !total) return found.map((one) => withinMeasured(one, facts));
   const afterFirst = second ? (savedBy(withProposed(had, first.proposed)) ?? total) : total;

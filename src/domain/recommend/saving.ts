@@ -181,7 +181,7 @@ function amountOf(cuSeconds: Estimate, price: number | undefined): Amount {
 /** The part of the past to which the rules apply. Without measurements each awake hour counts at the minimum size. */
 function pastWithin({ compute, had, hours, history }: Evidence, span: Span) {
   const { fromMs, toMs } = span;
-  const part = history && until(historyFrom(history, fromMs), toMs);
+  const part = history && historyUntil(historyFrom(history, fromMs), toMs);
   // The usage before the last start says nothing about a compute that never suspends.
   const startMs = part ? startByOperations(part) : startByUsage(hours, span);
   const sinceMs = Math.max(fromMs, (maySleep(had) ? part && firstUsed(part) : startMs) ?? fromMs);
@@ -227,7 +227,7 @@ function startByUsage(hours: readonly UsageBucket[] = [], { toMs }: Span): numbe
 }
 
 /** The part of a history up to an instant. */
-function until(history: AwakeHistory, toMs: number): AwakeHistory {
+function historyUntil(history: AwakeHistory, toMs: number): AwakeHistory {
   if (history.toMs <= toMs) return history;
   const before = <T extends { fromMs: number; toMs: number }>(spans: readonly T[]) =>
     spans.filter(({ fromMs }) => fromMs < toMs).map((one) => ({ ...one, toMs: Math.min(toMs, one.toMs) }));
@@ -304,8 +304,8 @@ function savedInHour(
   { atMinimum, awakeMs }: { atMinimum: number; awakeMs: number | undefined },
 ): Estimate {
   if (sameSize(had, rule) && maySleep(had) === maySleep(rule)) return ZERO;
-  const would = useInHour(cuSeconds / 3600, had, rule, awakeMs === undefined ? undefined : awakeMs / HOUR_MS);
-  const [low, high] = [cuSeconds - would.high * 3600, cuSeconds - would.low * 3600];
+  const used = useInHour(cuSeconds / 3600, had, rule, awakeMs === undefined ? undefined : awakeMs / HOUR_MS);
+  const [low, high] = [cuSeconds - used.high * 3600, cuSeconds - used.low * 3600];
   // A smaller maximum alone only saves where peaks reached the old one, which usage does not show.
   return { low, mid: rule.minCu < had.minCu ? low + atMinimum * (high - low) : low, high };
 }
@@ -376,8 +376,8 @@ function replayedRules(history: AwakeHistory, hadSeconds: number, rules: Rules) 
   const visits = visitsUnder(history, hadSeconds);
   if (!visits || visits.knownMs <= 0) return undefined;
   const now = replay(visits, visits.timeoutMs);
-  const would = replay(visits, (lastActiveMs) => suspendedAt(rules, lastActiveMs));
+  const byRules = replay(visits, (lastActiveMs) => suspendedAt(rules, lastActiveMs));
   const isShorter = rules.some((rule) => maySleep(rule) && rule.suspendTimeoutSeconds < hadSeconds);
   const figure = isShorter ? ('at_least' as const) : ('replayed' as const);
-  return { ...savedByReplay(now, would.days), knownMs: visits.knownMs, figure };
+  return { ...savedByReplay(now, byRules.days), knownMs: visits.knownMs, figure };
 }

@@ -44,8 +44,8 @@ function partWithSettings({ compute, baseline, changes = {} }: ComputePast, whol
   ];
   const [longest] = parts.toSorted((one, other) => lengthMs(other) - lengthMs(one));
   if (longest && lengthMs(longest) >= WEEK_MS) return longest;
-  const kept = FIELD_GROUPS.map((group, index) => changedMs[index] === whole.fromMs && fieldsOf(group, present));
-  return { had: Object.assign(widestSettings(present, before), ...kept), span: whole };
+  const unchanged = FIELD_GROUPS.map((group, index) => changedMs[index] === whole.fromMs && fieldsOf(group, present));
+  return { had: Object.assign(widestSettings(present, before), ...unchanged), span: whole };
 }
 
 function within(rules: Rules, { fromMs, toMs }: Span): Rules {

@@ -156,11 +156,11 @@ function busyPart(
       .toSorted((a, b) => a - b);
     return values[Math.floor(values.length / 2)];
   };
-  const at = Math.floor((badSinceMs - run.fromMs) / HOUR_MS);
-  const level = medianOf(at);
+  const harmHour = Math.floor((badSinceMs - run.fromMs) / HOUR_MS);
+  const level = medianOf(harmHour);
   if (level === undefined || level === 0) return run;
   const isBusy = (index: number) => index >= 0 && index < count && (medianOf(index) ?? 0) >= AS_BUSY * level;
-  let [first, last] = [at, at];
+  let [first, last] = [harmHour, harmHour];
   while (isBusy(first - 1)) first -= 1;
   while (isBusy(last + 1)) last += 1;
   return { fromMs: run.fromMs + first * HOUR_MS, toMs: Math.min(run.toMs, run.fromMs + (last + 1) * HOUR_MS) };

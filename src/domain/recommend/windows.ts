@@ -234,11 +234,11 @@ function unusedHolidays(
     used.subarray(startOf(day), startOf(day + 1)).reduce((total, one) => total + one, 0);
   const [firstDay, lastDay] = [localDayAt(zone, span.fromMs), localDayAt(zone, span.toMs - 1)];
   const days = Array.from({ length: lastDay - firstDay + 1 }, (_, index) => firstDay + index);
-  const worked = days.filter((day) => usualSlots(day) >= MIN_USUAL_SLOTS);
-  const quiet = new Set(worked.filter((day) => usedSlots(day) <= MAX_HOLIDAY_USE * usualSlots(day)));
+  const usualDays = days.filter((day) => usualSlots(day) >= MIN_USUAL_SLOTS);
+  const unusedDays = new Set(usualDays.filter((day) => usedSlots(day) <= MAX_HOLIDAY_USE * usualSlots(day)));
   // Looked up last, since the library takes long to load.
-  const all = country === undefined || quiet.size === 0 ? undefined : holidaysOf?.(country, span);
-  const holidays = worked.filter((day) => all?.includes(day));
-  const unused = holidays.filter((day) => quiet.has(day));
-  return holidays.length > 0 && unused.length >= UNUSED_HOLIDAYS * holidays.length ? new Set(all) : undefined;
+  const publicDays = country === undefined || unusedDays.size === 0 ? undefined : holidaysOf?.(country, span);
+  const holidays = usualDays.filter((day) => publicDays?.includes(day));
+  const unused = holidays.filter((day) => unusedDays.has(day));
+  return holidays.length > 0 && unused.length >= UNUSED_HOLIDAYS * holidays.length ? new Set(publicDays) : undefined;
 }

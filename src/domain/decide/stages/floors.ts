@@ -64,7 +64,7 @@ export const keepFloors = stage(['guard'], (draft, input) => {
     const guard = guardOf(floor, input.effective.guard, input.instantMs);
     if (!guard) continue;
     const { compute } = input;
-    const values = group === 'size' ? sizes(draft, compute, floor.fields) : timeouts(draft, compute, floor.fields);
+    const values = (group === 'size' ? sizesByFloor : timeoutsByFloor)(draft, compute, floor.fields);
     if (values.after === values.before) continue;
     const policy = { ...guard.policy, ...changeRules(draft, group, guard, compute) };
     note(draft, { group, code: 'guard_floor', policy, floor, ...values });
@@ -101,7 +101,7 @@ function changeRules(draft: Draft, group: FieldGroup, { remedy }: Guard, compute
 }
 
 /** The size before and after the floor. If no policy sets a size any more, a compute that has at least the floor is left alone. */
-function sizes(draft: Draft, compute: Compute, fields: Partial<Size>) {
+function sizesByFloor(draft: Draft, compute: Compute, fields: Partial<Size>) {
   const before = draft.size;
   const floor = fieldsOf('size', fields) as Size | undefined;
   const withoutFloor = before ?? sizeOf(compute);
@@ -109,7 +109,7 @@ function sizes(draft: Draft, compute: Compute, fields: Partial<Size>) {
   return { before, after: sameSize(after, withoutFloor) ? before : after };
 }
 
-function timeouts(draft: Draft, compute: Compute, { suspendTimeoutSeconds: floor }: Partial<Compute>) {
+function timeoutsByFloor(draft: Draft, compute: Compute, { suspendTimeoutSeconds: floor }: Partial<Compute>) {
   const before = draft.suspendTimeoutSeconds;
   const withoutFloor = before ?? compute.suspendTimeoutSeconds;
   const after = floor === undefined ? withoutFloor : longerTimeout(withoutFloor, floor);

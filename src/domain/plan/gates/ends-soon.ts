@@ -28,9 +28,9 @@ export const endsSoon: Gate = ({ change, nowMs, disruption, nextBoundaryAfter, e
 };
 
 function isUndoneBy({ group, fields, raises }: Change, later: Desired): boolean {
-  const then = group === 'restart' ? undefined : wantedFields(group, later);
-  if (then === undefined) return false;
-  if (group !== 'size') return !sameFields(fields, then);
-  const [now, soon] = [fields as Size, then as Size];
+  const laterFields = group === 'restart' ? undefined : wantedFields(group, later);
+  if (laterFields === undefined) return false;
+  if (group !== 'size') return !sameFields(fields, laterFields);
+  const [now, soon] = [fields as Size, laterFields as Size];
   return raises ? isRaise(soon, now) : isRaise(now, soon);
 }
