@@ -16,11 +16,11 @@ describe('between two policy sets', () => {
     ['a freeze that is gone', [schedule, limits], ['freeze still is gone']],
     ['a hard limit that is gone', [schedule, freeze], ['hard limit cap is gone']],
     ['a policy that is gone', [freeze, limits], ['policy day is gone']],
-    ['a limit that is hard no more', [schedule, freeze, { ...limits, hard: false }], ['hard limit cap is another']],
+    ['a limit that is hard no more', [schedule, freeze, { ...limits, hard: false }], ['hard limit cap was changed']],
     [
       'a freeze for fewer computes',
       [schedule, { ...freeze, select: aSelector({ projects: ['a'] }) }, limits],
-      ['freeze still is another'],
+      ['freeze still was changed'],
     ],
     [
       'a freeze that only observes',

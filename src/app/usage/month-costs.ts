@@ -225,7 +225,7 @@ function ownersIn(
       // Yesterday used at least what is known of it.
       const yesterday = ownDays.get(yesterdayMs);
       if (yesterday) usedByDay.set(yesterdayMs, yesterday.cuSeconds);
-      const anomaly = anomalyOf(usedByDay, { yesterdayMs, least: LEAST_ANOMALY_CU_SECONDS });
+      const anomaly = anomalyOf(usedByDay, { yesterdayMs, minExcess: LEAST_ANOMALY_CU_SECONDS });
       return {
         ...line,
         ...projectedUsdOf(line, { days, expected, month }),

@@ -198,19 +198,14 @@ function badAfter(
 ): BadStretch | undefined {
   const { state, atMs, loweredAtMs, isSettling } = now;
   const hasBegunWhileSettling = isSettling && loweredAtMs !== undefined && (before?.sinceMs ?? 0) > loweredAtMs;
-  const previous = hasBegunWhileSettling ? undefined : before;
-  const isBroken = previous !== undefined && atMs - previous.lastMs > MAX_GAP_MS;
+  const earlier = hasBegunWhileSettling ? undefined : before;
+  const isBroken = earlier !== undefined && atMs - earlier.lastMs > MAX_GAP_MS;
   if (state === 'healthy') return undefined;
-  if (state === undefined) return isBroken ? undefined : previous;
-  if (state === 'unknown') return previous;
-  if (previous && !isBroken) return { ...previous, lastMs: atMs };
+  if (state === undefined) return isBroken ? undefined : earlier;
+  if (state === 'unknown') return earlier;
+  if (earlier && !isBroken) return { ...earlier, lastMs: atMs };
   if (isSettling) return undefined;
-  return {
-    ...previous,
-    ...(previous && { firstMs: previous.firstMs ?? previous.sinceMs }),
-    sinceMs: atMs,
-    lastMs: atMs,
-  };
+  return { ...earlier, ...(earlier && { firstMs: earlier.firstMs ?? earlier.sinceMs }), sinceMs: atMs, lastMs: atMs };
 }
 
 function suspectOf(

@@ -77,6 +77,7 @@ export interface ConnectionNeed {
   targetShare: number;
   /** From this share of used connections on, a raise does not wait. */
   criticalShare?: number;
+  /** The largest maximum to which the size is raised. */
   maxCu: number;
   mayRaiseMin: boolean;
   /** The size is lowered only after a smaller one would have sufficed for this long. */
@@ -124,7 +125,7 @@ export interface TrialTerms {
 export interface Trial extends FromPolicy {
   type: 'trial';
   terms: TrialTerms;
-  /** The groups of fields that the withdrawn policies may change; empty until those are looked up for a compute. */
+  /** The groups of fields that the withdrawn policies may change; empty until the policies are looked up for a compute. */
   groups: readonly FieldGroup[];
 }
 

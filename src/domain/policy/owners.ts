@@ -43,11 +43,14 @@ export interface KnownProjects {
 }
 
 /**
- * Returns a function for the owner of a unit. The first matching label decides; otherwise, of the schedules and limits of teams that
- * select one of its computes at any age, the one with the highest priority; otherwise the first team whose scope has its project, even if
- * the team's policies are not loaded; otherwise such a policy that belongs to no team; otherwise {@link UNOWNED}. A unit without computes
- * belongs to the owner of its deleted ones or, if these are unknown, of its whole project. Units of a project that has not been read
- * belong to the owner of its last known computes. Without these they are {@link NOT_READ}, unless a rule on projects alone decides.
+ * Returns a function for the owner of a unit, by the first of these that decides:
+ * - the first label that matches;
+ * - of the teams' schedules and limits that select one of its computes (of any age), the one with the highest priority;
+ * - the first team whose scope has its project, even if the team's policies are not loaded;
+ * - of the other schedules and limits that select one of its computes, the one with the highest priority;
+ * - {@link UNOWNED}.
+ * A unit without computes belongs to the owner of its deleted ones or, if these are unknown, of its whole project. Units of a project that
+ * has not been read belong to the owner of its last known computes or, without these, of a label on projects; else to {@link NOT_READ}.
  */
 export function ownersOf(
   options: {
@@ -113,11 +116,11 @@ function compileOwners(rules: readonly OwnerRule[]): CompiledOwners {
   const cached = compiledOwners.get(rules);
   if (cached) return cached;
   const scopes = rules.flatMap(([projects, team]) =>
-    typeof projects === 'string' ? [] : [{ team, has: compileProjectSelector({ projects, minAgeMs: 0 }) }],
+    typeof projects === 'string' ? [] : [{ team, matches: compileProjectSelector({ projects, minAgeMs: 0 }) }],
   );
   const compiled: CompiledOwners = {
     labelOf: firstMatch(labelRules(rules)),
-    teamOf: (project) => scopes.find(({ has }) => has(project) === 'yes')?.team,
+    teamOf: (project) => scopes.find(({ matches }) => matches(project) === 'yes')?.team,
   };
   compiledOwners.set(rules, compiled);
   return compiled;

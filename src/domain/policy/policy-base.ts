@@ -5,7 +5,7 @@ export interface PolicyBase {
   /** One of `PolicyKind` in kinds/kinds.ts. */
   kind: string;
   name: string;
-  /** The policy's file, as it was named. */
+  /** The path of the policy's file, as it was given. */
   file: string;
   owner?: string;
   /** The team that owns the file; absent for files of the platform. */

@@ -78,8 +78,8 @@ export function digest(text: string): string {
 }
 
 /**
- * Lists protections that the next policy set removes or weakens, one line each: policies that are gone or only observe now, policies
- * with fewer times, and changed freezes and hard limits. A half-edited file can look like this.
+ * Lists what the next policy set removes or may weaken, one line each: policies that are gone or only observe now, policies with fewer
+ * times, and changed freezes, guards and hard limits. A half-edited file can look like this.
  */
 export function removedProtections(before: readonly Policy[], after: readonly Policy[]): string[] {
   const afterByName = new Map(after.map((policy) => [policy.name, policy]));
@@ -88,14 +88,14 @@ export function removedProtections(before: readonly Policy[], after: readonly Po
     if (!next || next.kind !== policy.kind) return [`${protectionNoun(policy)} ${policy.name} is gone`];
     if (policy.mode === 'enforce' && next.mode === 'observe')
       return [`${protectionNoun(policy)} ${policy.name} only observes`];
-    if (ruleOf(policy).guard(policy) && contentOf(next) !== contentOf(policy))
-      return [`${protectionNoun(policy)} ${policy.name} is another`];
+    if (ruleOf(policy).protectionNoun(policy) && contentOf(next) !== contentOf(policy))
+      return [`${protectionNoun(policy)} ${policy.name} was changed`];
     return timesOf(next) < timesOf(policy) ? [`a window of ${policy.name} is gone`] : [];
   });
 }
 
 function protectionNoun(policy: Policy): string {
-  return ruleOf(policy).guard(policy) ?? 'policy';
+  return ruleOf(policy).protectionNoun(policy) ?? 'policy';
 }
 
 function contentOf({ file: _file, ...policy }: Policy): string {
@@ -116,7 +116,7 @@ export function changedTrials(before: readonly Policy[], after: readonly Policy[
     const next = trialsAfter.find(({ name }) => name === policy.name);
     if (next === undefined || next.digest === policy.digest) return [];
     if (nowMs < trialSpan(policy.design).fromMs) return [];
-    const what = 'seed, control, unit, rotate, from, zone and of cannot be changed any more';
-    return [`trial ${next.name} has begun, so ${what}: give the new one another name`];
+    const fixed = 'seed, control, unit, rotate, from, zone and of cannot be changed any more';
+    return [`trial ${next.name} has begun, so ${fixed}: give the new one another name`];
   });
 }

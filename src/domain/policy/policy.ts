@@ -21,18 +21,18 @@ export interface PolicySet {
 interface SourceBase {
   name: string;
   team?: string;
-  /** The file that defines the source, as it was named; relative paths start from its folder. */
+  /** The path of the file that defines the source, as it was given; relative paths in the file start from its folder. */
   file: string;
   /** The interval of counts, in milliseconds. */
   everyMs: number;
-  /** Why the source is never queried: the settings must allow the destinations in policy files. */
+  /** Why the source is never queried, such as an address in a policy file that the settings do not allow. */
   refused?: string;
 }
 
 /** The place of a secret: an environment variable, or a file that contains nothing else. */
 export type SecretPlace = { from: 'variable'; name: string } | { from: 'file'; path: string };
 
-/** A Prometheus. In its query `$compute`, `$project` and `$branch` are replaced by ids. */
+/** A Prometheus server. In its query `$compute`, `$project` and `$branch` are replaced by ids. */
 export interface PrometheusSource extends SourceBase {
   from: 'prometheus';
   url: string;
@@ -64,7 +64,7 @@ export function shortHash(hash: string): string {
   return hash.slice(0, SHORT_HASH_LENGTH);
 }
 
-/** True if a person who gives this hash, or so much of it as people are shown, means the set with the other one. */
-export function isHashOf(given: string, hash: string): boolean {
-  return given.length >= SHORT_HASH_LENGTH && hash.startsWith(given);
+/** True if `typed` is the hash, or a prefix of it that is at least as long as {@link shortHash}. */
+export function isHashOf(typed: string, hash: string): boolean {
+  return typed.length >= SHORT_HASH_LENGTH && hash.startsWith(typed);
 }

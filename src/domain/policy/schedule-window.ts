@@ -18,7 +18,7 @@ export interface ScheduleWindow extends ScheduleValues {
   readyInWaves?: true;
 }
 
-/** The leads at which any compute may begin with a window. The exact waves follow from the compute. */
+/** The leads, in milliseconds, at which raises for a window may begin. With waves, a compute's own lead lies between or is one of them. */
 export function leadsOf({ readyLeadMs, readyInWaves }: ScheduleWindow): number[] {
   if (readyLeadMs === undefined) return [];
   return readyInWaves ? [LONGEST_WAVE_LEAD_MS, readyLeadMs] : [readyLeadMs];

@@ -7,7 +7,7 @@ export type Selection = 'yes' | 'no' | 'unknown';
 /** Matches a compute; its minimum age is compared at an instant (milliseconds since the epoch). */
 export type ComputeMatcher = (compute: ComputeIdentity, nowMs: number) => Selection;
 
-/** As the instant of a match: computes are selected whatever their age. */
+/** An instant of a match at which computes of any age are selected. */
 export const AT_ANY_AGE = Number.POSITIVE_INFINITY;
 
 type TextTest = (text: string) => boolean;
@@ -19,7 +19,7 @@ interface Names {
   isPartial: boolean;
 }
 
-/** Compiles the scope of a team, which has computes of any age. */
+/** Compiles the scope of a team, to which computes of any age belong. */
 export function compileScope({ projects }: { projects: readonly string[] }): (compute: ComputeIdentity) => Selection {
   const matches = compileSelector({ projects, minAgeMs: 0 });
   return (compute) => matches(compute, AT_ANY_AGE);

@@ -49,16 +49,16 @@ export function parseSelector<From extends Origin>(
   keys: SelectorKeys,
   from: From,
 ): { ok: true; value: Selector<From> } | { ok: false; problem: string } {
-  const { scope, ...own } = keys;
+  const { scope, ...ownKeys } = keys;
   const ofScope = scope && from === 'request' ? parseSelector({ projects: scope, minAgeMs: 0 }, 'file') : undefined;
   if (ofScope?.ok === false) return ofScope;
   const { globs, characters, steps } = SELECTOR_LIMITS[from];
-  const lists = globListsOf(own);
+  const lists = globListsOf(ownKeys);
   if (lists.some((list) => list.length > globs)) return { ok: false, problem: `a list has at most ${globs} globs` };
   if (lists.flat().some((glob) => glob.length > characters)) {
     return { ok: false, problem: `a glob has at most ${characters} characters` };
   }
-  if (stepsOf(own) <= steps) return { ok: true, value: keys as Selector<From> };
+  if (stepsOf(ownKeys) <= steps) return { ok: true, value: keys as Selector<From> };
   const problem = 'its globs take too long to match; write fewer, with fewer wildcards and without "?"';
   return { ok: false, problem };
 }

@@ -4,7 +4,7 @@ import type { ComputeIdentity } from '../compute/compute.ts';
 import type { CompiledPolicies } from './compiled-policies.ts';
 import type { Policy, PolicySet } from './policy.ts';
 import { policySet } from './policy-set.ts';
-import { allWithinScope } from './selector.ts';
+import { allWithinScope, withinScope } from './selector.ts';
 
 /** A team, with globs on the projects that its policies may select. */
 export interface TeamScope {
@@ -24,10 +24,10 @@ export function teamPart({ policies, sources, hash }: PolicySet, team: string): 
 
 /** Replaces the parts of these teams in a set. */
 export function withParts(set: PolicySet, parts: ReadonlyMap<string, PolicySet>): PolicySet {
-  const common = parts.get(NO_TEAM);
+  const withoutTeam = parts.get(NO_TEAM);
   const isKept = (part: { team?: string }) => !parts.has(part.team ?? NO_TEAM);
   const kept = set.policies.filter(isKept);
-  if (common && parts.size === 1 && kept.length === 0) return common;
+  if (withoutTeam && parts.size === 1 && kept.length === 0) return withoutTeam;
   const all = [...parts.values()];
   const sources = [
     ...[...set.sources].filter(([, source]) => isKept(source)),
@@ -94,7 +94,7 @@ export function withScopes(set: PolicySet, teams: readonly TeamScope[]): PolicyS
     const scope = scopes.get(policy.team ?? NO_TEAM);
     if (!scope || scope.join('\n') === policy.select.scope?.join('\n')) return policy;
     isChanged = true;
-    return { ...policy, select: { ...policy.select, scope } };
+    return { ...policy, select: withinScope(policy.select, scope) };
   });
   return isChanged ? policySet(policies, set.sources) : set;
 }

@@ -7,7 +7,7 @@ import { hashFraction } from './select.ts';
 
 export const WAVE_MS = 15_000;
 const MAX_WAVES = 40;
-/** The longest time that a wave begins before the opening. */
+/** The longest lead of a wave, in milliseconds. */
 export const LONGEST_WAVE_LEAD_MS = MAX_WAVES * WAVE_MS;
 
 /** The waves of an account for one opening of windows with `ready: true`. */
@@ -24,6 +24,7 @@ export interface Wave {
   /** The raises of the wave begin this long before the opening. */
   leadMs: number;
   computes: number;
+  /** The position of its last compute. */
   last: HerdPosition;
 }
 

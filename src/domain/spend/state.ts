@@ -43,7 +43,7 @@ export interface BudgetFacts {
   /** The spending so far; undefined if a price is unknown. */
   spent: number | undefined;
   unknownHours: number;
-  /** What the unknown hours are expected to have used; undefined if a price is unknown. */
+  /** The expected spending of the unknown hours; undefined if a price is unknown. */
   unknown: number | undefined;
   knownUntilMs: number;
   /** Complete days, including the weeks before the month. */
@@ -76,7 +76,7 @@ export function advanceBudget(
   // The state of a month in the future was written by a wrong clock.
   const before = stored && stored.fromMs <= nowMs ? stored : undefined;
   const carried = carriedOver(before, terms, facts);
-  const hasNewAmount = before !== undefined && !sameMonth(before.month, terms.month);
+  const hasNewAmount = before !== undefined && !sameAmount(before.month, terms.month);
   const projections = projectionsOf(facts, carried.spans);
   const shown = shownProjection(projections?.expected);
   const isDecided = projections !== undefined && isDecisionDue(terms.zone, carried.decidedAtMs, facts, hasNewAmount);
@@ -161,7 +161,7 @@ function thresholdOf({ at, of }: StepThreshold): StepThreshold {
   return { at, of };
 }
 
-function sameMonth(a: BudgetTerms['month'], b: BudgetTerms['month']): boolean {
+function sameAmount(a: BudgetTerms['month'], b: BudgetTerms['month']): boolean {
   return a.unit === b.unit && a.amount === b.amount;
 }
 

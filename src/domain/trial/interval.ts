@@ -74,8 +74,8 @@ function momentsOf(h: Float64Array, oneOf: number): { mean: number; variance: nu
 }
 
 /**
- * The saved share, 1 − exp(b), with the interval that covers it with probability `level`. Null if the interval is not bounded on both sides, because
- * of too few units or no usage.
+ * The saved share, 1 − exp(b), with the interval that covers it with probability `level`. Null if the interval is not bounded on both sides,
+ * because of too few units or no usage.
  */
 export function savedShare(test: EffectTest, level = 0.95): Estimate | null {
   const mid = estimateOf(test);

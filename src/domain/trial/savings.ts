@@ -27,7 +27,7 @@ export interface TrialUnit {
   usdPerCuHour?: number | undefined;
   /** Usage by local day. */
   usage: ReadonlyMap<number, LocalDay>;
-  /** Starts of the unit's computes by local day; missing days are unknown. Absent if nothing is known. */
+  /** Starts of the unit's computes by local day; missing days are unknown. Absent if no day is known. */
   starts?: ReadonlyMap<number, number> | undefined;
 }
 

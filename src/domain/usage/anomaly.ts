@@ -22,11 +22,11 @@ const MIN_DEVIATION = 0.05;
 
 /**
  * Returns yesterday if its usage exceeds the 99 % prediction interval of its weekday (Student's t, up to twelve weeks back), and exceeds
- * the mean of that weekday by at least `least`. Undefined otherwise, or if too few days are known.
+ * the mean of that weekday by at least `minExcess`. Undefined otherwise, or if too few days are known.
  */
 export function anomalyOf(
   days: KnownDays,
-  { yesterdayMs, least }: { yesterdayMs: number; least: number },
+  { yesterdayMs, minExcess }: { yesterdayMs: number; minExcess: number },
 ): SpendAnomaly | undefined {
   const used = days.get(yesterdayMs);
   const sameWeekdays = Array.from({ length: MAX_SAME_WEEKDAYS }, (_, week) =>
@@ -38,5 +38,5 @@ export function anomalyOf(
   const squares = sum(sameWeekdays.map((value) => (value - mean) ** 2));
   const deviation = Math.max(Math.sqrt(squares / (sameWeekdays.length - 1)), MIN_DEVIATION * mean);
   const ordinary = mean + quantile * deviation * Math.sqrt(1 + 1 / sameWeekdays.length);
-  return used > ordinary && used - mean >= least ? { dayMs: yesterdayMs, used, ordinary } : undefined;
+  return used > ordinary && used - mean >= minExcess ? { dayMs: yesterdayMs, used, ordinary } : undefined;
 }

@@ -26,15 +26,15 @@ type ProjectedAt = (deviations: number) => number;
 
 interface ProjectedMonth {
   month: BillingMonth;
-  /** What known hours of the month used, in the unit of the days. */
+  /** The usage of the known hours of the month, in the unit of the days. */
   spent: number;
-  /** What its unknown hours are expected to have used, in the unit of the days. */
+  /** The expected usage of its unknown hours, in the unit of the days. */
   unknown: number;
 }
 
 /**
- * Projects a month's total with an 80 % interval: the known hours, what unknown ones are expected to have used, and a prediction of the rest
- * from the last eight weeks; see {@link predictSum}. Since unknown hours may have used nothing, the ends count them with nothing and twice.
+ * Projects a month's total with an 80 % interval: the known hours, the expected usage of unknown ones, and a prediction of the rest from the
+ * last eight weeks; see {@link predictSum}. Since unknown hours may have used nothing, the low end counts none of them, the high end twice.
  * Undefined with less than a week of known days. Used for owners, totals and budgets alike.
  */
 export function projectMonth(days: KnownDays, month: ProjectedMonth): Projection | undefined {

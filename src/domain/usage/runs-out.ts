@@ -11,7 +11,7 @@ export const FREE_CU_HOURS = 100;
 /** The 99.5 % quantile of the standard normal distribution. */
 const SURELY = 2.576;
 
-/** An 80 % range of instants, in milliseconds since the epoch; where the limit is used up, all are the instant when it was. */
+/** An 80 % range of instants, milliseconds since the epoch. If the limit is used up already, all three are the instant when that happened. */
 export interface RunsOut {
   /** The end of the period if running out is unlikely, but possible. */
   earliestMs: number;
@@ -35,31 +35,31 @@ export function runsOut(
   }
   const { untilMs, toMs } = month;
   const ends = dayEnds(untilMs, toMs);
-  const until = memoised((day) =>
+  const projectedTo = memoised((day) =>
     projectedAt(days, { month: { ...month, toMs: ends[day] ?? toMs }, spent, unknown: 0 }),
   );
-  const whole = until(ends.length - 1);
-  if (!whole || whole(SURELY) < limit) return undefined;
-  const reached = (deviations: number): number | undefined => {
-    if (whole(deviations) < limit) return undefined;
-    const usedBy = (day: number) => (day < 0 ? spent : (until(day)?.(deviations) ?? spent));
-    const day = first(ends.length, (index) => usedBy(index) >= limit);
+  const projectedToEnd = projectedTo(ends.length - 1);
+  if (!projectedToEnd || projectedToEnd(SURELY) < limit) return undefined;
+  const reachedMs = (deviations: number): number | undefined => {
+    if (projectedToEnd(deviations) < limit) return undefined;
+    const usedBy = (day: number) => (day < 0 ? spent : (projectedTo(day)?.(deviations) ?? spent));
+    const day = firstIndex(ends.length, (index) => usedBy(index) >= limit);
     const before = usedBy(day - 1);
     const after = usedBy(day);
     const startMs = ends[day - 1] ?? untilMs;
     return startMs + ((limit - before) / (after - before)) * ((ends[day] ?? toMs) - startMs);
   };
-  const [midMs, latestMs] = [reached(0), reached(-NORMAL_QUANTILE_90)];
+  const [midMs, latestMs] = [reachedMs(0), reachedMs(-NORMAL_QUANTILE_90)];
   return {
-    earliestMs: reached(NORMAL_QUANTILE_90) ?? toMs,
+    earliestMs: reachedMs(NORMAL_QUANTILE_90) ?? toMs,
     ...(midMs !== undefined && { midMs }),
     ...(latestMs !== undefined && { latestMs }),
   };
 }
 
 /**
- * When the usage so far reached the limit. Usage is assumed to be even within each known day; the usage that no known day explains, to be
- * even over the other days.
+ * When the usage so far reached the limit. Usage is assumed to be even within each known day; the rest of `spent` to be even over the other
+ * days.
  */
 function usedUpAtMs(
   days: KnownDays,
@@ -91,8 +91,8 @@ function dayEnds(fromMs: number, toMs: number): number[] {
   return [...ends, toMs];
 }
 
-/** The first index below `length` at which a monotonic condition is true; it is at the last one. */
-function first(length: number, isTrue: (index: number) => boolean): number {
+/** The first index below `length` at which a monotonic condition is true; it must be true at the last. */
+function firstIndex(length: number, isTrue: (index: number) => boolean): number {
   let [low, high] = [0, length - 1];
   while (low < high) {
     const middle = (low + high) >> 1;

@@ -52,7 +52,7 @@ export function mergeUsage(stored: UnitUsage, { buckets }: Pick<UsageSeries, 'bu
   };
 }
 
-/** Merges the buckets of this length. */
+/** Merges the buckets of one length into its row. */
 function mergeRow(row: BucketRow, allBuckets: readonly UsageBucket[], lengthMs: number, maxBuckets: number) {
   const buckets = allBuckets.filter(({ seconds }) => seconds * 1000 === lengthMs);
   const [first] = buckets;

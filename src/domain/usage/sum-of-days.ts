@@ -15,8 +15,8 @@ interface Prediction {
 }
 
 /**
- * `walk`: the standard deviation of the level's daily step, relative to the mean; `memory`: the correlation of the noise of consecutive days.
- * The largest step, of a single database that stops or begins, is rarer.
+ * `walk`: the standard deviation of the level's daily step, relative to the mean; `prior`: the weight before any data. The largest step, of a
+ * single database that stops or begins, is rarer.
  */
 const WALKS = [
   { walk: 0.003, prior: 1 },
@@ -25,6 +25,7 @@ const WALKS = [
   { walk: 0.1, prior: 1 },
   { walk: 0.3, prior: 0.25 },
 ];
+/** `memory`: the correlation of the noise of consecutive days. */
 const MODELS = WALKS.flatMap((step) => [0, 0.4, 0.8].map((memory) => ({ ...step, memory })));
 
 /** Prior variances: the weekend may differ from workdays by as much as the mean, each weekday by a tenth of it. */

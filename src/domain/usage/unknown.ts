@@ -1,17 +1,17 @@
-/** What projects are expected to have used in hours without known usage. */
+/** Estimates the usage of projects in hours without known usage. */
 import { sum } from '../sum.ts';
 import type { Span } from '../time/span.ts';
 import { HOUR_MS } from '../time/units.ts';
 import type { BillLine } from './bill.ts';
 
-/** What a project used in a span that ends today, by day and line. */
+/** The usage of a project in a span that ends today, by day and line. */
 export interface PastOfProject extends Span {
   lines: readonly BillLine[];
 }
 
 /**
- * What a project is expected to have used in so many unknown hours: as much an hour as in its known ones, by line; lines may repeat. By
- * project, since unknown hours are those of projects, and often of the few that are always awake. Empty without known hours.
+ * The expected usage of a project in its unknown hours: as much an hour as in its known ones, by line; names may repeat. Computed for each
+ * project, since unknown hours often belong to the few projects that are always awake. Empty without known hours.
  */
 export function expectedInUnknown(unknownHours: number, { fromMs, toMs, lines }: PastOfProject): BillLine[] {
   const knownHours = (toMs - fromMs) / HOUR_MS - sum(lines.map((line) => line.unknownHours));

@@ -17,7 +17,7 @@ export const budgetRule: Rule<BudgetPolicy> = {
   decides: 'nothing',
   // Limits exempt default and protected branches unless `includeProtected` is set.
   asksForRoles: (policy) => !policy.includeProtected && groupsOf(policy).length > 0,
-  guard: () => undefined,
+  protectionNoun: () => undefined,
   mayChange: groupsOf,
 };
 

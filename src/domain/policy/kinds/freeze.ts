@@ -10,7 +10,7 @@ export interface FreezePolicy extends PolicyBase {
   allowRaise: boolean;
 }
 
-/** `kind: freeze`: while a window is open, nothing is written. */
+/** `kind: freeze`: stops writes while a window is open. */
 export const freezeRule: Rule<FreezePolicy> = {
   ...timed,
   stopsWrites: true,
@@ -22,6 +22,6 @@ export const freezeRule: Rule<FreezePolicy> = {
   },
   ...supporting,
   decides: 'nothing',
-  guard: () => 'freeze',
+  protectionNoun: () => 'freeze',
   mayChange: () => [],
 };

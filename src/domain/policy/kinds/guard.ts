@@ -25,6 +25,6 @@ export const guardRule: Rule<GuardPolicy> = {
   ],
   // Branch names are only read if a policy needs them.
   asksForRoles: ({ match }) => JSON.stringify(match).includes('{branch_name}'),
-  guard: () => 'guard',
+  protectionNoun: () => 'guard',
   mayChange: () => [],
 };

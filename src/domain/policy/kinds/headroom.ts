@@ -2,7 +2,7 @@ import type { ConnectionNeed } from '../directive.ts';
 import type { PolicyBase } from '../policy-base.ts';
 import { type Rule, supporting, timeless } from './kind.ts';
 
-/** Raises the maximum so that connections stay free. */
+/** Raises the maximum, and the minimum if `mayRaiseMin` is set, so that connections stay free. */
 export interface HeadroomPolicy extends PolicyBase, ConnectionNeed {
   kind: 'headroom';
 }
@@ -14,6 +14,6 @@ export const headroomRule: Rule<HeadroomPolicy> = {
   ...supporting,
   decides: 'bounds',
   need: (policy) => policy,
-  guard: () => undefined,
+  protectionNoun: () => undefined,
   mayChange: () => ['size'],
 };

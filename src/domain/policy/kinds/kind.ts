@@ -15,9 +15,9 @@ export interface Rule<P extends PolicyBase> {
   mayChange(policy: P): readonly FieldGroup[];
   /** The policy's need for connections; undefined if it has none. */
   need(policy: P): ConnectionNeed | undefined;
-  /** The noun for a protection, whose removal or change during an edit must be noticed; undefined for other policies. */
-  guard(policy: P): string | undefined;
-  /** What the kind decides. `nothing`: it proposes no value, or changes only at stored instants, like steps of budgets. */
+  /** The noun for a protection, whose removal or change in an edit is reported; undefined for other policies. */
+  protectionNoun(policy: P): string | undefined;
+  /** What the kind decides. `nothing`: it proposes no values, or changes only at stored instants, as budgets do. */
   decides: 'values' | 'bounds' | 'restarts' | 'nothing';
   /** The policy's windows, with the values that each proposes while it is open. */
   windows(policy: P): readonly ScheduleWindow[];
@@ -40,7 +40,7 @@ export interface Rule<P extends PolicyBase> {
   lastChangeUntil(policy: P, instantMs: number): number;
 }
 
-/** For kinds with the same directives whenever one of their times, `at`, is open, and none otherwise. */
+/** For kinds with directives only while one of their times, `at`, is open. */
 export const timed = {
   times: ({ at }: { at: readonly TimeSpec[] }) => at,
   nextChangeAfter: ({ at }: { at: readonly TimeSpec[] }, instantMs: number) => mayChangeAfter(at, instantMs),

@@ -11,14 +11,14 @@ export interface LimitBounds {
   suspendTimeout?: { minSeconds?: number; maxSeconds?: number };
 }
 
-/** Clamps the values of schedules. */
+/** Clamps sizes and timeouts. */
 export interface LimitsPolicy extends PolicyBase, LimitBounds {
   kind: 'limits';
   /** True for limits that take precedence over headroom and manual changes. */
   hard: boolean;
 }
 
-/** `kind: limits`: bounds for the values of schedules. */
+/** `kind: limits`: bounds for sizes and timeouts. */
 export const limitsRule: Rule<LimitsPolicy> = {
   ...timeless,
   directivesAt(policy, policyIndex) {
@@ -31,7 +31,7 @@ export const limitsRule: Rule<LimitsPolicy> = {
   notWithdrawable: ({ name, hard }) =>
     hard ? `"${name}" is a hard limit, which always holds; leave it out` : undefined,
   overridesHolds: ({ hard }) => hard,
-  guard: ({ hard }) => (hard ? 'hard limit' : undefined),
+  protectionNoun: ({ hard }) => (hard ? 'hard limit' : undefined),
   mayChange: (policy) => FIELD_GROUPS.filter((group) => rangeOf(group, policy) !== undefined),
 };
 

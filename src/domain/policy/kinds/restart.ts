@@ -36,6 +36,6 @@ export const restartRule: Rule<RestartPolicy> = {
   decides: 'restarts',
   restartsAt: ({ at }) => at,
   asksForConnections: ({ connectionsBelow }) => connectionsBelow !== undefined,
-  guard: () => undefined,
+  protectionNoun: () => undefined,
   mayChange: () => [],
 };

@@ -38,7 +38,7 @@ export const scheduleRule: Rule<SchedulePolicy> = {
   owns: true,
   notWithdrawable: () => undefined,
   overridesHolds: () => false,
-  guard: () => undefined,
+  protectionNoun: () => undefined,
   mayChange(policy) {
     const proposals = [...policy.windows, otherwiseOf(policy) ?? {}];
     return FIELD_GROUPS.filter((group) => proposals.some((values) => valueOfGroup(group, values) !== undefined));
@@ -77,7 +77,7 @@ function minusLead(instantMs: number | undefined, leadMs: number): number | unde
   return instantMs === undefined ? undefined : instantMs - leadMs;
 }
 
-/** The opening of a window that is open, or for which raises have begun (with waves: those of the earliest). */
+/** The opening of a window that is open, or for which raises have begun (with waves: in the earliest wave). */
 function openingOf(
   window: ScheduleWindow,
   instantMs: number,

@@ -14,6 +14,6 @@ export const trialRule: Rule<TrialPolicy> = {
   decides: 'nothing',
   directivesAt: (policy, policyIndex) => [{ type: 'trial', policy, policyIndex, terms: policy, groups: [] }],
   // A trial changes no field itself; it withdraws changes of other policies.
-  guard: () => undefined,
+  protectionNoun: () => undefined,
   mayChange: () => [],
 };
