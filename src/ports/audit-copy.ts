@@ -14,8 +14,8 @@ export interface AuditCopy {
   /** Ids and instants (milliseconds since the epoch) of recently written lines, for at least a day. */
   written(): Promise<Map<string, number>>;
   /**
-   * Appends in order. False if it stopped early, because of the signal or another daemon that writes now. Before an error, too, some may be
-   * written.
+   * Appends in order. False if it stopped early, because of the signal or another daemon that writes now. Some lines may be written even if
+   * it rejects.
    */
   append(lines: readonly AuditLine[], stopped: AbortSignal): Promise<boolean>;
 }

@@ -52,7 +52,7 @@ export interface CountRequest {
 
 /** Counts the client connections of computes. */
 export interface ConnectionCounter {
-  /** Outcomes by compute id; never throws. Open questions end as `timeout` when the signal aborts. */
+  /** Outcomes by compute id; never throws. Unanswered requests end as `timeout` when the signal aborts. */
   count(requests: readonly CountRequest[], signal: AbortSignal): Promise<Map<string, CountOutcome>>;
   close(): Promise<void>;
 }

@@ -98,7 +98,7 @@ export const CONTROL_API_ERROR_CODES = [
 ] as const;
 export type ControlApiErrorCode = (typeof CONTROL_API_ERROR_CODES)[number];
 
-/** True if an error says that the service gives no answer, or none that is of use: not that it refuses what was asked. */
+/** True if the service gave no answer or could not work, as opposed to an answer that refuses the request. */
 export function isUnavailable({ code }: Pick<ControlApiError, 'code'>): boolean {
   return code === 'unavailable' || code === 'timeout';
 }
@@ -112,7 +112,7 @@ export interface ControlApiError {
   /** The service's message, or the local error. Never contains a key. */
   message: string;
   account?: string;
-  /** Set by those who read several projects, for people. */
+  /** Set where several projects are read, so that messages can name the project. */
   projectId?: string;
   requestId?: string;
   /** When the call began, in monotonic time; absent where nothing was asked. */
@@ -221,7 +221,7 @@ export interface ProjectPeriod {
   /** Milliseconds since the epoch. */
   fromMs: number;
   toMs: number;
-  /** So far. */
+  /** The usage so far. */
   cuHours: number;
   /** The sum over the computes, so far; absent if the API does not say it. */
   awakeHours?: number;
@@ -229,7 +229,7 @@ export interface ProjectPeriod {
 
 /** Reads operations, perhaps stored ones with fewer fields. */
 export interface OperationsReader {
-  operationsFrom(...asked: Parameters<ControlApi['operationsFrom']>): Promise<ApiResult<OperationsPage>>;
+  operationsFrom(...args: Parameters<ControlApi['operationsFrom']>): Promise<ApiResult<OperationsPage>>;
 }
 
 /** A control API whose operations may be stored ones. */

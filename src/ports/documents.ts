@@ -22,7 +22,7 @@ export interface ComputeName {
 }
 
 const settings = { min_cu: cu.nullable(), max_cu: cu.nullable(), suspend_timeout_seconds: timeout.nullable() };
-/** Settings of which each is known. */
+/** Settings without unknown values. */
 export const knownSettings = { min_cu: cu, max_cu: cu, suspend_timeout_seconds: timeout };
 
 export const SettingsDocument = z.object(settings);
@@ -72,7 +72,7 @@ const changedCount = {
   count: z.number().int().exactOptional().meta({ description: 'How many computes it changes, or would change.' }),
 };
 
-/** `expires_at` null: never, as of a stored freeze that this version can't read. */
+/** `expires_at` null: never, as for a stored freeze that this version can't read. */
 const override = { id: text, owner: text, reason: text, created_at: instant, expires_at: instant.nullable() };
 
 export const HoldDocument = z

@@ -33,7 +33,7 @@ export interface JobQueue {
   every(queue: QueueName, intervalMs: number): Promise<void>;
   /**
    * Ensures one job with this id at this (simulated) instant. An id that exists, or completed within the last hour, is not added again. An
-   * id may neither contain a colon nor consist of digits.
+   * id may neither contain a colon nor consist of digits only.
    */
   addAt(queue: QueueName, job: { id: string; atMs: number; data: JobData }): Promise<void>;
   /**

@@ -65,11 +65,11 @@ export const MAX_PER_PAGE = 1000;
 /** Limits of texts in requests. */
 export const MAX_CHARACTERS = { owner: 80, reason: 300, query: 200 } as const;
 
-/** Ids of the control API and of ebb. Nothing else may enter a path, a key or a query. */
-/** Why a daemon may not know a policy set that is staged elsewhere. */
+/** The message for a policy set that this daemon has not staged; another daemon may have. */
 export const NOT_STAGED_HERE =
   'this daemon has staged no such policy set; if another has, try again in a minute (ebb status lists them)';
 
+/** Ids of the control API and of ebb. Nothing else may enter a path, a key or a query. */
 export const ID = /^[a-z0-9][a-z0-9-]{0,99}$/;
 
 /** The longest wait for a daemon's answer, milliseconds; the restore of a large fleet is slow. */
@@ -114,7 +114,7 @@ export interface Confirmable {
   confirm?: number | undefined;
 }
 
-/** Needs `confirm` for more than one compute; `any` agrees to whatever number it is by then. */
+/** Needs `confirm` for more than one compute; `any` confirms any number. */
 export interface RestoreRequest extends Pick<Confirmable, 'preview'> {
   confirm?: number | 'any' | undefined;
   computes: readonly string[] | 'all';
@@ -123,7 +123,7 @@ export interface RestoreRequest extends Pick<Confirmable, 'preview'> {
   now: boolean;
   /** The settings to restore instead of the stored ones. */
   baselines?: readonly ComputeBaseline[] | undefined;
-  /** Instead withdraws waiting requests. */
+  /** Withdraws waiting requests instead. */
   cancel?: boolean | undefined;
 }
 
@@ -184,9 +184,10 @@ export interface AuditListQuery extends PageQuery {
 
 /** A request that a token does not allow. */
 export interface Refusal {
+  /** The request, such as `POST /api/v1/freezes`. */
   what: string;
   message: string;
-  /** Computes or holds. */
+  /** The targets that the request names, such as ids; `own`: those in the caller's scope. */
   targets: readonly string[] | 'all' | 'own';
 }
 
@@ -234,8 +235,8 @@ export interface DaemonOperator extends Operator {
   /** /metrics in the Prometheus text format. */
   metricsText(): Promise<{ contentType: string; body: string }>;
   /**
-   * The teams of a compute (or of a hold's compute) by scope, of a staged set by its files, of a freeze by who set it. Undefined if not known
-   * yet.
+   * The teams whose scope has a compute (or a hold's compute), the team of a staged set, or the team that has set a freeze. Undefined if not
+   * known yet.
    */
   teamsOf(kind: 'compute' | 'set' | 'freeze', target: string): Promise<string[] | undefined>;
   /** Writes a refusal into the audit. Never rejects. */

@@ -6,7 +6,7 @@ export interface BudgetRequest {
   route: string;
   /** More urgent requests go first, in all processes that share the budget. */
   priority: Priority;
-  /** Its last grant was too late: it goes before others that are as urgent. */
+  /** True if its last grant was too late: it goes before others of its priority. */
   isAgain?: boolean;
 }
 
@@ -28,9 +28,9 @@ export interface WaitingRequests {
   reads: number;
   /** The requests that may be sent in a minute. */
   perMinute: number;
-  /** How long the first has waited. */
+  /** How long the first has waited, in milliseconds. */
   waitedMs: number;
-  /** When the last of the writes, or of all where no write waits, is sent, about. */
+  /** Milliseconds until about the last waiting write is sent, or the last waiting request if no write waits. */
   inMs: number;
 }
 
@@ -47,7 +47,7 @@ export interface RateBudget {
   answered(account: string): void;
   /** The time that requests have waited without any answer but 429; 0 while they are answered, or none waits. */
   stalledMs(account: string): number;
-  /** What waits, while nothing may be sent for a second or longer; undefined otherwise. */
+  /** The waiting requests, while nothing may be sent for a second or longer; undefined otherwise. */
   waiting(account: string): WaitingRequests | undefined;
   /** This process's requests of the last minute, as a share of the limit. */
   usedRatio(account: string): number;

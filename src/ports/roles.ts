@@ -13,7 +13,7 @@ export interface Grant {
 export interface TokenHolder {
   /** Undefined where several people share the token. */
   name: string | undefined;
-  /** Absent: everything is allowed. Any grant allows reading; none allows nothing. */
+  /** Absent: everything is allowed. Any grant allows reading; an empty list allows nothing. */
   grants?: readonly Grant[];
 }
 

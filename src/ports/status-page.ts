@@ -16,14 +16,14 @@ import {
 import { remedy, verdictOfGuard } from './plan-document.ts';
 
 /**
- * A time, `from` inclusive, `to` exclusive, in which the desired settings don't change. `policies`: the deciding policies by name,
+ * A time span, `from` inclusive, `to` exclusive, in which the desired settings don't change. `policies`: the deciding policies by name,
  * or `hold by OWNER`; empty where nothing sets a value.
  */
 const SegmentDocument = z.object({ from: instant, to: instant, ...knownSettings, policies: z.array(text) });
 export type SegmentDocument = z.infer<typeof SegmentDocument>;
 
 /**
- * The forecast of seven days, without gaps, as of `ebb forecast`. `not_yet`: ask again. `too_often`: a policy changes too often for a
+ * The forecast of seven days, without gaps, as in `ebb forecast`. `not_yet`: ask again. `too_often`: a policy changes too often for a
  * forecast.
  */
 const WeekDocument = z
@@ -39,7 +39,7 @@ const rowFields = {
   branch_name: text.nullable(),
   /** The owner by `owners` of the settings, or else by policies, as for costs; or else `unowned`. */
   owner: text,
-  /** Since when a change is due that is not made, as in an outage of the control API; null if none is overdue. */
+  /** Since when a change has been due but is not made, as in an outage of the control API; null if none is overdue. */
   overdue_since: instant.nullable(),
   week: WeekDocument,
 };
@@ -153,7 +153,7 @@ export const ComputeDetailDocument = z
     at: instant,
     /** When the control API gave its present values; null if unknown. */
     read_at: instant.nullable(),
-    /** What it refuses of the project now. */
+    /** The requests for its project that the control API refuses now. */
     refused: refusedProjects,
     ...rowFields,
     region_id: text,
@@ -165,7 +165,7 @@ export const ComputeDetailDocument = z
     guard_finding: FindingOfGuard.exactOptional(),
     floors: z.array(FloorDocument).exactOptional(),
     holds: z.array(HoldDocument),
-    /** Those of people that select it. */
+    /** The freezes by people that select it. */
     freezes: z.array(FreezeDocument),
     /** Active policies of `kind: freeze` that select it; `until` is null if no end is known. */
     freezing_policies: z.array(z.object({ policy: text, until: instant.nullable(), allow_raise: z.boolean() })),

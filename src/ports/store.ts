@@ -72,7 +72,7 @@ export interface LocatedRecord {
 /** `full`: the store has reached its limit; some must be deleted or expire first. */
 export type PutOutcome = { ok: true } | { ok: false; error: { code: 'full'; limit: number } };
 
-/** What is stored atomically with the main entry. */
+/** An audit entry that is stored atomically with the main entry. */
 export interface WithAudit {
   /** One of {@link AUDIT_KINDS}. */
   audit?: HistoryEntry;
@@ -110,7 +110,7 @@ export interface RecordStore {
     computeId: string,
     record: ComputeRecord,
     lease: Lease,
-    given: { ttlMs: number; decidedBy: DecidedBy },
+    conditions: { ttlMs: number; decidedBy: DecidedBy },
   ): Promise<IntentOutcome>;
   /** Records with a pending write, of one project or all, unordered: its request may be in flight, or its answer was lost. */
   pendingWrites(projectId?: string): Promise<LocatedRecord[]>;
@@ -133,7 +133,7 @@ export interface OverridesInStore {
   revision: string;
 }
 
-/** A consistent reading of the overrides of a kind. One that is in neither was lost. */
+/** A consistent reading of the overrides of a kind. An override that is neither an entry nor ended was lost. */
 export interface Stored<Entry> {
   entries: readonly Entry[];
   /** Ended early by people. */
@@ -169,11 +169,11 @@ export interface GenerationStore {
   /**
    * Registers an identity under the next number, and returns the current generation, which is another daemon's if the identity was not
    * registered. A current identity keeps its number. A current generation with a higher `decisionVersion` stays unless `over` is its
-   * number; with `over`, nothing is registered if the current number is another one.
+   * number; with `over`, nothing is registered if the current number differs from it.
    */
-  raiseGeneration(own: DecisionIdentity, over?: number): Promise<Generation>;
+  raiseGeneration(identity: DecisionIdentity, over?: number): Promise<Generation>;
   /** Restores a generation into a store that came back empty or older; a greater one stays. Returns the current one. */
-  restoreGeneration(known: Generation): Promise<Generation>;
+  restoreGeneration(generation: Generation): Promise<Generation>;
   /** The current one, undefined in an empty store. A daemon with a smaller number must not write. */
   generation(): Promise<Generation | undefined>;
 }

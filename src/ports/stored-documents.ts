@@ -1,4 +1,4 @@
-/** What daemons have stored, as the HTTP API gives it to commands of the same version: its format may change. */
+/** Stored data of daemons, as the HTTP API gives them to commands of the same version: the format may change. */
 import type { GuardState } from '../domain/guards/state.ts';
 import type { ComputeRecord } from '../domain/records/compute-record.ts';
 import type { ConnectionSample } from './store.ts';

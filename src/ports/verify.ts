@@ -11,7 +11,7 @@ export interface SentRequest {
   status?: number;
 }
 
-/** Rate limit headers of answers: `values` are the distinct ones. */
+/** The rate limit headers in answers; `values` are their distinct values. */
 export interface LimitsSeen {
   answers: number;
   withLimit: number;

@@ -126,7 +126,7 @@ describe('the projection of a month', () => {
 
 describe('a spend anomaly', () => {
   const yesterdayMs = FROM_MS + 13 * DAY_MS;
-  const ask = (past: Map<number, number>, least = 1) => anomalyOf(past, { yesterdayMs, least });
+  const ask = (past: Map<number, number>, minExcess = 1) => anomalyOf(past, { yesterdayMs, minExcess });
 
   it('is a day above the 99 % interval of its weekday', () => {
     const past = days(85, usual);
