@@ -197,7 +197,7 @@ const RefusedProjectDocument = z.object({
 export type RefusedProjectDocument = z.infer<typeof RefusedProjectDocument>;
 export const refusedProjects = z.array(RefusedProjectDocument);
 
-/** What a daemon reports to the store every 30 s. Long lists are cut. Optional fields are absent in reports of 0.1.0. */
+/** The report that a daemon stores every 10 s. Long lists are cut. Optional fields are absent in reports of 0.1.0. */
 const DaemonDocument = z.object({
   /** `HOST:PID`. */
   host: text,

@@ -210,8 +210,9 @@ export interface AuditQuery {
 
 export interface HistoryStore {
   /**
-   * The history keeps the last 200 entries of each compute, for 90 days, and some 50,000 in all. The audit keeps a year on Postgres, 30
-   * days on Redis, and the newest 50,000 entries of a year on an embedded store. An entry above 1 KB is shortened.
+   * The history keeps the last 200 entries of each compute, for 90 days, and some 50,000 in all. The audit keeps a year on Postgres, 30 days
+   * on Redis (in each of 64 streams the newest 50,000), and the newest 50,000 entries of a year on an embedded store. An entry above 1 KB is
+   * shortened.
    */
   appendHistory(entries: readonly HistoryEntry[]): Promise<void>;
   /** Newest first; `next` is absent on the last page. Audit entries never change. */
