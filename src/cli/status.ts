@@ -5,7 +5,7 @@ import { formatUsd } from '../domain/compute/cost.ts';
 import { REASONS } from '../domain/compute/reasons.ts';
 import { savedRange, savingOrCost } from '../domain/estimate.ts';
 import { shortHash } from '../domain/policy/policy.ts';
-import { isHeardOf, presentReports } from '../domain/records/recovery-times.ts';
+import { isRecentReport, recentReports } from '../domain/records/recovery-times.ts';
 import { amountText, stepText } from '../domain/spend/terms.ts';
 import { sum } from '../domain/sum.ts';
 import { ageText } from '../domain/time/age.ts';
@@ -107,7 +107,7 @@ function daemonLines(status: Status): string[] {
   const set =
     set_hash === null ? [] : [`policy set: ${shortHash(set_hash)}${revision === null ? '' : `, ${revision}`}`];
   const bad = readiness?.checks.filter(({ ok }) => !ok) ?? [];
-  const present = presentReports(daemons ?? [], msOfIso(status.at));
+  const present = recentReports(daemons ?? [], msOfIso(status.at));
   return [
     ...(source === 'store' ? [storeText(daemons)] : []),
     ...(mode === null ? [] : [`mode: ${mode}`]),
@@ -126,7 +126,7 @@ function daemonLines(status: Status): string[] {
 function reportedReadiness(report: DaemonDocument, at: string): string[] {
   const { host, readiness, last_seen: lastSeen } = report;
   const ago = ageText(msOfIso(lastSeen), msOfIso(at));
-  if (!isHeardOf(report, msOfIso(at))) return [`not ready: no daemon has reported since ${lastSeen}, ${ago}`];
+  if (!isRecentReport(report, msOfIso(at))) return [`not ready: no daemon has reported since ${lastSeen}, ${ago}`];
   if (!readiness) return [];
   // Other daemons than the leader may know only a part of the fleet.
   if (readiness.ready) return [`ready: ${host}, ${ago}${readText(report.leader ? report.projects : null)}`];
@@ -195,7 +195,7 @@ function deadLines(dead: Status['dead_notifications']): string[] {
 /** `daemon: worker-1:4711, leader, enforce, version 1.2.0, last seen 2026-03-02T09:00:00Z`. The report of a killed daemon stays for a day. */
 function daemonLine(report: DaemonDocument, at: string): string {
   const { host, leader, mode, version, last_seen } = report;
-  const silent = isHeardOf(report, msOfIso(at)) ? [] : ['not heard of since'];
+  const silent = isRecentReport(report, msOfIso(at)) ? [] : ['not heard of since'];
   const parts = [host, ...(leader ? ['leader'] : []), mode, `version ${version}`, `last seen ${last_seen}`, ...silent];
   return `daemon: ${parts.join(', ')}`;
 }

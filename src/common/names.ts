@@ -11,8 +11,8 @@ function lettersOf(text: string): string {
 }
 
 /** True for `web`, `Web` and `wbe`. */
-export function haveSameLetters(one: string, other: string): boolean {
-  return lettersOf(one) === lettersOf(other);
+export function haveSameLetters(a: string, b: string): boolean {
+  return lettersOf(a) === lettersOf(b);
 }
 
 function nearest(text: string, candidates: readonly string[]): string | undefined {

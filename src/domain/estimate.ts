@@ -55,5 +55,5 @@ export function combineEstimates(a: Estimate, b: Estimate, combine: (a: number, 
 }
 
 export function sumEstimates(all: readonly Estimate[]): Estimate {
-  return all.reduce((one, two) => combineEstimates(one, two, (a, b) => a + b), ZERO);
+  return all.reduce((total, estimate) => combineEstimates(total, estimate, (a, b) => a + b), ZERO);
 }

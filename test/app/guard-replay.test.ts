@@ -197,7 +197,7 @@ function changing(past: GuardedPast, store: Store, deps: GuardRoundsDeps) {
       await write(compute, { ...before, manual: { size: { fields, seenAtMs: atMs, raises: false } } });
       return note({ kind: 'manual', to: fields }, 'manual_change');
     }
-    await write(compute, withFailure(before, { desired: fields, message: 'no', atMs, permanent: false }));
+    await write(compute, withFailure(before, { desired: fields, message: 'no', atMs, isPermanent: false }));
     return note({ kind: 'operation' }, 'operation_failed');
   }
 

@@ -51,8 +51,8 @@ describe('a source that is asked every ten minutes', () => {
     const views = [];
     for (let n = 0; n <= 90; n += 1) views.push(await daemon.count(n === 10 ? 99 : 1, START + n * 10 * MINUTE_MS));
     // Twelve hours are 72 counts: the peak is in the window until the 82nd, and the whole window is known from then on.
-    expect(views[80]).toMatchObject({ now: 1, peak: 99, wholeWindowKnown: true });
-    expect(views[90]).toMatchObject({ now: 1, peak: 1, wholeWindowKnown: true });
+    expect(views[80]).toMatchObject({ now: 1, peak: 99, isWholeWindowKnown: true });
+    expect(views[90]).toMatchObject({ now: 1, peak: 1, isWholeWindowKnown: true });
   });
 
   it('is not taken for older than what a daemon stored whose clock was ahead', async () => {

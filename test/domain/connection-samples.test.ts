@@ -106,7 +106,7 @@ describe('samples of connections that are kept', () => {
           expect(kept.length).toBeLessThanOrEqual(maxSamples);
           const [full, compact] = [view(all, nowMs, windowMs), view(kept, nowMs, windowMs)];
           expect(compact?.now).toBe(full?.now);
-          if (compact?.wholeWindowKnown) expect(compact.peak).toBeGreaterThanOrEqual(full?.peak ?? 0);
+          if (compact?.isWholeWindowKnown) expect(compact.peak).toBeGreaterThanOrEqual(full?.peak ?? 0);
         }),
       );
     },
@@ -117,8 +117,8 @@ describe('samples of connections that are kept', () => {
       fc.property(arrivals(12 * MINUTE_MS), (given) => {
         const windowMs = 60 * MINUTE_MS;
         const { kept, all, nowMs } = keepAll(given, { windowMs, maxSamples: 32 });
-        if (view(kept, nowMs, windowMs)?.wholeWindowKnown) {
-          expect(view(all, nowMs, windowMs)?.wholeWindowKnown).toBe(true);
+        if (view(kept, nowMs, windowMs)?.isWholeWindowKnown) {
+          expect(view(all, nowMs, windowMs)?.isWholeWindowKnown).toBe(true);
         }
       }),
     );
@@ -131,6 +131,6 @@ describe('samples of connections that are kept', () => {
       connections: n === 1_000 ? 99 : 1,
     }));
     const { kept, nowMs } = keepAll(counts, { windowMs, maxSamples: 32 });
-    expect(view(kept, nowMs, windowMs)).toMatchObject({ now: 1, peak: 99, wholeWindowKnown: true });
+    expect(view(kept, nowMs, windowMs)).toMatchObject({ now: 1, peak: 99, isWholeWindowKnown: true });
   });
 });

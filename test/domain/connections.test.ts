@@ -74,7 +74,7 @@ describe('what is known of connections', () => {
   });
 
   it('is whole when no five minutes of the window were missed', () => {
-    const minutes = (...ago: number[]) => view(ago.map((minute) => sample(minute)))?.wholeWindowKnown;
+    const minutes = (...ago: number[]) => view(ago.map((minute) => sample(minute)))?.isWholeWindowKnown;
     expect(minutes(25, 20, 15, 10, 5, 0)).toBe(true);
     expect(minutes(24, 20, 15, 10, 5, 0)).toBe(false);
     expect(minutes(25, 20, 14, 10, 5, 0)).toBe(false);
@@ -83,15 +83,15 @@ describe('what is known of connections', () => {
 
   it('is whole since the compute started, when it started within the window', () => {
     const started = aCompute({ startedAtMs: NOON - 6 * MINUTE_MS });
-    expect(view([sample(1)], started)?.wholeWindowKnown).toBe(true);
-    expect(view([sample(0)], started)?.wholeWindowKnown).toBe(false);
+    expect(view([sample(1)], started)?.isWholeWindowKnown).toBe(true);
+    expect(view([sample(0)], started)?.isWholeWindowKnown).toBe(false);
   });
 
   it('is zero now, and whole, while the compute sleeps; what was in the window still counts', () => {
     const asleep = aCompute({ state: 'idle' });
-    expect(view([], asleep)).toEqual({ now: 0, peak: 0, wholeWindowKnown: true });
+    expect(view([], asleep)).toEqual({ now: 0, peak: 0, isWholeWindowKnown: true });
     const samples = [{ ...sample(10, 40), maxConnections: 100 }];
-    expect(view(samples, asleep)).toEqual({ now: 0, peak: 40, wholeWindowKnown: true });
+    expect(view(samples, asleep)).toEqual({ now: 0, peak: 40, isWholeWindowKnown: true });
   });
 
   it('takes what the compute reports with the latest count', () => {

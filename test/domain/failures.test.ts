@@ -11,7 +11,7 @@ import {
 import { aCompute, aRecord } from '../support/builders.ts';
 
 const size = { minCu: 1, maxCu: 4 };
-const failure = { desired: size, message: 'no', atMs: 5, permanent: false };
+const failure = { desired: size, message: 'no', atMs: 5, isPermanent: false };
 
 describe('withoutResolvedFailures', () => {
   const failures = { size: { count: 3, lastAtMs: 0, desired: size, message: 'no' } };
@@ -49,14 +49,14 @@ describe('withFailure', () => {
   });
 
   it('counts a permanent refusal as the last attempt once it is repeated', () => {
-    const refused = withFailure(aRecord(), { ...failure, permanent: true });
+    const refused = withFailure(aRecord(), { ...failure, isPermanent: true });
     expect(refused.failures).toStrictEqual({
       size: { count: 1, lastAtMs: 5, desired: size, message: 'no', refused: true },
     });
-    const again = withFailure(refused, { ...failure, permanent: true });
+    const again = withFailure(refused, { ...failure, isPermanent: true });
     expect([refused, again].map(({ failures }) => isDegraded(failures?.size))).toEqual([false, true]);
-    expect(withFailure(again, { ...failure, permanent: true }).failures?.size?.count).toBe(4);
-    const failedBetween = withFailure(withFailure(refused, failure), { ...failure, permanent: true });
+    expect(withFailure(again, { ...failure, isPermanent: true }).failures?.size?.count).toBe(4);
+    const failedBetween = withFailure(withFailure(refused, failure), { ...failure, isPermanent: true });
     expect(failedBetween.failures?.size?.count).toBe(3);
     expect([undefined, { ...failure, count: 2, lastAtMs: 5 }].map(isDegraded)).toEqual([false, false]);
   });
@@ -79,8 +79,8 @@ describe('withFailure', () => {
   });
 
   it('keeps size, timeout and restart apart, so that one that is refused does not free another', () => {
-    const once = withFailure(aRecord(), { ...failure, permanent: true });
-    const refused = withFailure(once, { ...failure, permanent: true });
+    const once = withFailure(aRecord(), { ...failure, isPermanent: true });
+    const refused = withFailure(once, { ...failure, isPermanent: true });
     const both = withFailure(refused, { ...failure, desired: { suspendTimeoutSeconds: -1 } });
     expect(both.failures).toMatchObject({ size: { count: 3 }, suspend_timeout: { count: 1 } });
     expect(withoutFailures(both, { suspendTimeoutSeconds: -1 }).failures).toEqual(refused.failures);

@@ -117,7 +117,7 @@ describe('what people are told when a record changes', () => {
   });
 
   it('is a compute that keeps failing, when it becomes so', () => {
-    const failure = { desired: { minCu: 2, maxCu: 2 }, message: '500: out of luck', atMs: 5_000, permanent: false };
+    const failure = { desired: { minCu: 2, maxCu: 2 }, message: '500: out of luck', atMs: 5_000, isPermanent: false };
     const [zero, one, two, three] = [0, 1, 2, 3].map((count) =>
       Array.from({ length: count }).reduce<ComputeRecord>((record) => withFailure(record, failure), aRecord()),
     ) as [ComputeRecord, ComputeRecord, ComputeRecord, ComputeRecord];
@@ -134,7 +134,7 @@ describe('what people are told when a record changes', () => {
     [{ minCu: 1, maxCu: 2, suspendTimeoutSeconds: 60 }, "the size and timeout of ep-1 can't be set to 1-2 CU and 1m"],
     [{}, "ep-1 can't be restarted"],
   ])('names what keeps failing: %o', (desired, what) => {
-    const failure = { desired, message: '412: not permitted', atMs: 5_000, permanent: false };
+    const failure = { desired, message: '412: not permitted', atMs: 5_000, isPermanent: false };
     // A single failure of another group is no news.
     const other = { ...failure, desired: 'maxCu' in desired ? {} : { minCu: 8, maxCu: 8 } };
     const failing = [2, 3].map((count) =>
@@ -149,7 +149,7 @@ describe('what people are told when a record changes', () => {
 
   it('is each group of fields that keeps failing, once', () => {
     const failure = (desired: Partial<ComputeSettings>, atMs: number) => ({
-      ...{ desired, atMs, message: '412: not permitted', permanent: true },
+      ...{ desired, atMs, message: '412: not permitted', isPermanent: true },
     });
     const [size, timeout] = [{ minCu: 1, maxCu: 2 }, { suspendTimeoutSeconds: 60 }];
     const steps = [failure(size, 1), failure(size, 2), failure(timeout, 3), failure(timeout, 4), failure(size, 5)];

@@ -56,8 +56,8 @@ export function recordAfter(
   const { code, status } = answer.error;
   const message = `${status ?? code}: ${answer.error.message}`;
   // These won't pass by themselves: a missing permission of the account, an unmet precondition.
-  const permanent = code === 'forbidden' || code === 'precondition';
-  return withFailure(answered, { desired: action.fields, message, atMs: nowMs, permanent });
+  const isPermanent = code === 'forbidden' || code === 'precondition';
+  return withFailure(answered, { desired: action.fields, message, atMs: nowMs, isPermanent });
 }
 
 function withApplied(
@@ -77,7 +77,7 @@ function withApplied(
   };
   if (settings && !hasSettings(settings, fields)) {
     const message = 'the control API accepted the change, but the compute does not have it';
-    return withFailure(sent, { desired: fields, message, atMs: nowMs, permanent: true });
+    return withFailure(sent, { desired: fields, message, atMs: nowMs, isPermanent: true });
   }
   const { lagging: _lagging, ...caughtUp } = sent;
   const answer = { before, answeredAtMs: nowMs, ...(updatedAtMs !== undefined && { updatedAtMs }) };

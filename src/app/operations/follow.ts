@@ -262,7 +262,7 @@ function countFailures(record: ComputeRecord, ended: readonly EndedOperation[], 
     open.startedAtMs === uncounted.open.startedAtMs ? { ...open, failureCounted: true as const } : open,
   );
   const { fields: desired = {} } = uncounted.open;
-  const failure = { desired, message: describeFailure(uncounted), atMs: nowMs, permanent: false };
+  const failure = { desired, message: describeFailure(uncounted), atMs: nowMs, isPermanent: false };
   // A restart that did not happen needs no cooldown: retries have their own delay.
   const { lastDisruption: _notHappened, ...rest } = record;
   return withFailure({ ...rest, openOperations }, failure);

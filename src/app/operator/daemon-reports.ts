@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import { groupBy } from '../../domain/grouping.ts';
 import { isHashOf } from '../../domain/policy/policy.ts';
-import { isHeardOf, presentReports } from '../../domain/records/recovery-times.ts';
+import { isRecentReport, recentReports } from '../../domain/records/recovery-times.ts';
 import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import type { Clock, NewId } from '../../ports/clock.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
@@ -159,14 +159,14 @@ export async function readReports(
   const current = reports.flatMap(([name, report]) =>
     old.includes(name)
       ? []
-      : [{ ...withoutApproved(report, approvals), leader: report.leader && isHeardOf(report, nowMs) }],
+      : [{ ...withoutApproved(report, approvals), leader: report.leader && isRecentReport(report, nowMs) }],
   );
   return current.toSorted((a, b) => Number(b.leader) - Number(a.leader) || b.last_seen.localeCompare(a.last_seen));
 }
 
 /** The refused projects that daemons report, each once: a daemon knows only its own requests. Null if no report has this field. */
 export function reportedRefusals(reports: readonly DaemonDocument[], nowMs: number): RefusedProjectDocument[] | null {
-  const reported = presentReports(reports, nowMs).flatMap(({ refused_projects }) =>
+  const reported = recentReports(reports, nowMs).flatMap(({ refused_projects }) =>
     refused_projects ? [refused_projects] : [],
   );
   if (reported.length === 0) return null;
@@ -180,7 +180,7 @@ export function reportedRefusals(reports: readonly DaemonDocument[], nowMs: numb
  * limits, the one that ends last counts. Ended ones are left out, since a killed daemon leaves its report. Null if no report has this field.
  */
 export function reportedLimits(reports: readonly DaemonDocument[], nowMs: number): StatusDocument['api_limits'] {
-  const reported = presentReports(reports, nowMs).flatMap((one) => (one.api_limits ? [one.api_limits] : []));
+  const reported = recentReports(reports, nowMs).flatMap((one) => (one.api_limits ? [one.api_limits] : []));
   if (reported.length === 0) return null;
   const current = reported.flat().filter(({ normal_by }) => normal_by > isoInstant(nowMs));
   const latest = current.toSorted((a, b) => b.normal_by.localeCompare(a.normal_by));

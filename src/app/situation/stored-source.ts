@@ -7,7 +7,7 @@ import type { Hold } from '../../domain/overrides/holds.ts';
 import { parsedOrAll } from '../../domain/policy/selector.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
-import { isHeardOf, presentReports } from '../../domain/records/recovery-times.ts';
+import { isRecentReport, recentReports } from '../../domain/records/recovery-times.ts';
 import type { BudgetOutlook } from '../../domain/spend/state.ts';
 import { msOfIso } from '../../domain/time/units.ts';
 import type { BudgetDocument } from '../../ports/cost-documents.ts';
@@ -196,7 +196,7 @@ function once<T>(read: () => Promise<T>): (again?: boolean) => Promise<T> {
 
 export async function daemonRuns(store: Store): Promise<boolean> {
   const nowMs = await store.timeMs();
-  return (await readReports(store, nowMs)).some((report) => isHeardOf(report, nowMs));
+  return (await readReports(store, nowMs)).some((report) => isRecentReport(report, nowMs));
 }
 
 /** Returns the id of the only project that has this compute, or this id or name itself. */
@@ -223,7 +223,7 @@ async function readFacts(store: Store, wanted: FactsQuery, readRecords: StoredSo
   const [holds, freezes] = await Promise.all([FLEET_FACTS.holds.readFromStore(store, nowMs), store.freezes(nowMs)]);
   const budgets = await FLEET_FACTS.budgets.readFromStore(store, nowMs);
   const readyWaves = (await readReadyWaves(store)) ?? [];
-  const reports = presentReports(await readReports(store, nowMs), nowMs);
+  const reports = recentReports(await readReports(store, nowMs), nowMs);
   const staged = stagedInReports(reports);
   const modes = reports.map(({ mode }) => mode);
   const guards = wanted.readGuards ? await readGuardStates(store) : new Map();

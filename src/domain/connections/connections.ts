@@ -30,7 +30,7 @@ export interface ConnectionView {
   /** The highest count in the stabilisation window. */
   peak: number;
   /** False if the compute was awake in a part of the window without counts. */
-  wholeWindowKnown: boolean;
+  isWholeWindowKnown: boolean;
   reportedMaxConnections?: number;
 }
 
@@ -50,7 +50,7 @@ export function viewConnections(
   return {
     now,
     peak: Math.max(now, ...inWindow.map(({ connections }) => connections)),
-    wholeWindowKnown: idle || !hasGap(inWindow, awakeSinceMs),
+    isWholeWindowKnown: idle || !hasGap(inWindow, awakeSinceMs),
     ...(!idle && latest?.maxConnections !== undefined && { reportedMaxConnections: latest.maxConnections }),
   };
 }

@@ -65,14 +65,16 @@ export function judgeBy(
   const latestByKey = byKey(guard, latest);
   return (compute, beforeMs) => {
     const keys = keysFor(guard.match, compute);
-    const own = keys.flatMap((key) => latestByKey.get(key) ?? []);
-    const values = own.flatMap(({ samples }) => samples.at(-1) ?? []);
+    const series = keys.flatMap((key) => latestByKey.get(key) ?? []);
+    const values = series.flatMap(({ samples }) => samples.at(-1) ?? []);
     if (values.length > 1 && !guard.isAlert) {
       return unknown(`${values.length} series match it, not one: aggregate them in the query, or match more labels`);
     }
     if (values.length === 0) {
       if (guard.noData === 'healthy') return { state: 'healthy', message: 'no value, which counts as healthy' };
-      return unknown(own.length === 0 ? `no series has its ${matchText(guard, compute)}` : 'its series has no value');
+      return unknown(
+        series.length === 0 ? `no series has its ${matchText(guard, compute)}` : 'its series has no value',
+      );
     }
     const value = Math.max(...values.map((sample) => sample.value));
     const limit = guard.badWhen.relative ? limitOf(keys, beforeMs) : guard.badWhen.limit;

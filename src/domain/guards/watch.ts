@@ -249,13 +249,13 @@ function badNow(
     ({ computeId, state }) =>
       (state === 'healthy' || state === 'bad') && isUnwatched(watched.get(computeId)) && !hurt.has(computeId),
   );
-  const badOf = (one: WatchedCompute | undefined) =>
-    one?.bad?.lastMs === atMs ? [one.bad.firstMs ?? one.bad.sinceMs] : [];
+  const badSinceOf = (compute: WatchedCompute | undefined) =>
+    compute?.bad?.lastMs === atMs ? [compute.bad.firstMs ?? compute.bad.sinceMs] : [];
   return {
-    unlowered: unlowered.flatMap(({ computeId }) => badOf(watched.get(computeId))),
+    unlowered: unlowered.flatMap(({ computeId }) => badSinceOf(watched.get(computeId))),
     unloweredCount: unlowered.length,
     lowered: [
-      ...[...watched.values()].filter((one) => !isUnwatched(one)).flatMap(badOf),
+      ...[...watched.values()].filter((one) => !isUnwatched(one)).flatMap(badSinceOf),
       ...recentHarms.map(({ badSinceMs, firstMs }) => firstMs ?? badSinceMs),
     ],
   };

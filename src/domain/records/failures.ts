@@ -35,7 +35,7 @@ export interface Failure {
   /** Milliseconds since the epoch. */
   atMs: number;
   /** True for a refusal that a retry would not change; a single one may still be temporary. */
-  permanent: boolean;
+  isPermanent: boolean;
 }
 
 /** True if a change failed so often that it is retried only rarely. */
@@ -77,15 +77,15 @@ export function describeFailing(computeId: string, desired: Partial<ComputeSetti
  * Returns the record after one more failure. A different desired value for the same fields starts a new count. After a second refusal
  * in a row the change is degraded.
  */
-export function withFailure(record: ComputeRecord, { desired, message, atMs, permanent }: Failure): ComputeRecord {
+export function withFailure(record: ComputeRecord, { desired, message, atMs, isPermanent }: Failure): ComputeRecord {
   const failures = { ...record.failures };
   for (const group of groupsOf(desired)) {
     const fields = group === 'restart' ? {} : (fieldsOf(group, desired) ?? desired);
     const before = failures[group];
     const previous = before && sameFields(before.desired, fields) ? before : undefined;
     const inARow = (previous?.count ?? 0) + 1;
-    const count = permanent && previous?.refused ? Math.max(inARow, FAILURES_UNTIL_DEGRADED) : inARow;
-    failures[group] = { count, lastAtMs: atMs, desired: fields, message, ...(permanent && { refused: true }) };
+    const count = isPermanent && previous?.refused ? Math.max(inARow, FAILURES_UNTIL_DEGRADED) : inARow;
+    failures[group] = { count, lastAtMs: atMs, desired: fields, message, ...(isPermanent && { refused: true }) };
   }
   return { ...record, failures };
 }
@@ -148,9 +148,9 @@ function withLateEffect(
     .map((write) => (write === late ? { ...write, seenAtMs: nowMs } : write))
     .filter((write) => readAtMs < write.atMs + LATE_EFFECT_MS || (write.seenAtMs !== undefined && isShown(write)));
   if (!late) return kept.length === writes.length ? record : withLostWrites(record, group, kept);
-  const own = { ...record, lastApplied: { ...record.lastApplied, ...late.fields } };
+  const withFields = { ...record, lastApplied: { ...record.lastApplied, ...late.fields } };
   const answer = { answeredAtMs: nowMs, ...(updatedAtMs !== undefined && { updatedAtMs }) };
-  return withLostWrites(withLastChange(own, late.fields, { before: applied, ...answer }), group, kept);
+  return withLostWrites(withLastChange(withFields, late.fields, { before: applied, ...answer }), group, kept);
 }
 
 function withLostWrites(record: ComputeRecord, group: FieldGroup, writes: readonly LostWrite[]): ComputeRecord {
@@ -221,6 +221,6 @@ export function confirmWrite(record: ComputeRecord, actual: Compute, nowMs: numb
   // An earlier reading may have missed the effect.
   if (Math.min(readAtMs, nowMs) < intent.atMs + RECOVERY.answerGraceMs) return record;
   // The failure is dated by the request: a daemon that finds the intent after a crash need not wait again.
-  const failure = { desired: fields, message: 'no clear answer came', atMs: intent.atMs, permanent: false };
+  const failure = { desired: fields, message: 'no clear answer came', atMs: intent.atMs, isPermanent: false };
   return withFailure(withLostWrite(withoutIntent, intent), failure);
 }

@@ -58,8 +58,8 @@ export function laggingGroups({ lagging }: Pick<ComputeRecord, 'lagging'>): Fiel
 export function withoutLag(compute: Compute, record: ComputeRecord, readAtMs: number): Compute {
   const groups = FIELD_GROUPS.filter((group) => lags(record, group, compute, readAtMs));
   if (groups.length === 0) return compute;
-  const known = groups.map((group) => record.manual?.[group]?.fields ?? fieldsOf(group, record.lastApplied));
-  return Object.assign({}, compute, ...known);
+  const lastValues = groups.map((group) => record.manual?.[group]?.fields ?? fieldsOf(group, record.lastApplied));
+  return Object.assign({}, compute, ...lastValues);
 }
 
 /** Compares dates of changes by the control API's clock, on which they only rise; ebb's clock only measures the time since the answer. */

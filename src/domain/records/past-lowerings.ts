@@ -100,8 +100,8 @@ function afterWrite(state: State, entry: PastEntry): State {
   const lastApplied = { ...state.lastApplied, ...to };
   const setBy = { ...state.setBy, ...byGroup(to, policy) };
   const isHeld = state.isHeld === true && policy?.startsWith('hold ') === true;
-  const known = { ...state, isHeld, written: to, lastChanges, manual, lastApplied, setBy, unknownChanges };
-  return withLastChange(known, to, { before, answeredAtMs: atMs });
+  const next = { ...state, isHeld, written: to, lastChanges, manual, lastApplied, setBy, unknownChanges };
+  return withLastChange(next, to, { before, answeredAtMs: atMs });
 }
 
 function failed(state: State, fields: Partial<ComputeSettings>, lastAtMs: number): State {

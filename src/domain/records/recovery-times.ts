@@ -25,15 +25,15 @@ interface Report {
   last_seen: string;
 }
 
-/** Returns true if the daemon of a report may still hold the lease of the leader. */
-export function isHeardOf({ last_seen: lastSeen }: Report, nowMs: number): boolean {
+/** True if a report is so recent that its daemon may still hold the lease of the leader. */
+export function isRecentReport({ last_seen: lastSeen }: Report, nowMs: number): boolean {
   return lastSeen >= isoInstant(nowMs - RECOVERY.leaderLeaseMs);
 }
 
-/** The reports of daemons of which {@link isHeardOf} is true; if there are none, the first report. */
-export function presentReports<R extends Report>(reports: readonly R[], nowMs: number): readonly R[] {
-  const heard = reports.filter((report) => isHeardOf(report, nowMs));
-  return heard.length > 0 ? heard : reports.slice(0, 1);
+/** The recent reports, see {@link isRecentReport}; if there are none, the first report. */
+export function recentReports<R extends Report>(reports: readonly R[], nowMs: number): readonly R[] {
+  const recent = reports.filter((report) => isRecentReport(report, nowMs));
+  return recent.length > 0 ? recent : reports.slice(0, 1);
 }
 
 /** The time limit of a write call after its lease was renewed, in milliseconds. */

@@ -161,9 +161,9 @@ function usdTotals(cells: Cells, units: readonly TrialUnit[]): { control: number
 
 /** The effect of the policies on starts per unit-day, by the same test. */
 function startsOf(input: SavingsInput, units: readonly TrialUnit[]): Savings['startsPerUnitDay'] {
-  const known = units.filter(({ starts }) => starts !== undefined);
-  if (known.length === 0) return NO_STARTS;
-  const cells = cellsBy(input, known, ({ starts = new Map() }) => starts);
+  const unitsWithStarts = units.filter(({ starts }) => starts !== undefined);
+  if (unitsWithStarts.length === 0) return NO_STARTS;
+  const cells = cellsBy(input, unitsWithStarts, ({ starts = new Map() }) => starts);
   const { control, treated } = armTotals(cells);
   const mean = (arm: ArmTotals) => (arm.unitDays === 0 ? null : arm.sum / arm.unitDays);
   const perDay = mean(treated);

@@ -58,13 +58,13 @@ export function projectedAt(days: KnownDays, { month, spent, unknown }: Projecte
   const rest = predictSum(past, ahead);
   const mean = Math.max(0, rest.mean);
   return (deviations) => {
-    const known = spent + unknown * Math.max(0, 1 + deviations / NORMAL_QUANTILE_90);
-    if (deviations === 0 || mean === 0) return Math.max(spent, known + mean);
+    const soFar = spent + unknown * Math.max(0, 1 + deviations / NORMAL_QUANTILE_90);
+    if (deviations === 0 || mean === 0) return Math.max(spent, soFar + mean);
     const off = rest.quantile(normal(deviations)) / mean - 1;
     const least = MIN_MARGIN * (deviations / NORMAL_QUANTILE_90);
     return Math.max(
       spent,
-      known + mean * ofGamma(deviations, deviations < 0 ? Math.min(off, least) : Math.max(off, least)),
+      soFar + mean * ofGamma(deviations, deviations < 0 ? Math.min(off, least) : Math.max(off, least)),
     );
   };
 }

@@ -103,10 +103,10 @@ function firstIndex(length: number, isTrue: (index: number) => boolean): number 
 }
 
 function memoised<T>(compute: (index: number) => T): (index: number) => T {
-  const known = new Map<number, T>();
+  const values = new Map<number, T>();
   return (index) => {
-    const value = known.get(index) ?? compute(index);
-    known.set(index, value);
+    const value = values.get(index) ?? compute(index);
+    values.set(index, value);
     return value;
   };
 }

@@ -97,9 +97,9 @@ function bucketsOf({ startMs, values }: BucketRow, seconds: number): UsageBucket
 /** Adds the usage of a deleted branch to the sum of its project's deleted branches. */
 export function addUsage(sum: UnitUsage, added: UnitUsage): UnitUsage {
   const addedBuckets = (into: BucketRow, row: BucketRow, seconds: number): UsageBucket[] => {
-    const known = new Map(bucketsOf(into, seconds).map((bucket) => [bucket.startMs, bucket.cuSeconds]));
+    const storedByStart = new Map(bucketsOf(into, seconds).map((bucket) => [bucket.startMs, bucket.cuSeconds]));
     return bucketsOf(row, seconds).map(({ startMs, cuSeconds }) => {
-      const before = known.get(startMs) ?? null;
+      const before = storedByStart.get(startMs) ?? null;
       const total = before === null && cuSeconds === null ? null : (before ?? 0) + (cuSeconds ?? 0);
       return { startMs, seconds, cuSeconds: total };
     });

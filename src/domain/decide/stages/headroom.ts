@@ -27,7 +27,7 @@ export const ensureHeadroom = stage(['need', 'bounds'], (draft, input) => {
   for (const { directive, view } of views) if (view) coverNeed(draft, input, directive, view);
   for (const { directive, view } of views) {
     if (directive.need.act === 'advise') continue;
-    if (!view?.wholeWindowKnown) keepConnections(draft, input, directive, view !== undefined);
+    if (!view?.isWholeWindowKnown) keepConnections(draft, input, directive, view !== undefined);
     if (view && isCritical(input, directive.need, view)) draft.urgent = true;
   }
 });
