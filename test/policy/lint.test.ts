@@ -529,6 +529,11 @@ describe('a fleet', () => {
     expect(lints('select: { projects: [web-shop] }, match: { service: { shop: web-shpo } }')).toEqual([
       '«service» warning matches-nothing has no value for web-shop / ep-one, so they stay unknown; add their projects, or leave them out of select',
     ]);
+    expect(lints('select: { projects: [web-shop] }, no_data: healthy, match: { service: { shop: web-shpo } }')).toEqual(
+      [
+        '«service» warning matches-nothing has no value for web-shop / ep-one, so they always count as healthy; add their projects, or leave them out of select',
+      ],
+    );
     expect(lints('select: { projects: [web-shop] }, match: { service: { shop: web-shop } }')).toEqual([]);
   });
 });

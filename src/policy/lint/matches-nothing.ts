@@ -22,6 +22,7 @@ function* unmatched(policy: Policy, { overlap }: LintContext): Iterable<Remark> 
   const [first, ...more] = computes.filter((compute) => keysFor(guard.match, compute).length === 0);
   if (!first) return;
   const others = more.length === 0 ? '' : ` and ${more.length} more`;
-  const message = `has no value for ${first.projectName} / ${first.computeId}${others}, so they stay unknown; add their projects, or leave them out of select`;
+  const effect = guard.noData === 'healthy' ? 'always count as healthy' : 'stay unknown';
+  const message = `has no value for ${first.projectName} / ${first.computeId}${others}, so they ${effect}; add their projects, or leave them out of select`;
   yield { code: 'matches-nothing', policy, at: ['match'], message };
 }
