@@ -37,7 +37,7 @@ type Env = { Bindings: HttpBindings };
 
 /** Real time and ids, which a simulation replaces. */
 export interface EmulatorHost {
-  /** Real milliseconds from an arbitrary start, never running backwards: rate limits count in it. */
+  /** Real milliseconds from an arbitrary start, never running backwards, for rate limits. */
   monotonicMs(): number;
   /** Resolves after this many real milliseconds. */
   wait(ms: number): Promise<void>;
@@ -129,7 +129,7 @@ function answerRoute({ platform }: ApiOptions, route: Route, request: ApiRequest
   return refusal === undefined ? route.answer({ ...request, key }, platform) : refusalAnswer(refusal);
 }
 
-/** Every refusal comes before the route, so a refused request changes nothing. */
+/** Every refusal comes before the route, so that a refused request changes nothing but the last use of its key. */
 function answerRequest(
   options: ApiOptions,
   incoming: Incoming,
@@ -150,7 +150,7 @@ function answerRequest(
   return answerRoute(options, route, { params, query, body: body.value }, key);
 }
 
-/** What is sent; without text, there is no body. */
+/** A response; without `text` it has no body. */
 interface Served {
   status: number;
   headers: Record<string, string>;

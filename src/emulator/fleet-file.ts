@@ -101,7 +101,7 @@ function projectProblem({ computes }: FleetProject): string | undefined {
   return wrong === undefined ? undefined : `compute ${wrong.id}: ${settingsProblem(wrong)}`;
 }
 
-/** Rules that the schema can't express: unique ids, one primary for each branch, settings that the platform accepts. */
+/** Rules that the schema can't express: unique ids, at most one primary for each branch, settings that the platform accepts. */
 function contradiction({ projects }: Fleet): string | undefined {
   const id =
     firstDuplicate(projects.map(({ id }) => id)) ??

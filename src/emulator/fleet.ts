@@ -7,7 +7,7 @@ export type Load =
   /** Oldest first. */
   | { class: 'trace'; points: readonly { atMs: number; cu: number }[] };
 
-/** The initial state of the world. Sizes are in CU, instants in milliseconds since the epoch. */
+/** A compute in its initial state. Sizes are in CU, instants in milliseconds since the epoch. */
 export interface FleetCompute {
   id: string;
   branchId: string;
@@ -17,10 +17,10 @@ export interface FleetCompute {
   maxCu: number;
   suspendTimeoutSeconds: number;
   state: 'init' | 'active' | 'idle';
-  /** Absent: a year before the start. */
+  /** Absent: with its project, at least a year before the start. */
   createdAtMs?: number | undefined;
   lastActiveAtMs?: number | undefined;
-  /** Clients that are connected at the start of an active compute. */
+  /** The number of clients that are connected at the start, if the compute is active. */
   connections: number;
   /** Simulated clients. */
   load?: readonly Load[] | undefined;
@@ -43,7 +43,7 @@ export interface FleetProject {
 export interface Consumption {
   /** `projects`: the route for branches is not found; `none`: neither is. */
   routes: 'both' | 'projects' | 'none';
-  /** Whether metrics that are 0 are sent, and buckets in which all are. */
+  /** Whether metrics of 0 are sent, and buckets without usage. */
   zeros: 'omitted' | 'sent';
   /** The delay until usage is visible, in minutes; it appears in steps of a quarter of an hour. */
   delayMinutes: number;

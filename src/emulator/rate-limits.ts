@@ -1,4 +1,4 @@
-/** `retryAfterSeconds` is the time until the oldest counted request leaves the window. */
+/** `retryAfterSeconds` is the time, rounded up, until this limit would admit a request. */
 export type Verdict = { ok: true } | { ok: false; retryAfterSeconds: number; message: string };
 
 export interface RateLimits {

@@ -55,7 +55,7 @@ export interface ServiceOptions {
   rateLimitPerMinute?: number;
   /** Requests in any real second on one route; absent: unlimited. */
   burstPerSecond?: number;
-  /** How both are counted; absent: over sliding windows, as documented. */
+  /** How these two limits are counted; absent: over sliding windows, as documented. */
   limitKind?: LimitKind;
   /** When the project list shows a change; absent: at once. */
   projectUpdatedAt?: ProjectUpdatedAt;
@@ -135,7 +135,7 @@ async function startComputes(
   };
 }
 
-/** With real servers, the fleet's clients are real, too: they connect later. */
+/** The world of the fleet, after its history. With real servers, the fleet's clients are real, too, and connect later. */
 function createEmulatedWorld(options: PlatformOptions, startMs: number): WorldState {
   const { fleet, availabilityCheckMs = AVAILABILITY_CHECK_MS } = options;
   const externalPower = options.postgres !== undefined;
@@ -219,16 +219,16 @@ function createApp(
 
 /** The control API on a world made of `fleet`, within this process: it listens on no port. */
 export function createEmulatedService(options: ServiceOptions): EmulatedService {
-  const made = createPlatformWithKey(options);
-  const { app: _, ...service } = createApp(made, createWorldClients(made.platform), options);
+  const prepared = createPlatformWithKey(options);
+  const { app: _, ...service } = createApp(prepared, createWorldClients(prepared.platform), options);
   return service;
 }
 
 /** Starts the control API on a world made of `fleet`. Rejects with the system's error if it can't listen. */
 export async function startEmulator(options: EmulatorOptions): Promise<Emulator> {
-  const made = createPlatformWithKey(options);
-  const computes = await startComputes(made.platform, options);
-  const { app, apiKey, platform } = createApp(made, computes.clients, options);
+  const prepared = createPlatformWithKey(options);
+  const computes = await startComputes(prepared.platform, options);
+  const { app, apiKey, platform } = createApp(prepared, computes.clients, options);
   const server = createServer(getRequestListener(app.fetch));
   const port = await listen(server, options.listen).catch(async (error: unknown) => {
     await computes.close();

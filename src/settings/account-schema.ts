@@ -5,7 +5,6 @@ import { ACCOUNT_PLANS, DEFAULT_PRICES } from '../domain/compute/cost.ts';
 import { CONNECTION_PROFILES, type ConnectionProfile, tableProfile } from '../domain/connections/connection-profile.ts';
 import { keyPath, nameText, oneOf, text, variableName } from './schema-parts.ts';
 
-/** `plan` of `ebb.yaml`. */
 export const planSchema = oneOf(ACCOUNT_PLANS);
 
 const DOLLARS_FORM = 'must be US dollars for a CU-hour, such as 0.106';
@@ -76,8 +75,8 @@ export const connectionProfileSchema = z
 /** One warning for each profile that is given by its former name. */
 export function formerProfiles({ profile, accounts }: Readonly<Record<string, unknown>>): string[] {
   const ofAccounts = Array.isArray(accounts) ? accounts.map((account) => account?.profile) : [];
-  const given = new Set([profile, ...ofAccounts]);
-  const former = (['seed', 'current'] as const).filter((name) => given.has(name));
+  const profiles = new Set([profile, ...ofAccounts]);
+  const former = (['seed', 'current'] as const).filter((name) => profiles.has(name));
   return former.map((name) => `the profile ${name} is now called ${FORMER_NAMES[name]}: change it in the settings`);
 }
 
@@ -96,10 +95,8 @@ const shape = {
   verified: verifiedSchema.optional(),
 };
 
-/** The keys of an entry of `accounts`. */
 export const ACCOUNT_KEYS: readonly string[] = Object.keys(shape);
 
-/** `accounts` of `ebb.yaml`. */
 export const accountsSchema = z
   .array(
     z

@@ -7,11 +7,11 @@ import type { ConnectionProfile } from '../domain/connections/connection-profile
 import type { ApiKeySource, KeyFolder } from './api-key.ts';
 import type { SettingName, settingsSchema } from './schema.ts';
 import { secret } from './secret.ts';
-import type { Environment, Given } from './sources.ts';
+import type { Environment, SettingInput } from './sources.ts';
 
 export interface Account {
   name: string;
-  /** Undefined if no key was given; then `readApiKey` returns the remedy. */
+  /** Undefined if the settings name no key; then `readApiKey` returns the remedy. */
   apiKey: ApiKeySource | KeyFolder | undefined;
   /** If given, only the projects of this organization are listed. */
   organization?: string;
@@ -22,14 +22,14 @@ export interface Account {
   verified: AccountFacts;
 }
 
-interface Sources {
+interface SettingsContext {
   values: z.output<typeof settingsSchema>;
-  given: ReadonlyMap<SettingName, Given>;
+  inputs: ReadonlyMap<SettingName, SettingInput>;
   env: Environment;
   cwd: string;
 }
 
-/** The account with this name. If the settings have only one account, it stands for unknown ones, such as those of a fleet file. */
+/** The account with this name. If the settings have only one account, it stands for any other name, such as those of a fleet file. */
 export function accountFor(accounts: readonly Account[], name: string): Account | undefined {
   return accounts.find((account) => account.name === name) ?? (accounts.length === 1 ? accounts[0] : undefined);
 }
@@ -47,35 +47,35 @@ export function chooseAccount(accounts: readonly Account[], wanted: string | und
 /** The name of the only account if the settings have no `accounts`. */
 const ONLY_ACCOUNT = 'default';
 
-/** The accounts of `ebb.yaml`, or else one account, whose key is in the usual variables. */
-export function accountsOf(sources: Sources): readonly Account[] {
-  const { values, given, env, cwd } = sources;
+/** The accounts of `ebb.yaml`, or else one account with the key of {@link onlyKey}. */
+export function accountsOf(context: SettingsContext): readonly Account[] {
+  const { values, inputs, env, cwd } = context;
   if (values.accounts === undefined) {
-    return [{ name: ONLY_ACCOUNT, apiKey: onlyKey(sources), ...platformOf(values, {}) }];
+    return [{ name: ONLY_ACCOUNT, apiKey: onlyKey(context), ...accountSettings(values, {}) }];
   }
-  const base = given.get('accounts')?.base ?? cwd;
+  const base = inputs.get('accounts')?.base ?? cwd;
   return values.accounts.map(({ name, organization, plan, profile, verified, ...key }) => ({
     name,
     apiKey: keyOf(name, key, { base, env }),
     ...(organization !== undefined && { organization }),
-    ...platformOf(values, { plan, profile, verified }),
+    ...accountSettings(values, { plan, profile, verified }),
   }));
 }
 
 /** The settings of an account, which default to the global ones. */
-function platformOf(
-  values: Sources['values'],
-  own: Pick<Entry, 'plan' | 'profile' | 'verified'>,
+function accountSettings(
+  values: SettingsContext['values'],
+  overrides: Pick<Entry, 'plan' | 'profile' | 'verified'>,
 ): Pick<Account, 'plan' | 'profile' | 'verified'> {
-  const plan = own.plan ?? values.plan;
+  const plan = overrides.plan ?? values.plan;
   return {
     ...(plan !== undefined && { plan }),
-    profile: own.profile ?? values.profile,
-    verified: { ...values.verified, ...own.verified },
+    profile: overrides.profile ?? values.profile,
+    verified: { ...values.verified, ...overrides.verified },
   };
 }
 
-type Entry = NonNullable<Sources['values']['accounts']>[number];
+type Entry = NonNullable<SettingsContext['values']['accounts']>[number];
 type KeyPlace = Pick<Entry, 'api_key_env' | 'api_key_file' | 'api_keys_folder'>;
 
 function keyOf(
@@ -91,10 +91,11 @@ function keyOf(
   return { from: 'variable', variable, key: value ? secret(value) : undefined };
 }
 
-function onlyKey({ values, given, env, cwd }: Sources): ApiKeySource | undefined {
+/** The key without `accounts`: from EBB_API_KEY, else from the file in `api_key_file`, else from NEON_API_KEY. */
+function onlyKey({ values, inputs, env, cwd }: SettingsContext): ApiKeySource | undefined {
   if (env.EBB_API_KEY) return { from: 'variable', variable: 'EBB_API_KEY', key: secret(env.EBB_API_KEY) };
   if (values.api_key_file !== undefined) {
-    const { base = cwd, where = 'api_key_file' } = given.get('api_key_file') ?? {};
+    const { base = cwd, where = 'api_key_file' } = inputs.get('api_key_file') ?? {};
     return { from: 'file', file: resolve(base, values.api_key_file), where };
   }
   if (env.NEON_API_KEY) return { from: 'variable', variable: 'NEON_API_KEY', key: secret(env.NEON_API_KEY) };

@@ -4,7 +4,7 @@ import { asWrittenAndDecoded, type Secret, secret } from './secret.ts';
 
 const VERSION_SEGMENT = '/api/v2';
 
-/** Parses the base URL of the control API, without a trailing slash. Problems never contain its user part. */
+/** Parses the base URL of the control API and removes a trailing slash. Problems never contain its user part. */
 export function parseApiUrl(text: string): Result<string> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
@@ -57,7 +57,7 @@ export interface QueueLocation {
   url: Secret;
   /** Without user and password, for people. */
   shown: string;
-  /** Empty without a password; else it as written and as decoded. */
+  /** Each password of the URL, as written and as decoded. */
   passwords: readonly Secret[];
 }
 

@@ -3,7 +3,7 @@ import { errorCode } from '../common/errors.ts';
 import type { Result } from '../common/result.ts';
 import { type Secret, secret } from './secret.ts';
 
-/** The source of an API key. `key` is undefined for an unset variable. A file is read again, so that keys can be rotated. */
+/** The source of an API key. `key` is undefined for an unset variable. A file is read each time, so that keys can be rotated. */
 export type ApiKeySource =
   | { from: 'variable'; variable: string; key: Secret | undefined }
   | { from: 'file'; file: string; where: string };

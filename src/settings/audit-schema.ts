@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { Receiver } from '../domain/notifications/notification.ts';
-import { IS_NOT_PLACED, isPlaced, placeIn, placeShape, secretsIn } from './notify-schema.ts';
+import { countSecrets, destinationOf, destinationShape, hasOneUrl, NEEDS_ONE_URL } from './notify-schema.ts';
 import { keyPath } from './schema-parts.ts';
 
 /** Where audit entries are copied in addition to the store. */
@@ -14,21 +14,20 @@ export interface AuditCopies {
 const WEBHOOK_FORM = 'must be a mapping such as {url: "https://logs.example/ebb", secret_env: EBB_NOTIFY_SECRET}';
 
 const webhook = z
-  .strictObject(placeShape, { error: WEBHOOK_FORM })
-  .refine(isPlaced, IS_NOT_PLACED)
-  .refine((given) => secretsIn(given) === 1, {
+  .strictObject(destinationShape, { error: WEBHOOK_FORM })
+  .refine(hasOneUrl, NEEDS_ONE_URL)
+  .refine((destination) => countSecrets(destination) === 1, {
     error: 'must have secret_env or secret_file: what it gets is signed',
   });
 
 const shape = { file: keyPath().optional(), webhook: webhook.optional() };
 
 export const AUDIT_KEYS: readonly string[] = Object.keys(shape);
-export const WEBHOOK_KEYS: readonly string[] = Object.keys(placeShape);
+export const WEBHOOK_KEYS: readonly string[] = Object.keys(destinationShape);
 
-/** `audit` of `ebb.yaml`. */
 export const auditSchema = z
   .strictObject(shape, { error: 'must be a mapping such as {file: /var/log/ebb/audit.jsonl}' })
-  .refine(({ file, webhook: to }) => file !== undefined || to !== undefined, { error: 'must have file or webhook' });
+  .refine((audit) => audit.file !== undefined || audit.webhook !== undefined, { error: 'must have file or webhook' });
 
 /** Relative paths start from `base`. */
 export function auditCopiesOf(
@@ -39,7 +38,7 @@ export function auditCopiesOf(
   return {
     ...(audit?.file !== undefined && { file: resolve(base, audit.file) }),
     ...(audit?.webhook && {
-      webhook: { name: 'audit', to: 'webhook', allowedOrigins, file, ...placeIn(audit.webhook) },
+      webhook: { name: 'audit', to: 'webhook', allowedOrigins, file, ...destinationOf(audit.webhook) },
     }),
   };
 }

@@ -100,7 +100,7 @@ export const SETTINGS = {
   },
   notify_before: {
     fallback: '',
-    help: 'How long before a change that disconnects clients receivers are notified, 1m to 1d. If absent, they are not notified in advance.',
+    help: 'Receivers are notified this long before a change that disconnects clients, 1m to 1d. If absent, they are not notified in advance.',
   },
   status_url: {
     variable: 'EBB_STATUS_URL',
@@ -159,11 +159,11 @@ export const SETTINGS = {
   },
   login: {
     fallback: '',
-    help: 'A login provider whose tokens (JWTs) are accepted besides. See docs/how-to-login.md.',
+    help: 'A login provider whose tokens (JWTs) are accepted, too. See docs/how-to-login.md.',
   },
   audit: {
     fallback: '',
-    help: 'Where each line of the audit also goes as it happens: {file: PATH}, {webhook: {url: URL, secret_env: NAME}}, or both. See docs/operations.md.',
+    help: 'Where each line of the audit is also sent, at once: {file: PATH}, {webhook: {url: URL, secret_env: NAME}}, or both. See docs/operations.md.',
   },
   log_level: {
     variable: 'EBB_LOG_LEVEL',
@@ -187,8 +187,8 @@ export const SECRET_VARIABLES = {
   NEON_API_KEY: 'Used if there is no other key, and only for reading.',
   'EBB_DSN_…': 'Connection strings that connection sources name as dsn_env.',
   'EBB_PROMETHEUS_TOKEN…': 'Bearer tokens that connection sources name as token_env.',
-  'EBB_NOTIFY_SECRET…': 'What messages to webhooks are signed with, where notify names it as secret_env.',
-  'EBB_NOTIFY_URL…': 'URLs of receivers that notify names as url_env: that of a Slack webhook is a secret.',
+  'EBB_NOTIFY_SECRET…': 'Secrets that sign messages to webhooks, and that notify or audit name as secret_env.',
+  'EBB_NOTIFY_URL…': 'URLs that notify or audit name as url_env. The URL of a Slack webhook is a secret.',
   EBB_TOKEN:
     'Bearer token of at least 16 characters that every page except /healthz requires; commands send it with --url.',
 } as const;

@@ -27,10 +27,8 @@ const shape = {
     .refine((groups) => Object.keys(groups).length > 0, { error: 'names no group, so nobody could log in' }),
 };
 
-/** The keys of `login`. */
 export const LOGIN_KEYS: readonly string[] = Object.keys(shape);
 
-/** `login` of `ebb.yaml`. */
 export const loginSchema = z.strictObject(shape, { error: FORM });
 
 /** The provider must be authenticated by TLS, since its keys decide which tokens are valid. */
@@ -46,7 +44,7 @@ export function loginOf(login: z.output<typeof loginSchema> | undefined): LoginP
   return { issuer, audience, jwksUrl, nameClaim, groupsClaim, groups: new Map(Object.entries(groups)) };
 }
 
-/** One line for each team that roles name and `teams` lacks. */
+/** A problem for each team that a role names and `teams` lacks. */
 export function unknownTeams({ groups }: z.output<typeof loginSchema>, teams: readonly string[]): string[] {
   return Object.entries(groups).flatMap(([group, grants]) =>
     grants.flatMap(({ team }) =>

@@ -15,8 +15,8 @@ const FORM = 'must be a mapping such as {to: webhook, url: "https://hooks.exampl
 
 const KINDS = Object.keys(NOTIFICATION_KINDS) as [NotificationKind, ...NotificationKind[]];
 
-/** Where a receiver and its secret are. */
-export const placeShape = {
+/** The URL of a receiver, and the secret that signs its messages. */
+export const destinationShape = {
   url: text()
     .regex(/^https?:\/\/[^/?#@\s]+(?:[/?][^@\s]*)?$/i, {
       error: 'must be a URL such as https://hooks.example/ebb, without user and password',
@@ -32,7 +32,7 @@ const PER_HOUR_FORM = 'must be a whole number from 1 to 1000';
 
 const shape = {
   to: oneOf(['webhook', 'slack']),
-  ...placeShape,
+  ...destinationShape,
   owners: z.array(text(), { error: 'must be a list of owners' }).min(1, { error: 'names no owner' }).optional(),
   kinds: z
     .array(oneOf(KINDS), { error: 'must be a list of kinds of notifications' })
@@ -45,15 +45,15 @@ const shape = {
     .optional(),
 };
 
-type Place = Partial<Record<keyof typeof placeShape, string | undefined>>;
+type Destination = Partial<Record<keyof typeof destinationShape, string | undefined>>;
 
-export const IS_NOT_PLACED = { error: 'must say in one way where it is: url, url_env or url_file' };
+export const NEEDS_ONE_URL = { error: 'must say in one way where it is: url, url_env or url_file' };
 
-export function isPlaced({ url, url_env, url_file }: Place): boolean {
+export function hasOneUrl({ url, url_env, url_file }: Destination): boolean {
   return count(url, url_env, url_file) === 1;
 }
 
-export function secretsIn({ secret_env, secret_file }: Place): number {
+export function countSecrets({ secret_env, secret_file }: Destination): number {
   return count(secret_env, secret_file);
 }
 
@@ -61,30 +61,30 @@ function count(...values: readonly unknown[]): number {
   return values.filter((value) => value !== undefined).length;
 }
 
-/** The domain's form of a place that {@link isPlaced}. */
-export function placeIn({ url = '', ...given }: Place): Pick<Receiver, 'url' | 'secret'> {
-  const secret = secretPlace(given.secret_env, given.secret_file);
-  return { url: secretPlace(given.url_env, given.url_file) ?? { from: 'text', text: url }, ...(secret && { secret }) };
+/** The domain's form of a destination that {@link hasOneUrl}. */
+export function destinationOf({ url = '', ...places }: Destination): Pick<Receiver, 'url' | 'secret'> {
+  const secret = secretPlace(places.secret_env, places.secret_file);
+  return {
+    url: secretPlace(places.url_env, places.url_file) ?? { from: 'text', text: url },
+    ...(secret && { secret }),
+  };
 }
 
-/** The keys of an entry of `notify`. */
 export const RECEIVER_KEYS: readonly string[] = Object.keys(shape);
 
 const receiver = z
   .strictObject(shape, { error: FORM })
-  .refine(isPlaced, IS_NOT_PLACED)
+  .refine(hasOneUrl, NEEDS_ONE_URL)
   .refine(({ to, url }) => to !== 'slack' || url === undefined, {
     error: 'is a secret for Slack: put it in a variable (url_env) or a file (url_file)',
     path: ['url'],
   })
-  .refine((given) => secretsIn(given) === (given.to === 'webhook' ? 1 : 0), {
+  .refine((entry) => countSecrets(entry) === (entry.to === 'webhook' ? 1 : 0), {
     error: 'must have secret_env or secret_file, if it is a webhook: its messages are signed',
   });
 
-/** `notify` of `ebb.yaml`. */
 export const notifySchema = byName(receiver, 'must map names of receivers to where they are');
 
-/** `notify_before` of `ebb.yaml`. */
 export const notifyBeforeSchema = duration({ minMs: MINUTE_MS, maxMs: DAY_MS, text: '1m to 1d' });
 
 /** Incoming webhooks of Slack need no entry in `notify_allowed_origins`. */
@@ -118,12 +118,12 @@ export function notifyRulesOf(
   },
 ): NotifyRules {
   return {
-    receivers: Object.entries(receivers).map(([name, { to, owners, kinds, per_hour: perHour, ...place }]) => ({
+    receivers: Object.entries(receivers).map(([name, { to, owners, kinds, per_hour: perHour, ...destination }]) => ({
       name,
       to,
       allowedOrigins,
       file,
-      ...placeIn(place),
+      ...destinationOf(destination),
       ...(owners && { owners }),
       ...(kinds && { kinds }),
       ...(perHour !== undefined && { perHour }),

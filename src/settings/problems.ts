@@ -12,12 +12,12 @@ import { MISPLACED_KEYS, SETTINGS } from './declarations.ts';
 import { LOGIN_KEYS, unknownTeams } from './login-schema.ts';
 import { destinationRefused, RECEIVER_KEYS } from './notify-schema.ts';
 import type { SettingName, settingsSchema } from './schema.ts';
-import type { Environment, Given } from './sources.ts';
+import type { Environment, SettingInput } from './sources.ts';
 import { TEAM_KEYS } from './team-schema.ts';
 
 type Issue = z.core.$ZodIssue;
 type Values = z.output<typeof settingsSchema>;
-type Sources = ReadonlyMap<SettingName, Given>;
+type Inputs = ReadonlyMap<SettingName, SettingInput>;
 
 /** The keys of mappings within a setting, by its name. */
 const NESTED_KEYS: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
@@ -29,13 +29,13 @@ const NESTED_KEYS: ReadonlyMap<string, readonly string[]> = new Map<string, read
 ]);
 
 /** The issues of the schema, one line each: the place, the problem, the remedy. */
-export function schemaProblems(error: z.ZodError, given: Sources, config: ConfigFile): string[] {
+export function schemaProblems(error: z.ZodError, inputs: Inputs, config: ConfigFile): string[] {
   return error.issues
     .flatMap((issue) => issueMeant(issue, []))
     .flatMap(({ issue, path }) => {
       if (issue.code === 'unrecognized_keys') return unknownKeys(issue, path, config);
-      const message = wordsFor(issue, path, config);
-      const { source, where } = given.get(path[0] as SettingName) ?? {
+      const message = readableMessage(issue, path, config);
+      const { source, where } = inputs.get(path[0] as SettingName) ?? {
         source: 'file',
         where: config.file ?? 'settings',
       };
@@ -57,15 +57,15 @@ function issueMeant(issue: Issue, parent: readonly string[]): PlacedIssue[] {
   return meant === undefined ? [{ issue, path }] : meant.flatMap((inner) => issueMeant(inner, path));
 }
 
-/** The message of an issue. Those of zod's enumerations, in schemas that the policy language shares, are put into words. */
-function wordsFor(issue: Issue, path: readonly string[], config: ConfigFile): string {
+/** The message of an issue. Schemas that are shared with the policy language have messages of zod, which are replaced. */
+function readableMessage(issue: Issue, path: readonly string[], config: ConfigFile): string {
   return issue.message.startsWith('Invalid') ? messageOf(issue, valueAt(path, config)) : issue.message;
 }
 
 /** The place of a setting, or of the innermost entry that lacks it. */
 function placeOf(path: readonly string[], { places }: ConfigFile): string | undefined {
   const upwards = path.map((_, index) => path.slice(0, path.length - index).join('.'));
-  return upwards.map((one) => places.get(one)).find((place) => place !== undefined);
+  return upwards.map((prefix) => places.get(prefix)).find((place) => place !== undefined);
 }
 
 function labelOf(path: readonly string[], config: ConfigFile): string {
@@ -92,27 +92,27 @@ function unknownKeys({ keys, message }: UnrecognizedKeys, path: readonly string[
 }
 
 function unknownSetting(key: string, path: readonly string[]): string {
-  if (path.length === 0) return unknown(key, Object.keys(SETTINGS));
-  if (path[0] === 'accounts' && path.length === 2) return unknown(key, ACCOUNT_KEYS);
-  if (path[0] === 'notify' && path.length === 2) return unknown(key, RECEIVER_KEYS);
-  if (path[0] === 'teams' && path.length === 2) return unknown(key, TEAM_KEYS);
-  return unknown(key, NESTED_KEYS.get(path.at(-1) ?? '') ?? []);
+  if (path.length === 0) return unknownSettingMessage(key, Object.keys(SETTINGS));
+  if (path[0] === 'accounts' && path.length === 2) return unknownSettingMessage(key, ACCOUNT_KEYS);
+  if (path[0] === 'notify' && path.length === 2) return unknownSettingMessage(key, RECEIVER_KEYS);
+  if (path[0] === 'teams' && path.length === 2) return unknownSettingMessage(key, TEAM_KEYS);
+  return unknownSettingMessage(key, NESTED_KEYS.get(path.at(-1) ?? '') ?? []);
 }
 
-function unknown(key: string, known: readonly string[]): string {
+function unknownSettingMessage(key: string, known: readonly string[]): string {
   return `unknown setting "${key}"${didYouMean(key, known) || '; see docs/settings.md'}`;
 }
 
 /** Problems of combinations of settings: misplaced secrets, their destinations, duplicates. */
-export function combinationProblems(values: Values, given: Sources, env: Environment): string[] {
+export function combinationProblems(values: Values, inputs: Inputs, env: Environment): string[] {
   const problems: string[] = [];
-  const queue = given.get('queue_url');
+  const queue = inputs.get('queue_url');
   if (values.queue_url.passwords.length > 0 && queue !== undefined && queue.source !== 'variable') {
     const seenBy = queue.source === 'flag' ? 'the command line, where other users see it' : 'a file that others read';
     problems.push(`${queue.where}: a password has no place in ${seenBy}; set EBB_QUEUE_URL instead`);
   }
   if (isPlainAndRemote(values.api_url) && !values.allow_plain_http) {
-    const where = given.get('api_url')?.where;
+    const where = inputs.get('api_url')?.where;
     problems.push(
       `${where}: http would send the API key unencrypted; use https, or set allow_plain_http: true in ebb.yaml`,
     );
@@ -125,22 +125,22 @@ export function combinationProblems(values: Values, given: Sources, env: Environ
   }
   return [
     ...problems,
-    ...homelessKeys(values, given, env),
-    ...keyDestinationProblems(values, given, env),
-    ...receiverProblems(values, given),
+    ...unusedKeys(values, inputs, env),
+    ...keyDestinationProblems(values, inputs, env),
+    ...receiverProblems(values, inputs),
     ...(values.login ? unknownTeams(values.login, Object.keys(values.teams)) : []).map(
-      (problem) => `${given.get('login')?.where}: login: ${problem}`,
+      (problem) => `${inputs.get('login')?.where}: login: ${problem}`,
     ),
   ];
 }
 
 /** Receivers on origins that are not allowed. Secret URLs are checked when they are read. */
-function receiverProblems({ notify, audit, notify_allowed_origins: allowedOrigins }: Values, given: Sources): string[] {
+function receiverProblems({ notify, audit, notify_allowed_origins: allowedOrigins }: Values, inputs: Inputs): string[] {
   const receivers = Object.entries(notify).map(([name, { to, url }]) => {
-    return { to, url, label: `${given.get('notify')?.where}: the receiver ${name}` };
+    return { to, url, label: `${inputs.get('notify')?.where}: the receiver ${name}` };
   });
   const { url: auditUrl } = audit?.webhook ?? {};
-  const webhook = { to: 'webhook', url: auditUrl, label: `${given.get('audit')?.where}: audit: webhook` } as const;
+  const webhook = { to: 'webhook', url: auditUrl, label: `${inputs.get('audit')?.where}: audit: webhook` } as const;
   return [...receivers, webhook].flatMap(({ label, to, url }) => {
     const refused = url === undefined ? undefined : destinationRefused(url, { to, allowedOrigins });
     return refused === undefined ? [] : [`${label}: ${refused}`];
@@ -148,16 +148,16 @@ function receiverProblems({ notify, audit, notify_allowed_origins: allowedOrigin
 }
 
 /** Reports keys beside `accounts` that no account names. */
-function homelessKeys({ accounts }: Values, given: Sources, env: Environment): string[] {
+function unusedKeys({ accounts }: Values, inputs: Inputs, env: Environment): string[] {
   if (accounts === undefined) return [];
-  const where = given.get('accounts')?.where;
+  const where = inputs.get('accounts')?.where;
   const problems: string[] = [];
   if (env.EBB_API_KEY && !accounts.some(({ api_key_env: variable }) => variable === 'EBB_API_KEY')) {
     problems.push(
       `EBB_API_KEY: is set, but no entry of accounts (${where}) uses it; write api_key_env: EBB_API_KEY there, or unset it`,
     );
   }
-  const file = given.get('api_key_file');
+  const file = inputs.get('api_key_file');
   if (file !== undefined) {
     const name = file.source === 'file' ? 'api_key_file stands' : 'is set';
     problems.push(
@@ -172,16 +172,16 @@ const VENDOR_ORIGIN = 'https://console.neon.tech';
 
 /**
  * Reports hosts that keys must not be sent to. `ebb.yaml` is found in the working folder, which may be a checkout of somebody else's branch: it
- * must not send a key of this machine to a host of its choice. Keys of other tools are only sent to the vendor.
+ * must not send a key of this machine to a host of its choice. `NEON_API_KEY`, which other tools use, is only sent to the vendor or this machine.
  */
 function keyDestinationProblems(
   { api_url: apiUrl, accounts, api_key_file: keyFile }: Values,
-  given: Sources,
+  inputs: Inputs,
   env: Environment,
 ): string[] {
   const { origin, hostname } = new URL(apiUrl);
   if (origin === VENDOR_ORIGIN || isLoopbackHost(hostname)) return [];
-  const { where, source } = given.get('api_url') ?? {};
+  const { where, source } = inputs.get('api_url') ?? {};
   if (env.EBB_API_KEY || keyFile !== undefined || accounts !== undefined) {
     if (source !== 'file') return [];
     return [

@@ -9,7 +9,7 @@ export interface ProxySetting {
   url: Secret;
   /** Without user and password, for people. */
   shown: string;
-  /** The variable that has it. */
+  /** The environment variable that holds the URL. */
   variable: string;
   /** The password, or else the user, which may be a token; as written and as decoded. */
   passwords: readonly Secret[];
@@ -27,9 +27,10 @@ export function findProxy(env: Environment, apiUrl: string): Result<ProxySetting
   const { protocol, hostname } = new URL(apiUrl);
   const names = protocol === 'https:' ? ['https_proxy', 'HTTPS_PROXY'] : ['http_proxy', 'HTTP_PROXY'];
   const variable = names.find((name) => env[name]);
-  const given = variable === undefined ? undefined : env[variable];
-  if (variable === undefined || given === undefined || isLoopbackHost(hostname)) return { ok: true, value: undefined };
-  const text = HAS_SCHEME.test(given) ? given.trim() : `http://${given.trim()}`;
+  const written = variable === undefined ? undefined : env[variable];
+  if (variable === undefined || written === undefined || isLoopbackHost(hostname))
+    return { ok: true, value: undefined };
+  const text = HAS_SCHEME.test(written) ? written.trim() : `http://${written.trim()}`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !isUsable(url)) {
     const problem = `${variable}: is not the URL of an http proxy; write for example http://proxy.example:3128, or unset it`;

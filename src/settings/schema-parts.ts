@@ -7,7 +7,6 @@ export function text(): z.ZodString {
     .min(1, { error: 'must not be empty' });
 }
 
-/** One of a few words. */
 export function oneOf<const T extends readonly [string, ...string[]]>(values: T) {
   const allowed = `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`;
   return z.enum(values, { error: ({ input }) => `${JSON.stringify(input)} is not known; use ${allowed}` });
@@ -28,7 +27,6 @@ export function nameText(): z.ZodString {
   return text().regex(NAME, { error: NAME_FORM });
 }
 
-/** A mapping of names to entries. */
 export function byName<S extends z.ZodType>(entry: S, error: string) {
   return z.record(z.string(), entry, { error }).superRefine((entries, context) => {
     for (const key of Object.keys(entries).filter((one) => !NAME.test(one)))

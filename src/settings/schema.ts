@@ -28,7 +28,7 @@ const origin = text().transform((value, context) => {
 /** `sources` of `ebb.yaml`, as in a policy file. */
 const sourcesSchema = z.record(z.string(), Source, { error: 'must be a mapping of names to sources' });
 
-/** `sources_allowed_origins` of `ebb.yaml`. */
+/** `sources_allowed_origins` and `notify_allowed_origins` of `ebb.yaml`. */
 const allowedOriginsSchema = listOrText(origin, 'must be a list of origins');
 
 /**
@@ -51,7 +51,7 @@ export const LOG_FORMATS = ['json', 'text'] as const;
 const STAGING = ['auto', 'always'] as const;
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
-/** It becomes part of the Redis prefix, and of the name of the Postgres schema. */
+/** The group becomes part of the Redis prefix, and of the name of the Postgres schema. */
 const GROUP_NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
 /** A text that `parse` accepts, as the value that it returns. */

@@ -26,7 +26,7 @@ export function asWrittenAndDecoded(value: string): string[] {
   return value === '' ? [] : [...new Set([value, decodeUrlPart(value)])];
 }
 
-/** What to hide of a connection string or token: the whole text and, if it is a URL with a password, that. */
+/** The texts to redact for a connection string or token: the whole text and, if it is a URL, its password. */
 export function secretPartsOf(value: string): string[] {
   const password = URL.canParse(value) ? new URL(value).password : '';
   return [value, ...asWrittenAndDecoded(password)];

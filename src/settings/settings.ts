@@ -28,7 +28,7 @@ import {
   settingsSchema,
 } from './schema.ts';
 import { type Secret, secret, secretPartsOf } from './secret.ts';
-import { type Environment, type Given, gatherSources, type SettingsFlags, sourceVariables } from './sources.ts';
+import { type Environment, gatherInputs, type SettingInput, type SettingsFlags, sourceVariables } from './sources.ts';
 import { teamsOf } from './team-schema.ts';
 
 /** The checked settings. Secrets in it are not shown when logged or turned into JSON. */
@@ -46,9 +46,9 @@ export interface Settings {
   /** The proxy to the control API. */
   proxy: ProxySetting | undefined;
   prices: Prices;
-  /** Globs on projects and branches with the owner of their matches, of which the first match counts; then the scopes of teams. */
+  /** Globs on projects and branches, each with the owner of what it matches; the scopes of teams come last. The first match counts. */
   owners: readonly OwnerRule[];
-  /** Such globs with the worth of a start, in milliseconds awake. */
+  /** Globs as in `owners`, each with the worth of a start, in milliseconds awake. */
   coldStartWorthMs: readonly (readonly [glob: string, ms: number])[];
   /** `always`: policy sets are staged even if the control API is on this machine. */
   staging: 'auto' | 'always';
@@ -73,9 +73,9 @@ export interface Settings {
   listen: ListenAddress;
   /** The shared bearer token of the pages. */
   token: Secret | undefined;
-  /** The file of such tokens, one for each person; absolute. */
+  /** The file of tokens for each person; absolute. */
   tokenFile: string | undefined;
-  /** The provider of other tokens that are accepted. */
+  /** The login provider whose tokens are accepted, too. */
   login: LoginProvider | undefined;
   audit: AuditCopies;
   /** Host names that are accepted without a token, besides those of this machine; in lower case. */
@@ -94,7 +94,7 @@ export type SettingsResult =
   | { ok: false; problems: string[]; policies?: readonly string[] };
 
 type Values = z.output<typeof settingsSchema>;
-type Sources = ReadonlyMap<SettingName, Given>;
+type Inputs = ReadonlyMap<SettingName, SettingInput>;
 
 /**
  * Reads `ebb.yaml` (or `configFile`), overridden by variables, overridden by flags. Each problem is one line with the place and the remedy, and
@@ -113,18 +113,18 @@ export function readSettings({
 } = {}): SettingsResult {
   const config = readConfigFile({ cwd, named: configFile });
   if (config.problems.length > 0) return refused(config.problems);
-  const given = gatherSources({ flags, env, config, cwd });
-  const overrides = Object.fromEntries([...given].map(([name, { value }]) => [name, value]));
+  const inputs = gatherInputs({ flags, env, config, cwd });
+  const overrides = Object.fromEntries([...inputs].map(([name, { value }]) => [name, value]));
   const values = { ...config.values, ...overrides };
   const parsed = settingsSchema.safeParse(values);
   // With problems in other settings, the policy files can still be checked.
   const { data: paths } = settingsSchema.shape.policies.safeParse(Reflect.get(values, 'policies'));
-  const policies = paths && { policies: policyPaths(paths, given, cwd) };
-  if (!parsed.success) return { ...refused(schemaProblems(parsed.error, given, config)), ...policies };
+  const policies = paths && { policies: policyPaths(paths, inputs, cwd) };
+  if (!parsed.success) return { ...refused(schemaProblems(parsed.error, inputs, config)), ...policies };
   const proxy = findProxy(env, parsed.data.api_url);
-  const problems = [...combinationProblems(parsed.data, given, env), ...(proxy.ok ? [] : [proxy.problem])];
+  const problems = [...combinationProblems(parsed.data, inputs, env), ...(proxy.ok ? [] : [proxy.problem])];
   if (!proxy.ok || problems.length > 0) return { ...refused(problems), ...policies };
-  const settings = assemble({ values: parsed.data, given, env, cwd, file: config.file ?? 'ebb.yaml' });
+  const settings = assemble({ values: parsed.data, inputs, env, cwd, file: config.file ?? 'ebb.yaml' });
   return {
     ok: true,
     settings: { ...settings, proxy: proxy.value, insecure: flags.insecure ?? false },
@@ -143,25 +143,25 @@ export function secretsOf({ accounts, queue, token, proxy, sourceVariables: vari
   const queueUrl = queue.passwords.length > 0 ? [queue.url, ...queue.passwords] : [];
   const proxyUrl = proxy !== undefined && proxy.passwords.length > 0 ? [proxy.url, ...proxy.passwords] : [];
   const ofSources = [...variables.values()].flatMap((variable) => secretPartsOf(variable.reveal()));
-  const others = [...keys, ...queueUrl, token, ...proxyUrl].flatMap((one) => (one === undefined ? [] : [one.reveal()]));
+  const others = [...keys, ...queueUrl, token, ...proxyUrl].flatMap((value) => value?.reveal() ?? []);
   return [...others, ...ofSources];
 }
 
 function assemble({
   values,
-  given,
+  inputs,
   env,
   cwd,
   file,
 }: {
   values: Values;
-  given: Sources;
+  inputs: Inputs;
   env: Environment;
   cwd: string;
   file: string;
 }): Omit<Settings, 'proxy' | 'insecure'> {
-  const accounts = accountsOf({ values, given, env, cwd });
-  const teams = teamsOf(values.teams, given.get('teams')?.base ?? cwd);
+  const accounts = accountsOf({ values, inputs, env, cwd });
+  const teams = teamsOf(values.teams, inputs.get('teams')?.base ?? cwd);
   return {
     mode: values.mode,
     apiUrl: values.api_url,
@@ -175,11 +175,11 @@ function assemble({
     staging: values.staging,
     disruption: toDisruption(values.disruption),
     manualChanges: values.manual_changes && toManualChanges(values.manual_changes),
-    policies: policyPaths(values.policies, given, cwd),
+    policies: policyPaths(values.policies, inputs, cwd),
     teams,
     knownSources: knownSourcesOf(values.sources, values.sources_allowed_origins, {
       file,
-      tokenOrigins: given.get('sources_allowed_origins')?.source === 'variable' ? values.sources_allowed_origins : [],
+      tokenOrigins: inputs.get('sources_allowed_origins')?.source === 'variable' ? values.sources_allowed_origins : [],
     }),
     notify: notifyRulesOf(values.notify, {
       allowedOrigins: values.notify_allowed_origins,
@@ -188,18 +188,18 @@ function assemble({
       file,
     }),
     sourceVariables: sourceVariables(env),
-    queue: queueLocation(values, given, cwd),
-    stateDir: resolve(given.get('state_dir')?.base ?? cwd, values.state_dir),
+    queue: queueLocation(values, inputs, cwd),
+    stateDir: resolve(inputs.get('state_dir')?.base ?? cwd, values.state_dir),
     group: values.group ?? defaultGroup(values.api_url, accounts),
     revision: values.revision,
     listen: values.listen,
     httpHosts: values.http_hosts,
     token: env.EBB_TOKEN ? secret(env.EBB_TOKEN) : undefined,
-    tokenFile: values.token_file && resolve(given.get('token_file')?.base ?? cwd, values.token_file),
+    tokenFile: values.token_file && resolve(inputs.get('token_file')?.base ?? cwd, values.token_file),
     login: loginOf(values.login),
     audit: auditCopiesOf(values.audit, {
       allowedOrigins: values.notify_allowed_origins,
-      base: given.get('audit')?.base ?? cwd,
+      base: inputs.get('audit')?.base ?? cwd,
       settingsFile: file,
     }),
     logLevel: values.log_level,
@@ -209,20 +209,20 @@ function assemble({
 }
 
 /** Paths relative to the working folder stay as written, since messages show them. */
-function policyPaths(paths: readonly string[], given: Sources, cwd: string): readonly string[] {
-  const base = given.get('policies')?.base ?? cwd;
+function policyPaths(paths: readonly string[], inputs: Inputs, cwd: string): readonly string[] {
+  const base = inputs.get('policies')?.base ?? cwd;
   return base === cwd ? paths : paths.map((path) => resolve(base, path));
 }
 
-function queueLocation(values: Values, given: Sources, cwd: string): QueueLocation {
+function queueLocation(values: Values, inputs: Inputs, cwd: string): QueueLocation {
   const queue = values.queue_url;
   if (queue.kind !== 'embedded') return queue;
   const dir = queue.url.reveal().slice('embedded:'.length);
-  const absolute = parseQueueUrl(`embedded:${resolve(given.get('queue_url')?.base ?? cwd, dir)}`);
+  const absolute = parseQueueUrl(`embedded:${resolve(inputs.get('queue_url')?.base ?? cwd, dir)}`);
   return absolute.ok ? { ...absolute.value, shown: queue.shown } : queue;
 }
 
-/** Independent of keys, since a rotated key must find the same state. */
+/** The default of `group`. It does not depend on API keys, since a rotated key must find the same state. */
 export function defaultGroup(apiUrl: string, accounts: readonly Pick<Account, 'name'>[]): string {
   const names = accounts.map(({ name }) => name).sort();
   return createHash('sha256')

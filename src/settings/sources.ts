@@ -11,8 +11,8 @@ const SOURCE_VARIABLE = /^EBB_(?:DSN_[A-Z0-9_]+|(?:PROMETHEUS_TOKEN|NOTIFY_SECRE
 
 /** The set variables that sources and receivers may name. An empty one counts as not set. */
 export function sourceVariables(env: Environment): ReadonlyMap<string, Secret> {
-  const given = Object.entries(env).filter(([name, value]) => SOURCE_VARIABLE.test(name) && value);
-  return new Map(given.map(([name, value = '']) => [name, secret(value.trim())]));
+  const found = Object.entries(env).filter(([name, value]) => SOURCE_VARIABLE.test(name) && value);
+  return new Map(found.map(([name, value = '']) => [name, secret(value.trim())]));
 }
 
 /** Command-line flags, with commander's keys. There is no flag for an API key. */
@@ -26,7 +26,8 @@ export interface SettingsFlags {
   insecure?: boolean | undefined;
 }
 
-export interface Given {
+/** A setting from a flag, a variable or the settings file, before it is parsed. */
+export interface SettingInput {
   value: unknown;
   source: 'flag' | 'variable' | 'file';
   /** `--mode`, `EBB_MODE` or `ebb.yaml:3:1`. */
@@ -35,29 +36,29 @@ export interface Given {
   base: string;
 }
 
-/** The value of each setting from a flag, else a variable, else the file. An empty variable counts as not set. */
-export function gatherSources(options: {
+/** The setting of each name from a flag, else a variable, else the file. An empty variable counts as not set. */
+export function gatherInputs(options: {
   flags: SettingsFlags;
   env: Environment;
   config: ConfigFile;
   cwd: string;
-}): Map<SettingName, Given> {
+}): Map<SettingName, SettingInput> {
   const { flags, env, config, cwd } = options;
   const fromFlags = flagValues(flags);
   const fileBase = config.file === undefined ? cwd : dirname(resolve(cwd, config.file));
-  const given = new Map<SettingName, Given>();
+  const inputs = new Map<SettingName, SettingInput>();
   for (const name of Object.keys(SETTINGS) as SettingName[]) {
     const { flag, variable }: SettingDeclaration = SETTINGS[name];
     const place = config.places.get(name);
     if (flag !== undefined && fromFlags[name] !== undefined) {
-      given.set(name, { value: fromFlags[name], source: 'flag', where: flag, base: cwd });
+      inputs.set(name, { value: fromFlags[name], source: 'flag', where: flag, base: cwd });
     } else if (variable !== undefined && env[variable]) {
-      given.set(name, { value: env[variable], source: 'variable', where: variable, base: cwd });
+      inputs.set(name, { value: env[variable], source: 'variable', where: variable, base: cwd });
     } else if (place !== undefined) {
-      given.set(name, { value: config.values[name], source: 'file', where: place, base: fileBase });
+      inputs.set(name, { value: config.values[name], source: 'file', where: place, base: fileBase });
     }
   }
-  return given;
+  return inputs;
 }
 
 function flagValues(flags: SettingsFlags): Partial<Record<SettingName, unknown>> {

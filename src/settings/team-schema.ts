@@ -37,13 +37,11 @@ const team = z.strictObject(
   { error: FORM },
 );
 
-/** The keys of an entry of `teams`. */
 export const TEAM_KEYS: readonly string[] = Object.keys(team.shape);
 
-/** `teams` of `ebb.yaml`. */
 export const teamsSchema = byName(team, 'must map names of teams to what they may do');
 
-/** The teams, with the paths of their files relative to `base`. */
+/** The teams, with absolute paths: relative ones start from `base`. */
 export function teamsOf(teams: z.output<typeof teamsSchema>, base: string): Team[] {
   return Object.entries(teams).map(([name, { policies, projects, kinds: allowed, max_priority: maxPriority }]) => ({
     name,

@@ -47,7 +47,7 @@ function shownUntilMs({ delayMinutes, stalls }: Consumption, nowMs: number): num
   return untilMs - (untilMs % QUARTER_MS);
 }
 
-/** True if too little usage is shown for this hour of a unit until a day later. */
+/** True if too little usage of a unit is shown for an hour, counted since the epoch, until a day later. */
 function isCorrectedLater(unit: string, hour: number, share: number): boolean {
   const hash = hashText(unit, Math.imul(hour, 0x9e3779b1));
   return ((hash ^ (hash >>> 15)) >>> 0) / 0x1_0000_0000 < share;
@@ -73,6 +73,7 @@ export function unitId({ ledger, branchId }: Unit): string {
   return branchId === undefined ? ledger.projectId : `${ledger.projectId}/${branchId}`;
 }
 
+/** The real usage of a unit. That of a project includes the share that belongs to none of its branches. */
 function trueQuarters(world: WorldState, { ledger, branchId }: Unit): QuarterLedger {
   if (branchId !== undefined) return quartersOf(world, ledger, branchId);
   const sum: QuarterLedger = new Map();
@@ -87,7 +88,7 @@ function trueQuarters(world: WorldState, { ledger, branchId }: Unit): QuarterLed
   return sum;
 }
 
-/** The visible periods of a unit between two buckets, oldest first. Time on the free plan is hidden. */
+/** The visible periods of a unit from `fromMs` to `toMs`, oldest first. Time on the free plan is hidden. */
 export function periodsOf(
   world: WorldState,
   unit: Unit,
@@ -119,7 +120,7 @@ export function periodsOf(
   return [...periods.values()].filter(({ plan, buckets }) => plan !== 'free' && buckets.size > 0);
 }
 
-/** The real usage of a branch since the start of the calendar month. */
+/** The real usage of a project, or of one of its branches, since the start of the calendar month. */
 export function usedInMonth(world: WorldState, projectId: string, branchId?: string): Used {
   const sum = { cuMs: 0, activeMs: 0 };
   const ledger = world.ledgers.get(projectId);

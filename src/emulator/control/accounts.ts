@@ -43,7 +43,7 @@ function mountKeys(app: Hono, platform: Platform): void {
   app.delete('/keys/:id', (context) => respond(revokeKeyAnswer(platform, context.req.param('id'), 'anyone')));
 }
 
-/** What people do in the web console: keys of any kind, members of organizations, plans, moving a project. */
+/** Routes for what people do in the web console: keys of any kind, members of organizations, plans, moving a project. */
 export function createAccountRoutes(platform: Platform): Hono {
   const app = new Hono();
   mountKeys(app, platform);

@@ -107,7 +107,7 @@ export function createControlRoutes(options: ControlOptions): Hono {
   return app;
 }
 
-/** The only PromQL: the sum of one metric, in total or by compute. */
+/** The only PromQL that is answered: the sum of one metric, in total or by compute. */
 const QUERY =
   /^\s*sum\s*(by\s*\(endpoint_id\)\s*)?\(\s*neon_connection_counts\{endpoint_id=~?"([a-z0-9|-]+)"\}\s*\)\s*$/;
 

@@ -26,10 +26,10 @@ export function answerScrape(world: () => WorldState, series: LatencySeries): Ha
 }
 
 function textOf({ counts, seconds }: Counted, labels: Record<string, string>): string[] {
-  const own = Object.entries(labels).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+  const labelText = Object.entries(labels).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
   const buckets = counts.map((count, index) => {
     const limit = BUCKETS[index] ?? 0;
-    return `${NAME}_bucket{${own},le="${Number.isFinite(limit) ? limit : '+Inf'}"} ${count}`;
+    return `${NAME}_bucket{${labelText},le="${Number.isFinite(limit) ? limit : '+Inf'}"} ${count}`;
   });
-  return [...buckets, `${NAME}_sum{${own}} ${seconds}`, `${NAME}_count{${own}} ${counts.at(-1) ?? 0}`];
+  return [...buckets, `${NAME}_sum{${labelText}} ${seconds}`, `${NAME}_count{${labelText}} ${counts.at(-1) ?? 0}`];
 }

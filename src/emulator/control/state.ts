@@ -45,7 +45,7 @@ function sum<T>(items: readonly T[], value: (item: T) => number): number {
   return items.reduce((total, item) => total + value(item), 0);
 }
 
-/** The state of the world, with sums since the emulator's start. */
+/** The state of the world, with sums since its start, the simulated history included. */
 export function reportState(world: WorldState, clients: Clients) {
   const computes = [...world.computes.values()].map((compute) => computeState(compute, world.nowMs, clients));
   return {

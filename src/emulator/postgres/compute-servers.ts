@@ -25,7 +25,7 @@ export async function createComputeServers(binaries: PostgresBinaries): Promise<
   const owner = serverOwner();
   const folders = await createDataFolders(binaries, owner);
   const servers = new Map<string, ServerProcess>();
-  let closed = false;
+  let isClosed = false;
 
   const stop = async (computeId: string): Promise<void> => {
     await servers.get(computeId)?.stop();
@@ -41,7 +41,7 @@ export async function createComputeServers(binaries: PostgresBinaries): Promise<
         maxConnections: maxConnectionsAt(maxCu),
       });
       servers.set(computeId, server);
-      if (closed) await stop(computeId);
+      if (isClosed) await stop(computeId);
     },
     stop,
     async remove(computeId) {
@@ -50,7 +50,7 @@ export async function createComputeServers(binaries: PostgresBinaries): Promise<
     },
     socketPath: (computeId) => servers.get(computeId)?.socketPath,
     async close() {
-      closed = true;
+      isClosed = true;
       await Promise.all([...servers.keys()].map(stop));
       await folders.removeAll();
     },

@@ -27,32 +27,32 @@ interface DataFolders {
 export async function createDataFolders(binaries: PostgresBinaries, owner: Owner | undefined): Promise<DataFolders> {
   const root = await mkdtemp(join(tmpdir(), 'ebb-pg-'));
   if (owner !== undefined) await chown(root, owner.uid, owner.gid);
-  const as = { ...owner, cwd: root };
+  const runOptions = { ...owner, cwd: root };
   const template = join(root, 'template');
   const initdb = ['-D', template, '-U', POSTGRES_USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '-N'];
-  await run(binaries.initdb, initdb, as).catch(async (error: Error) => {
+  await run(binaries.initdb, initdb, runOptions).catch(async (error: Error) => {
     await rm(root, { recursive: true, force: true });
     throw error;
   });
-  const known = new Map<string, Promise<ServerFolders>>();
+  const byCompute = new Map<string, Promise<ServerFolders>>();
 
   const create = async (): Promise<ServerFolders> => {
-    const folder = join(root, String(known.size));
+    const folder = join(root, String(byCompute.size));
     const folders = { data: join(folder, 'data'), socket: folder };
     await mkdir(folder, { mode: 0o700 });
     if (owner !== undefined) await chown(folder, owner.uid, owner.gid);
-    await run('cp', ['-R', template, folders.data], as);
+    await run('cp', ['-R', template, folders.data], runOptions);
     return folders;
   };
 
   return {
     of(computeId) {
-      const folders = known.get(computeId) ?? create();
-      known.set(computeId, folders);
+      const folders = byCompute.get(computeId) ?? create();
+      byCompute.set(computeId, folders);
       return folders;
     },
     async remove(computeId) {
-      const folders = await known.get(computeId);
+      const folders = await byCompute.get(computeId);
       if (folders !== undefined) await rm(folders.socket, { recursive: true, force: true });
     },
     removeAll: () => rm(root, { recursive: true, force: true }),
@@ -68,7 +68,7 @@ export interface Owner {
 /** Users for the servers if the emulator runs as root, since Postgres refuses to run as root. */
 const USERS = ['postgres', 'nobody'];
 
-/** Undefined: the servers run as the emulator's user. */
+/** The user for the servers; undefined if they run as the emulator's user. */
 export function serverOwner(): Owner | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const users = readFileSync('/etc/passwd', 'utf8')
@@ -125,7 +125,7 @@ function binariesIn(folder: string): PostgresBinaries | undefined {
   }
 }
 
-/** Finds initdb and postgres in `folder`; without one on the search path, in the usual folders, or in an npm package. */
+/** Finds initdb and postgres in `folder`; if it is absent, on the search path, in the usual folders, or in an npm package. */
 export function findPostgres(folder?: string): PostgresBinaries | undefined {
   const folders =
     folder === undefined ? [...folderOnSearchPath(), ...debianFolders(), ...FOLDERS, ...packageFolder()] : [folder];

@@ -22,7 +22,7 @@ export async function startPostgresPower(platform: Platform, binaries: PostgresB
   const servers = await createComputeServers(binaries);
   const fronts = createFronts(platform, servers);
   const tasks = new Set<Promise<unknown>>();
-  let closed = false;
+  let isClosed = false;
 
   const start = async ({ id, maxCu }: Compute): Promise<void> => {
     await fronts.open(id);
@@ -35,7 +35,7 @@ export async function startPostgresPower(platform: Platform, binaries: PostgresB
       () => undefined,
       (error: Error) => error.message,
     );
-    if (closed) return;
+    if (isClosed) return;
     const { id: operationId, projectId } = operation;
     platform.run({ kind: 'end_operation', operationId, projectId, error: failure });
     fronts.stopping.delete(compute.id);
@@ -61,7 +61,7 @@ export async function startPostgresPower(platform: Platform, binaries: PostgresB
   const ticker = keepPolling(platform);
 
   const close = async (): Promise<void> => {
-    closed = true;
+    isClosed = true;
     ticker.stop();
     unsubscribe();
     await fronts.closeAll();

@@ -19,7 +19,7 @@ function ids(request: ApiRequest): { projectId: string; computeId: string } {
   return { projectId: param(request, 'project_id'), computeId: param(request, 'endpoint_id') };
 }
 
-/** Executes a command on a compute and answers with the compute and its operations; with 204 if it does not exist any more. */
+/** Executes a command on a compute and answers with the compute and its operations; with 204 if there is no compute to delete. */
 function changeCompute(platform: Platform, command: Command & { projectId: string }, status = 200): Answer {
   const outcome = platform.run(command);
   if (!outcome.ok) return refusalAnswer(outcome.refusal);

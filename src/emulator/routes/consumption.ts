@@ -57,7 +57,11 @@ function checkQuery(request: AuthorisedRequest, world: WorldState, metrics: read
   }
   const range = rangeOf(query, world);
   const oldestMs = bucketStart(world.nowMs, query.granularity) - LOOKBACK_MS[query.granularity];
-  if (range.fromMs >= range.toMs || range.fromMs < oldestMs || range.toMs > bucketEnd(range.nowMs, query.granularity)) {
+  if (
+    range.fromMs >= range.toMs ||
+    range.fromMs < oldestMs ||
+    range.toMs > bucketEnd(range.presentBucketMs, query.granularity)
+  ) {
     return refused(406, 'the range is not valid for this granularity');
   }
   return { ok: true, query };
@@ -75,7 +79,7 @@ function rangeOf({ from, to, granularity }: Query, { consumption, nowMs }: World
   const isOpen = consumption.openBucket === 'sent' && to > end;
   return {
     granularity,
-    nowMs: bucketStart(nowMs, granularity),
+    presentBucketMs: bucketStart(nowMs, granularity),
     fromMs: bucketStart(from, granularity),
     toMs: isOpen ? bucketEnd(end, granularity) : end,
   };
@@ -154,7 +158,8 @@ const branches: Route = {
 
 export const CONSUMPTION_ROUTES: readonly Route[] = [projects, branches];
 
-const MIB_PER_HOUR = 1_048_576;
+/** The storage of a root branch in every bucket: one MiB. */
+const STORAGE_BYTES = 1_048_576;
 
 /** The route for branches has the first six. */
 const METRICS = [
@@ -171,12 +176,12 @@ const BRANCH_METRICS: readonly string[] = METRICS.slice(0, 6);
 
 function metricValue(metric: string, used: { cuMs: number; activeMs: number }): number {
   if (metric === 'compute_unit_seconds') return Math.round(used.cuMs / 1000);
-  if (metric === 'root_branch_bytes_month') return MIB_PER_HOUR;
+  if (metric === 'root_branch_bytes_month') return STORAGE_BYTES;
   if (metric === 'public_network_transfer_bytes') return Math.round(used.activeMs / 10);
   return 0;
 }
 
-/** The same at every request. */
+/** The id of a period: the same for all projects of an organization, at every request. */
 function periodId(unit: Unit, startMs: number): string {
   return nextUuid(createRandom(hashText(unit.ledger.orgId ?? '', Math.floor(startMs / 1000))));
 }

@@ -225,7 +225,7 @@ const STATUS: Record<RefusalCode, number> = {
   locked: 423,
 };
 
-/** An error in the vendor's format; `send` adds the id of the request. */
+/** An error in the vendor's format; the id of the request is added when it is served. */
 export function errorAnswer(status: number, message: string, retryAfterSeconds?: number): Answer {
   const answer: Answer = { status, body: { code: '', message } };
   return retryAfterSeconds === undefined

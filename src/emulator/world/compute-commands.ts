@@ -20,19 +20,19 @@ function branchRefusal(project: Project, compute: Compute, branchId: string): Re
   return undefined;
 }
 
-/** The operations that apply a change of settings; none if the compute doesn't run, unless `idlePatch` wakes it. */
+/** The operations that apply a change of settings; none for a sleeping compute, unless its branch changes or `idlePatch` wakes it. */
 function operationsFor(world: WorldState, compute: Compute, before: ComputeSettings): readonly NewOperation[] {
   const apply: NewOperation = { action: 'apply_config', rollback: before };
   const suspend: NewOperation = { action: 'suspend_compute' };
   if (compute.branchId !== before.branchId) return [apply, suspend];
-  const resized = compute.minCu !== before.minCu || compute.maxCu !== before.maxCu;
+  const isResized = compute.minCu !== before.minCu || compute.maxCu !== before.maxCu;
   if (compute.state !== 'active') {
-    const isWoken = resized && world.idlePatch === 'wakes' && compute.state === 'idle' && !compute.disabled;
+    const isWoken = isResized && world.idlePatch === 'wakes' && compute.state === 'idle' && !compute.disabled;
     return isWoken ? [{ action: 'start_compute' }, suspend] : [];
   }
-  if (compute.disabled && !before.disabled) return resized ? [apply, suspend] : [suspend];
+  if (compute.disabled && !before.disabled) return isResized ? [apply, suspend] : [suspend];
   const restarts =
-    resized ||
+    isResized ||
     (world.behaviours.timeoutChange === 'restarts' && compute.suspendTimeoutSeconds !== before.suspendTimeoutSeconds);
   if (restarts) return [apply, { ...suspend, restarts: true }, { action: 'start_compute' }];
   return JSON.stringify(compute.pgSettings) === JSON.stringify(before.pgSettings) ? [] : [apply];

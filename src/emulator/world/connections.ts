@@ -18,6 +18,7 @@ export function lastActiveAtMs(compute: Compute, nowMs: number, lastActive: 'cur
   return [...compute.activity, compute.lastActiveAtMs ?? thenMs].findLast((atMs) => atMs <= thenMs);
 }
 
+/** Records activity now. With `lastActive: late`, earlier values are kept as long as they may be shown. */
 export function markActive(world: WorldState, compute: Compute): void {
   const { activity, lastActiveAtMs: beforeMs } = compute;
   if (beforeMs !== undefined && world.behaviours.lastActive === 'late') activity.push(beforeMs);

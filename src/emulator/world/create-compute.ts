@@ -39,7 +39,7 @@ function completeSettings({ branchId, settings }: NewComputeRequest): ComputeSet
   return { ...DEFAULT_SETTINGS, ...settings, branchId, minCu, maxCu };
 }
 
-/** Invariant: a branch has at most one read-write compute. */
+/** True if the branch has a read-write compute other than `except`. Invariant: it never has two. */
 export function hasPrimary(project: Project, branchId: string, except?: Compute): boolean {
   return [...project.computes.values()].some(
     (other) => other.branchId === branchId && other.type === 'read_write' && other !== except,

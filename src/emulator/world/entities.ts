@@ -51,7 +51,7 @@ export interface ConnectionGroup {
   reconnects: boolean;
   /** False for connected clients that do nothing: they don't keep the compute awake. */
   isBusy: boolean;
-  /** Set for clients with `clients` events. */
+  /** Set for clients whose changes are reported as `clients` events. */
   id?: string | undefined;
   /** The size that they need, in CU; absent: the minimum is enough. */
   cu?: number | undefined;
@@ -80,12 +80,13 @@ export interface ProjectLedger {
   branches: Map<string, { quarters: QuarterLedger; deletedAtMs: number | undefined }>;
 }
 
-/** Sums since the start of the emulator. Sizes are summed over the time in state `active` only. */
+/** Sums since the start of the world. Sizes are summed over the time in state `active` only. */
 export interface Usage {
   addedUntilMs: number;
   activeMs: number;
   /** The usage at the sizes that autoscaling chose, which is billed. */
   cuMs: number;
+  /** The usage if the size had always been the minimum, or the maximum. */
   cuMsLow: number;
   cuMsHigh: number;
   connectionsDropped: number;
@@ -191,7 +192,7 @@ export interface Project {
   plan: Plan;
   createdAtMs: number;
   updatedAtMs: number;
-  /** A change that `updated_at` shows with a delay. */
+  /** The instant of a change that `updated_at` shows with a delay. */
   lateUpdateMs?: number;
   branches: Map<string, Branch>;
   computes: Map<string, Compute>;

@@ -1,4 +1,4 @@
-/** Response times of requests to a compute, and whole fleets of them as counters of a histogram. */
+/** Simulated response times of requests to computes, counted in a histogram for each compute. */
 
 import { createRandom, hashText, nextRandom, type RandomState } from './random.ts';
 
@@ -68,7 +68,7 @@ export interface LatencyFault {
   seed: number;
 }
 
-/** What has been counted of one compute. */
+/** The histogram of one compute. */
 export interface Counted {
   computeId: string;
   /** For each of {@link BUCKETS}, the requests that took at most this long; the last are all. */
@@ -82,7 +82,7 @@ export interface LatencySeries {
   list(): LatencyFault[];
   /** Without an id: all. */
   clear(id?: string): void;
-  /** Counts requests since the last scrape, as if nothing had changed between, and gives the sums. */
+  /** Counts the requests since the last scrape as if the demand had always been the present one, and returns all histograms. */
   scrape(computes: Iterable<Served>, nowMs: number): Counted[];
 }
 
@@ -124,12 +124,12 @@ export function createLatencySeries(seed: number): LatencySeries {
       const counted: Counted[] = [];
       for (const served of computes) {
         const counter = counterOf(served.computeId, nowMs);
-        const hit = due.filter((one) => strikes(one, served.computeId));
-        const isReset = hit.some((one) => resets(one, served.computeId));
+        const hits = due.filter((active) => takeHit(active, served.computeId));
+        const isReset = hits.some((active) => takeReset(active, served.computeId));
         if (isReset) Object.assign(counter, noCounts());
-        count(counter, served, { nowMs, factor: factorOf(hit, counter.random) });
+        count(counter, served, { nowMs, factor: factorOf(hits, counter.random) });
         const { counts, seconds } = counter;
-        if (hit.some(({ fault }) => fault.effect === 'gaps')) continue;
+        if (hits.some(({ fault }) => fault.effect === 'gaps')) continue;
         counted.push({ computeId: served.computeId, counts: [...counts], seconds });
       }
       return counted;
@@ -145,7 +145,8 @@ function isDue({ effect, fromMs, forMs = USUAL[effect].forMs }: LatencyFault, no
   return nowMs >= fromMs && nowMs < fromMs + forMs;
 }
 
-function strikes(active: ActiveFault, computeId: string): boolean {
+/** True if a fault affects a compute at this scrape, which is then counted. */
+function takeHit(active: ActiveFault, computeId: string): boolean {
   const { fault, random, hits } = active;
   if (fault.computeId !== undefined && fault.computeId !== computeId) return false;
   if (fault.count !== undefined && hits >= fault.count) return false;
@@ -154,16 +155,16 @@ function strikes(active: ActiveFault, computeId: string): boolean {
   return true;
 }
 
-/** A deploy resets the counters of a compute's clients once. */
-function resets({ fault, deployed }: ActiveFault, computeId: string): boolean {
+/** True if a fault resets the counters of a compute; a deploy does so once for each compute. */
+function takeReset({ fault, deployed }: ActiveFault, computeId: string): boolean {
   if (fault.effect !== 'deploy') return fault.effect === 'resets';
   if (deployed.has(computeId)) return false;
   deployed.add(computeId);
   return true;
 }
 
-function factorOf(hit: readonly ActiveFault[], random: RandomState): number {
-  return hit.reduce((product, { fault: { effect, factor = USUAL[effect].factor } }) => {
+function factorOf(hits: readonly ActiveFault[], random: RandomState): number {
+  return hits.reduce((product, { fault: { effect, factor = USUAL[effect].factor } }) => {
     return product * (effect === 'noise' ? factor ** (2 * nextRandom(random) - 1) : factor);
   }, 1);
 }

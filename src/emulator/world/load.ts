@@ -65,7 +65,7 @@ function noise(seed: number, slot: number, salt: number): number {
   return nextRandom(random);
 }
 
-/** `day` counts from the epoch; `dayStartMs` is in UTC. */
+/** `day` is in local days since 1970-01-01; `dayStartMs` is the instant at which it begins. */
 function localTime(ms: number, utcOffsetHours: number): { day: number; isWorkday: boolean; dayStartMs: number } {
   const offsetMs = utcOffsetHours * HOUR_MS;
   const day = Math.floor((ms + offsetMs) / DAY_MS);
@@ -123,7 +123,7 @@ function idleInTransaction(load: Local & { hours: number }, ms: number, seed: nu
   return within(ms, dayStartMs, span, () => ({ isBusy: true, cu: 0, untilMs: Number.POSITIVE_INFINITY }));
 }
 
-/** Each night a job of twenty minutes to an hour, some time after two o'clock. */
+/** Each night a job of twenty minutes to an hour, which begins between 2:00 and 2:30. */
 function nightBatch(load: Local & Sized, ms: number, seed: number): Demand {
   const { day, dayStartMs } = localTime(ms, load.utcOffsetHours);
   const fromMs = dayStartMs + 2 * HOUR_MS + Math.floor(noise(seed, day, 1) * 30) * MINUTE_MS;

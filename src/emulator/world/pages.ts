@@ -41,7 +41,7 @@ export function pageOfOperations(project: Project, limit: number, cursorMicros: 
   return operations.slice(Math.max(0, end - limit), end).reverse();
 }
 
-/** A page of branches by age; `next` is the cursor of the next page, undefined on the last one. */
+/** A page of branches in the order of their creation; `next` is the cursor of the next page, undefined on the last one. */
 export function pageOfBranches(
   project: Project,
   page: { limit: number; search: string; cursor: string | undefined },

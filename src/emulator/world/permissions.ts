@@ -51,7 +51,7 @@ function creationRefusal(world: WorldState, key: ApiKey, orgId: string | undefin
   return orgId === key.orgId ? undefined : refusal('forbidden', 'not a member of this organization');
 }
 
-/** Undefined if the key has the permission. */
+/** The refusal of a request; undefined if its key has the permission. */
 export function permissionRefusal(world: WorldState, key: ApiKey, need: Need): Refusal | undefined {
   switch (need.kind) {
     case 'any_key':

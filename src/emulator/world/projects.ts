@@ -76,7 +76,7 @@ export function renameProject(world: WorldState, project: Project, name: string)
   return { ok: true, project, operations: [] };
 }
 
-/** Moves a project to another organization, or out of all. Keys scoped to it there stop working. */
+/** Moves a project to another organization, or out of all. Keys of the old organization for this project stop working. */
 export function moveProject(world: WorldState, project: Project, orgId: string | undefined): Outcome {
   if (orgId !== undefined && !world.accounts.organizations.has(orgId))
     return refuse('not_found', 'organization not found');

@@ -35,7 +35,7 @@ export function pick<A extends readonly [unknown, ...unknown[]]>(random: RandomS
   return items[nextInteger(random, 0, items.length - 1)];
 }
 
-/** A UUID of version 4, made from the seed. */
+/** A UUID of version 4, the same for equal seeds. */
 export function nextUuid(random: RandomState): string {
   const words = Array.from({ length: 4 }, () => Math.floor(nextRandom(random) * UINT32));
   const hex = words.map((word) => word.toString(16).padStart(8, '0')).join('');

@@ -127,7 +127,6 @@ function toBudget(policy: BudgetPolicy, context: FileContext): domain.BudgetPoli
   };
 }
 
-/** `kind: budget`: an amount for a month, and steps as it is used up. */
 export const budgetSyntax = kindSyntax({
   schema: BudgetPolicy,
   toDomain: toBudget,

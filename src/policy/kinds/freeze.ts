@@ -27,7 +27,6 @@ function toFreeze(policy: FreezePolicy, context: FileContext): domain.FreezePoli
   };
 }
 
-/** `kind: freeze`: nothing is written to these computes. */
 export const freezeSyntax = kindSyntax({
   schema: FreezePolicy,
   toDomain: toFreeze,

@@ -185,7 +185,6 @@ function toGuard(policy: GuardPolicy, context: FileContext): domain.GuardPolicy 
   };
 }
 
-/** `kind: guard`: a query that must be healthy before a lowering, and is watched after it. */
 export const guardSyntax = kindSyntax({
   schema: GuardPolicy,
   toDomain: toGuard,

@@ -44,7 +44,6 @@ function toHeadroom(policy: HeadroomPolicy, context: FileContext): domain.Headro
   };
 }
 
-/** `kind: headroom`: connections that must stay free. */
 export const headroomSyntax = kindSyntax({
   schema: HeadroomPolicy,
   toDomain: toHeadroom,

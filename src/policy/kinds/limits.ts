@@ -101,7 +101,6 @@ export function writtenBounds({ size, suspend_timeout: timeout }: Ranges, at: Pa
   return settings;
 }
 
-/** `kind: limits`: bounds for the values of schedules. */
 export const limitsSyntax = kindSyntax({
   schema: LimitsPolicy,
   toDomain: toLimits,

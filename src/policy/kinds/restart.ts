@@ -41,7 +41,6 @@ function toRestart(policy: RestartPolicy, context: FileContext): domain.RestartP
   };
 }
 
-/** `kind: restart`: restarts computes, so that they pick up updates of the platform. */
 export const restartSyntax = kindSyntax({
   schema: RestartPolicy,
   toDomain: toRestart,

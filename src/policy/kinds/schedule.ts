@@ -125,7 +125,6 @@ export function valuesOf({ windows, otherwise }: domain.SchedulePolicy): PlacedV
   return typeof otherwise === 'string' ? placed : [...placed, { values: otherwise, at: ['otherwise'] }];
 }
 
-/** `kind: schedule`: sizes and timeouts by windows of time. */
 export const scheduleSyntax = kindSyntax({
   schema: SchedulePolicy,
   toDomain: toSchedule,

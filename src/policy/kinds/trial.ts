@@ -119,7 +119,6 @@ function toTrial(policy: TrialPolicy, context: FileContext): domain.TrialPolicy 
   };
 }
 
-/** `kind: trial`: a control group, to measure the saving of policies. */
 export const trialSyntax = kindSyntax({
   schema: TrialPolicy,
   toDomain: toTrial,

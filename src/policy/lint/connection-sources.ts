@@ -40,7 +40,7 @@ function advice(seconds: number): string {
     : `write every: ${formatSuspendTimeout(enough)} or more, or ${prometheus}`;
 }
 
-/** Undefined if the source is not from Postgres, or not defined. */
+/** The polling interval of a policy's source, and its place; undefined unless the source is a Postgres. */
 function postgresSourceOf(policy: HeadroomPolicy, context: LintContext) {
   const source = context.sources.get(policy.connections);
   if (source?.from !== 'postgres') return undefined;

@@ -34,7 +34,6 @@ import { timeoutWithoutEffect } from './timeout-without-effect.ts';
 import { twoTrials } from './two-trials.ts';
 import { createWeekSpans } from './week-spans.ts';
 
-/** Two years. */
 const HORIZON_MS = 2 * 366 * DAY_MS;
 
 const RULES: readonly LintRule[] = [
