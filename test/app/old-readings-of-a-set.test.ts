@@ -104,7 +104,9 @@ describe('a set that restarts what is awake', () => {
     const fault = { kind: 'status', status: 403, route: 'GET /projects/{project_id}/endpoints', count: 1 };
     await daemon.platform.control('faults', fault);
     expect(await daemon.load()).toMatchObject({
-      staged: [expect.stringContaining('12 of 20 computes at once (1 of them are awake or not known): it is staged')],
+      staged: [
+        expect.stringContaining('12 of 20 computes at once (1 of them unread, so perhaps asleep): it is staged'),
+      ],
       isCurrent: false,
     });
   });

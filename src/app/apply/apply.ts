@@ -344,7 +344,7 @@ async function storeResult(
     throw error;
   }
   const fields = { event: 'ebb.lease_lost', project: projectId, compute: computeId };
-  deps.telemetry.log.warn(fields, 'the lease was lost during a write; the pending write tells the next daemon');
+  deps.telemetry.log.warn(fields, 'the lease was lost during a write; the next daemon confirms the pending write');
 }
 
 function withAnswer(before: Compute, { settings, state, pendingState }: WriteResult): Compute {

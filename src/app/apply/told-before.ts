@@ -63,20 +63,20 @@ export async function untoldOf(
   if (cause === undefined || notify.receivers.length === 0) return {};
   const policy = policies.set.policies.find(({ name }) => name === action.policy);
   if (cause === 'boundary' && leadOf(policy, notify.beforeMs) === undefined) return {};
-  const { fields, raises } = action;
   const nowMs = deps.clock.now();
   // An old announcement may be about another change. Only that of a boundary stays valid, however late its change is applied.
   const oldestMs = cause === 'boundary' ? 0 : nowMs - HOUR_MS;
-  const lastChangeMs = lastChangeAtMs(record, groupOf(fields));
+  const lastChangeMs = lastChangeAtMs(record, groupOf(action.fields));
   const lastMs = Math.max(lastChangeMs, fulfilledUntilMs(record, action));
-  const asked = {
-    ...{ computeId: compute.computeId, sinceMs: Math.max(lastMs, oldestMs), nowMs },
+  const announced = await announcementOf(deps.store, {
+    computeId: compute.computeId,
+    raises: action.fields.maxCu === undefined ? undefined : action.raises,
+    sinceMs: Math.max(lastMs, oldestMs),
+    nowMs,
     ...(approvedAtMs !== undefined && { approval: { atMs: approvedAtMs, sinceMs: lastMs } }),
     // A daemon that does not know the wave of the compute makes the announced change too early.
     ...(cause === 'boundary' && { aheadMs: EARLY_MS }),
-  };
-  const direction = fields.maxCu === undefined ? undefined : raises;
-  const announced = await announcementOf(deps.store, { ...asked, raises: direction });
+  });
   if (!announced || isOver(announced, nowMs, boundaryOf))
     return unannounced(deps, deps.caller ? 'person' : cause, { why, sinceMs: Math.max(lastChangeMs, oldestMs) });
   // A person has asked for another change than the announced one.
@@ -156,11 +156,11 @@ function leftOf(
   { ownIds, atMs }: AnnouncedRestart,
   action: Action,
 ): Pick<LateChange, 'left'> {
-  const known = ownIds.flatMap((computeId) => fleet.latestEvaluation(computeId)?.record ?? []);
-  if (known.length < ownIds.length) return {};
+  const records = ownIds.flatMap((computeId) => fleet.latestEvaluation(computeId)?.record ?? []);
+  if (records.length < ownIds.length) return {};
   // While the size waits for a limit, the timeout is changed alone, which restarts nothing.
   const lastMs = (record: ComputeRecord) => Math.max(lastChangeAtMs(record, 'size'), fulfilledUntilMs(record, action));
-  return { left: known.filter((record) => lastMs(record) < atMs).length };
+  return { left: records.filter((record) => lastMs(record) < atMs).length };
 }
 
 /**

@@ -162,12 +162,12 @@ function reportErrors(
   state.loggedCodes = codes.join();
   const [first] = failures;
   if (first === undefined) {
-    log.info({ event: 'ebb.source_recovered', source }, `source ${source} counts connections`);
+    log.info({ event: 'ebb.source_recovered', source }, `source ${source} counts connections again`);
     return;
   }
   log.warn(
     { event: 'ebb.source_failed', source, codes, failed: failures.length, asked: outcomes.size },
-    `source ${source} does not count ${failures.length} of ${outcomes.size} computes; of ${first.computeId}: ${first.message}`,
+    `source ${source} does not count ${failures.length} of ${outcomes.size} computes; for ${first.computeId}: ${first.message}`,
   );
 }
 

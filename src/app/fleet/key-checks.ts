@@ -41,7 +41,7 @@ async function checkKeys(deps: KeyCheckDeps, signal: AbortSignal): Promise<void>
   await Promise.all(api.accountStatus().filter(isInTrouble).map(check));
 }
 
-/** False where each project has a key of its own: one that is refused says nothing of the others. */
+/** Returns true while the account's key is refused or missing; never for an account with a key for each project. */
 function isInTrouble({ keyTrouble }: AccountStatus): boolean {
   return keyTrouble !== undefined && keyTrouble.endedAgoMs === undefined;
 }

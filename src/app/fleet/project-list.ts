@@ -112,7 +112,7 @@ async function isOwnChange(deps: TakeListDeps, project: Project): Promise<boolea
   );
 }
 
-/** True if the last write of a compute was sent at this instant, as far as clocks can tell; milliseconds since the epoch. */
+/** Returns true if the last write of a compute was sent at this instant, within the tolerance for clocks; milliseconds since the epoch. */
 function wasSentAt({ lastSentAtMs = 0 }: ComputeRecord, instantMs: number): boolean {
   return Math.abs(instantMs - lastSentAtMs) <= CLOCK_TOLERANCE_MS;
 }

@@ -67,20 +67,20 @@ export async function branchesOf(
   options: ReadOptions,
 ): Promise<ApiResult<Branches>> {
   const { branchesServeMs = BRANCHES_VALID_MS } = options;
-  const known = deps.fleet.branches.get(projectId);
+  const last = deps.fleet.branches.get(projectId);
   const readAtMonotonicMs = deps.clock.monotonicMs();
   if (
-    known?.projectUpdatedAtMs === projectUpdatedAtMs &&
-    readAtMonotonicMs - known.readAtMonotonicMs < Math.min(branchesServeMs, validForMs(known)) &&
-    (known.refusedSinceMonotonicMs !== undefined || computes.every(({ branchId }) => known.branches.has(branchId)))
+    last?.projectUpdatedAtMs === projectUpdatedAtMs &&
+    readAtMonotonicMs - last.readAtMonotonicMs < Math.min(branchesServeMs, validForMs(last)) &&
+    (last.refusedSinceMonotonicMs !== undefined || computes.every(({ branchId }) => last.branches.has(branchId)))
   ) {
-    return { ok: true, value: known.branches };
+    return { ok: true, value: last.branches };
   }
   const answer = await readBranches(deps.api, projectId, options);
   if (!answer.ok && !refusesBranches(answer.error)) return answer;
   const read = { branches: answer.ok ? answer.value : new Map(), projectUpdatedAtMs, readAtMonotonicMs };
-  const refusedSinceMonotonicMs = known?.refusedSinceMonotonicMs ?? readAtMonotonicMs;
-  if (!answer.ok && known?.refusedSinceMonotonicMs === undefined) {
+  const refusedSinceMonotonicMs = last?.refusedSinceMonotonicMs ?? readAtMonotonicMs;
+  if (!answer.ok && last?.refusedSinceMonotonicMs === undefined) {
     logBranchesRefused(deps, projectId, answer.error.message);
   }
   deps.fleet.branches.set(projectId, answer.ok ? read : { ...read, refusedSinceMonotonicMs });

@@ -14,7 +14,7 @@ export interface ReadingState {
   /** The cursor of the next page; undefined before the first. */
   cursor: string | undefined;
   pages: number;
-  /** When the oldest operation that was read began, milliseconds since the epoch. */
+  /** When the oldest operation that was read was created, milliseconds since the epoch. */
   oldestMs: number | undefined;
   /** `all` if everything that the API keeps, or that was requested, was read. */
   read: 'in part' | 'all' | 'failed';

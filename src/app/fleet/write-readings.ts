@@ -109,7 +109,7 @@ export function createReadingsWriter(deps: WriterDeps): ReadingsWriter {
       doneAtMonotonicMs = nowMonotonicMs;
       const lostAtMs = storeWatch.lostAtMs();
       if (lostAtMs !== memory.lostAtMs) forgetAll(memory, lostAtMs);
-      // The surveys first: a reading that was made for one of them is then written before it.
+      // The surveys are taken first, so that each reading that was made for one of them is written before it.
       const surveys = [...fleet.surveys].filter(([account, survey]) => memory.surveys.get(account) !== survey);
       if (surveys.length > 0 && nowMonotonicMs - sweptAtMonotonicMs >= SWEEP_MS) {
         await sweep(deps, memory);
@@ -224,9 +224,9 @@ async function sweep({ fleet, store }: WriterDeps, { compared }: Memory): Promis
     for (const reading of readings) {
       const { projectId } = reading.project;
       stored.add(projectId);
-      const known = compared.get(projectId);
-      const isOlder = known !== undefined && reading.readAtMs <= known.readAtMs;
-      if (isOlder && contentOf(reading) !== known.content) compared.delete(projectId);
+      const last = compared.get(projectId);
+      const isOlder = last !== undefined && reading.readAtMs <= last.readAtMs;
+      if (isOlder && contentOf(reading) !== last.content) compared.delete(projectId);
     }
   }
   for (const projectId of [...compared.keys()]) if (!stored.has(projectId)) compared.delete(projectId);

@@ -54,8 +54,8 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
     if (isAnother && storeId !== undefined) {
       lostAtMonotonicMs = clock.monotonicMs();
       lostAtMs = clock.now();
-      const known = groupBy(deps.fleet.evaluatedComputes(), ({ compute }) => compute.projectId);
-      for (const [projectId, computes] of known) toRestore.set(projectId, computes);
+      const evaluated = groupBy(deps.fleet.evaluatedComputes(), ({ compute }) => compute.projectId);
+      for (const [projectId, computes] of evaluated) toRestore.set(projectId, computes);
       await overrides.refresh(store, clock.now());
       await restoreGeneration(deps);
       await restoreDigests(deps);
@@ -106,16 +106,16 @@ async function restoreDecisions({ rules, store, clock }: StoreWatchDeps): Promis
   }
 }
 
-/** Stores the known records of a project again. Returns false if another process has the project's lease. */
+/** Stores the remembered records of a project again. Returns false if another process has the project's lease. */
 async function restoreRecords(
   deps: LeaseDeps,
   projectId: string,
-  known: readonly EvaluatedCompute[],
+  remembered: readonly EvaluatedCompute[],
 ): Promise<boolean> {
   const { store } = deps;
   const isDone = await withProjectLease(deps, projectId, async (lease) => {
     const stored = await store.records(projectId);
-    for (const { compute, record } of known) {
+    for (const { compute, record } of remembered) {
       const { computeId } = compute;
       const storedRecord = stored.get(computeId);
       const isOriginal = storedRecord !== undefined && storedRecord.firstSeenAtMs <= record.firstSeenAtMs;

@@ -38,7 +38,7 @@ export function createStoredTimes({
     }
     if (!finding) return undefined;
     const ahead = `${Math.round(finding.aheadMs / 60_000)} min ahead of this machine's clock`;
-    return `a stored time of ${finding.what} is ${ahead}: one of the two clocks was wrong; it is set to now, check the clock`;
+    return `a stored time of ${finding.what} is ${ahead}: one of the two clocks was wrong; that time is set to now, check the clocks`;
   }
 
   function report(what: string, aheadMs: number): void {
@@ -53,9 +53,9 @@ export function createStoredTimes({
   const firstRead = new Map<string, { text: string; atMs: number }>();
   function firstReadAtMs(computeId: string, stored: ComputeRecord): number {
     const nowMs = clock.now();
-    const known = firstRead.get(computeId);
+    const earlier = firstRead.get(computeId);
     const text = JSON.stringify(stored);
-    if (known?.text === text) return known.atMs;
+    if (earlier?.text === text) return earlier.atMs;
     firstRead.set(computeId, { text, atMs: nowMs });
     return nowMs;
   }

@@ -29,7 +29,7 @@ export interface RecordedSeries extends SeriesSources {
   seek(nowMs: number): void;
 }
 
-/** A range of a query at fixed instants has the same values as queries at these instants. */
+/** Creates a source that answers from ranges: a range query has the same values as instant queries at its instants. */
 export function createRecordedSeries(sources: SeriesSources): RecordedSeries {
   const ranges = new Map<string, RecordedRange>();
   let nowMs = 0;

@@ -116,7 +116,7 @@ function oldestFirst(rows: ReadonlyMap<string, ReplayedLowering>): ReplayedLower
   return [...rows.values()].toSorted((a, b) => a.lowering.atMs - b.lowering.atMs);
 }
 
-/** A lowering is not watched any more after a harm. A later lowering of the compute is. */
+/** Ends the watch of a lowering after a harm. A later lowering of the compute is watched again. */
 function noteConcluded(concluded: Map<string, number>, { harms }: WatchMemory): void {
   for (const { computeId, loweredAtMs } of harms) {
     concluded.set(computeId, Math.max(loweredAtMs, concluded.get(computeId) ?? loweredAtMs));
@@ -226,7 +226,7 @@ function replayedFloors(
   let remaining = oldestFirst(rows);
   const isOfSet = ({ policy }: Change) => policy !== undefined && policies.has(policy);
 
-  /** Since when a floor has prevented the change; undefined if none does. A change from above a floor is made, but only down to it. */
+  /** Returns since when a floor has prevented the change; undefined if none does. A change from above a floor is made, down to the floor. */
   function keptSinceMs({ compute, lowering }: ReplayedLowering, change: Change): number | undefined {
     const floor = floors.get(`${compute.computeId} ${change.group}`);
     if (!floor || !isOfSet(change) || !isWithinRetry(floor.sinceMs, retryMs, lowering.atMs)) return undefined;

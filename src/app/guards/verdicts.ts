@@ -137,7 +137,7 @@ function report(
   if (before === error?.code) return;
   if (!error) {
     failing.delete(guard);
-    log.info({ event: 'ebb.guard_recovered', guard }, `guard ${guard} is answered again`);
+    log.info({ event: 'ebb.guard_recovered', guard }, `guard ${guard} gets answers again`);
     return;
   }
   failing.set(guard, error.code);

@@ -198,7 +198,7 @@ async function recordCompute(
   return after;
 }
 
-/** False for a compute that its project no longer has. */
+/** Returns false for a compute that its project no longer has. */
 function mayBeEvaluated(fleet: Fleet, { projectId, computeId }: ComputeId): boolean {
   const project = fleet.cachedProject(projectId);
   return !project || project.computes.some((one) => one.computeId === computeId);
@@ -296,8 +296,8 @@ export function createOperationDurations(): OperationDurations {
   const recent = new Map<string, number[]>();
 
   function expectedMs(action: string): number {
-    const known = recent.get(action)?.toSorted((a, b) => a - b) ?? [];
-    const usualMs = known[Math.floor(known.length / 2)];
+    const ascending = recent.get(action)?.toSorted((a, b) => a - b) ?? [];
+    const usualMs = ascending[Math.floor(ascending.length / 2)];
     return usualMs === undefined ? DEFAULT_DURATION_MS : Math.min(MAX_EXPECTED_MS, usualMs + MARGIN_MS);
   }
 

@@ -1,4 +1,4 @@
-/** What must hold on this daemon, besides the project's reading, before it concludes anything about a project. */
+/** The conditions, besides a usable reading, under which this daemon may decide about a project. */
 import type { Clock } from '../../ports/clock.ts';
 import type { StoreClock } from '../group/clock-skew.ts';
 import type { StoreWatch } from '../group/store-loss.ts';
@@ -17,7 +17,7 @@ export async function mayDecide(deps: MayDecideDeps, projectId: string): Promise
     await requestReconcile(deps, projectId);
     return false;
   }
-  // What another daemon has not written back yet would look like a change by a person.
+  // After a loss of the store, a change by a daemon that has not written it back yet would look like a person's.
   const waitMs = deps.storeWatch.waitMs();
   if (waitMs > 0) await wakeAt(deps, projectId, deps.clock.now() + waitMs);
   return waitMs === 0;

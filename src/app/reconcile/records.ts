@@ -66,9 +66,9 @@ export async function currentRecords(
     // An unreadable record may have a baseline and a pending write.
     if (broken.has(compute.computeId)) continue;
     // If the store has lost the record, ebb's own values must not become the baseline.
-    const known = knownRecord(deps, stored, compute.computeId) ?? firstRecord(compute, nowMs);
+    const remembered = knownRecord(deps, stored, compute.computeId) ?? firstRecord(compute, nowMs);
     // This daemon's memory may have timestamps of a clock that was ahead and has been corrected.
-    const before = withoutAbsence(withoutInstantsAhead(known, nowMs).record);
+    const before = withoutAbsence(withoutInstantsAhead(remembered, nowMs).record);
     const options = { signal, deadlineMs: RECOVERY.readMs, readAtMs };
     const confirmed = await confirmPendingWrite(deps, before, compute, options);
     const after = updatedRecord(confirmed, compute, { ...situation, ...enforcedAt(deps, compute, nowMs) });

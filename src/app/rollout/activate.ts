@@ -120,10 +120,10 @@ async function mayBecomeCurrent(
   signal: AbortSignal,
 ): Promise<boolean> {
   const rules = withRulesOf(deps, new Map([[team, candidate.rules]]));
-  const all = partStates(deps.sets).flatMap(([name, state]) =>
+  const candidates = partStates(deps.sets).flatMap(([name, state]) =>
     state.candidate ? [[name, state.candidate.rules] as const] : [],
   );
-  const candidateRules = [candidate.rules, rules, withRulesOf(deps, new Map(all))];
+  const candidateRules = [candidate.rules, rules, withRulesOf(deps, new Map(candidates))];
   if (await isAllowed(deps, candidateRules)) {
     candidate.isUncounted = false;
     return true;
@@ -321,8 +321,8 @@ async function reevaluateFleet(deps: ActivateDeps): Promise<void> {
   }
   await removeOldBoundaries(deps);
   await scheduleBoundaries(deps, fleet.evaluatedComputes());
-  const known = new Set([...fleet.projectIds(), ...(await store.projectIds())]);
-  for (const projectId of known) if (!reevaluated.has(projectId)) await requestReconcile(deps, projectId);
+  const projectIds = new Set([...fleet.projectIds(), ...(await store.projectIds())]);
+  for (const projectId of projectIds) if (!reevaluated.has(projectId)) await requestReconcile(deps, projectId);
 }
 
 /** Evaluates a project again. Returns true if it needs no reconcile. */

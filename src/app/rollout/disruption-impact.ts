@@ -113,10 +113,10 @@ async function countDisconnected(
     });
     const ofProject = computes.filter(isCounted);
     const found = ofProject.flatMap((compute) => {
-      const one = disconnectionOf(deps, compute, records.get(compute.computeId));
-      if (one === undefined) return [];
+      const disconnection = disconnectionOf(deps, compute, records.get(compute.computeId));
+      if (disconnection === undefined) return [];
       if (impact.examples.length < MAX_EXAMPLES) impact.examples.push(compute.computeId);
-      return [one];
+      return [disconnection];
     });
     for (const { policy } of found) byPolicy[policy] = (byPolicy[policy] ?? 0) + 1;
     const unread = ofProject.length > 0 ? added : 0;

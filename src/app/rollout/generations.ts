@@ -44,8 +44,8 @@ const identities = new WeakMap<CompiledRules, Identity>();
 
 export function currentIdentity({ sets, rules }: Pick<GenerationsDeps, 'sets' | 'rules'>): Identity {
   const { current } = rules;
-  const known = identities.get(current);
-  if (known?.decisionVersion === sets.decisionVersion) return known;
+  const cached = identities.get(current);
+  if (cached?.decisionVersion === sets.decisionVersion) return cached;
   const identity = identityOf(sets, { ...current, policies: current.policies.set });
   identities.set(current, identity);
   return identity;

@@ -147,7 +147,7 @@ interface GenerationWatch {
   lastHeldAtMs: number;
 }
 
-/** Returns a function for each round, which takes over once no live daemon has had the newest generation for two leader leases. */
+/** Returns a function to call in each round, which takes over once no live daemon has had the newest generation for two leader leases. */
 function createTakeOver(deps: ReloadDeps): (signal: AbortSignal) => Promise<void> {
   const { sets, store, clock, leaderLease } = deps;
   let watch: GenerationWatch | undefined;

@@ -37,8 +37,8 @@ interface StorePartsDeps extends SetsDeps {
 }
 
 /**
- * Returns a function for each round. It stores the parts that are in effect if they have changed, or if the store has lost its data, and deletes
- * those of teams that are gone.
+ * Returns a function to call in each round. It stores the parts in effect if they have changed, or if the store has lost its data, and deletes
+ * the parts of teams that are gone.
  */
 export function createPartsWriter(deps: StorePartsDeps): () => Promise<void> {
   let stored: { set?: PolicySet; teams?: readonly TeamScope[]; lostAtMs?: number | undefined } = {};

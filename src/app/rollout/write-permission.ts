@@ -160,7 +160,7 @@ export function stagedSets({ sets, rules }: SetsDeps): StagedSet[] {
     const { hash: setHash } = candidate.rules.policies;
     const { approvalHash: hash = setHash } = candidate;
     const { disconnected, computes, unknown = 0 } = candidate.impact;
-    const doubt = unknown === 0 ? '' : ` (${unknown} of them are awake or not known)`;
+    const doubt = unknown === 0 ? '' : ` (${unknown} of them unread, so perhaps asleep)`;
     const bySettings = hash === setHash ? '' : ', by other settings or another release,';
     const when = whenDisconnected(candidate.impact);
     const what = `policy set ${shortHash(setHash)}${team === NO_TEAM ? '' : ` of ${team}`}${bySettings}`;
