@@ -43,7 +43,7 @@ interface Reasons {
   cause?: RestartCause;
   /** What made the restart due, where more than the cause is known. */
   why?: string;
-  /** The instants at which the policy set that made the restart due was approved, milliseconds since the epoch; absent if none did. */
+  /** The instants at which the policy set that made the restart due was approved, milliseconds since the epoch; absent if no set did. */
   approvedAtMs?: readonly number[] | undefined;
   /** Returns the last boundary of the changed group of fields, milliseconds since the epoch. */
   boundaryOf(): number | undefined;

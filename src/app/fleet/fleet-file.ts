@@ -8,9 +8,7 @@ import type { FleetReading } from './read-fleet.ts';
 /** The account of projects in a fleet file that name none. */
 const ONLY_ACCOUNT = 'default';
 
-/**
- * Returns a fleet as the content of a YAML or JSON file, with the field names of the control API. Unknown values and defaults are left out.
- */
+/** Returns a fleet as the content of a YAML or JSON file, with the field names of the control API, without unknown values and defaults. */
 export function fleetFileOf(fleet: Pick<FleetReading, 'projects' | 'computes'>, takenAtMs: number) {
   const computes = groupBy(fleet.computes, ({ projectId }) => projectId);
   return {

@@ -18,7 +18,7 @@ import type { SharedReadings } from './stored-readings.ts';
 
 const CONCURRENT_READS = 8;
 
-/** A project is forgotten after this long gone, in real milliseconds. */
+/** A project is forgotten when it has been gone for this long, in real milliseconds. */
 const FORGET_GONE_AFTER_MS = 10_000;
 
 export interface InventoryDeps extends FreshProjectDeps, ForgetProjectDeps, TriggerDeps {
@@ -52,8 +52,8 @@ export async function takeInventory(deps: InventoryDeps, signal: AbortSignal): P
   await forgetUnlisted(deps, list, signal);
   const { projects } = list;
   const due = await compareList(deps, list);
-  const isDue = new Set(due.map(({ projectId }) => projectId));
-  const others = projects.filter(({ projectId }) => !isDue.has(projectId));
+  const dueIds = new Set(due.map(({ projectId }) => projectId));
+  const others = projects.filter(({ projectId }) => !dueIds.has(projectId));
   // An account without projects is surveyed too.
   const accounts = new Set([...deps.api.accountStatus(), ...projects].map(({ account }) => account));
   // Each account has its own rate limit, so accounts don't wait for each other.
@@ -105,7 +105,7 @@ async function forgetUnlisted(
 /**
  * Forgets a project if the control API says twice, at least ten seconds apart, that it does not exist, and no list has it in between.
  * Absence from the list is not enough, since a baseline can't be recovered. Only projects that this daemon has seen are forgotten: with
- * another key, all projects would seem not to exist.
+ * another key, all projects would seem not to exist. If the key may no longer read a project, its stored records stay.
  */
 async function forgetIfDeleted(deps: InventoryDeps, projectId: string, signal: AbortSignal): Promise<void> {
   const { fleet, clock } = deps;
@@ -164,13 +164,13 @@ function backgroundProjects(
 ): Project[] {
   const requests = backgroundRequests(rhythm.inventoryMs);
   const halfRoundMs = rhythm.inventoryMs / 2;
-  // Half of the time that one background reading of all projects takes: after a start, no project is read a second time before.
-  const servesMs = halfRoundMs * Math.max(1, projects.length / requests);
+  // Half of the time that one background reading of all projects takes: after a start, none is read a second time before that.
+  const validMs = halfRoundMs * Math.max(1, projects.length / requests);
   const wasUsed = ({ projectId, computeLastActiveAtMs }: Project) =>
     Number(fleet.cachedProject(projectId)?.project.computeLastActiveAtMs !== computeLastActiveAtMs);
   const isOld = (project: Project) => {
     const readAtMonotonicMs = fleet.cachedProject(project.projectId)?.readAtMonotonicMs ?? 0;
-    return readAtMonotonicMs <= nowMonotonicMs - (wasUsed(project) ? halfRoundMs : servesMs);
+    return readAtMonotonicMs <= nowMonotonicMs - (wasUsed(project) ? halfRoundMs : validMs);
   };
   return projects
     .filter(isOld)

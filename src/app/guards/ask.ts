@@ -51,12 +51,12 @@ const PART_MS = 6 * HOUR_MS;
 
 /** The earlier samples of one query. */
 interface PastSamples {
-  /** A query that failed, perhaps because it was too expensive for the source, is not repeated within a step. */
+  /** A query that failed, perhaps because it was too expensive for the source, is not repeated within {@link PAST_STEP_MS}. */
   failed?: { atMs: number; error: CountError };
   days?: { atMs: number; series: readonly Series[] };
   /** The parts of these days that are over, by their start in milliseconds since the epoch: they are not read again. */
   parts?: ReadonlyMap<number, readonly Series[]>;
-  /** Samples of the hour that begins at `atMs`, of the same hour on each of the {@link EARLIER_DAYS} earlier days. */
+  /** Samples of each of the {@link EARLIER_DAYS} days before, from the same hour of the day as the hour that begins at `atMs`. */
   sameHours?: { atMs: number; days: readonly (readonly Series[])[] };
   /** The limits computed from these samples, by the guard's terms. Emptied when samples are read again. */
   limits: Map<string, LimitOf>;

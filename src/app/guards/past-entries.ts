@@ -12,10 +12,11 @@ const MAX_KEPT = 200;
 export interface PastEntries {
   /** Oldest first, by compute id. */
   entries: ReadonlyMap<string, readonly PastEntry[]>;
+  /** The projects of the computes that ebb has changed since the requested instant, by compute id. */
   projectOf: ReadonlyMap<string, string>;
-  /** The oldest entry of the audit, milliseconds since the epoch; undefined if it has none. */
+  /** The oldest entry of the audit since that instant, milliseconds since the epoch; undefined if there is none. */
   oldestMs: number | undefined;
-  /** Computes whose history begins later than the requested instant: earlier changes by people and failures are missing. */
+  /** Ids of those whose history begins later than that instant: earlier changes by people and failures are missing. */
   cut: readonly string[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * The leader stores the last verdicts of guards, so that commands and other daemons can show them. It is one document, which each round
- * replaces, so nothing is left of guards that are gone.
+ * The leader stores the last verdicts of guards, so that commands and other daemons can show them. Each round replaces the one document that
+ * has all of them, so nothing is left of guards that are gone.
  */
 
 import type { GuardState, GuardStates } from '../../domain/guards/state.ts';
@@ -24,7 +24,7 @@ export interface StoredWatch {
 }
 
 export const WATCHES = sharedDocuments<StoredWatch>('guard-watches', 1);
-/** By guard. */
+/** The last answers, by the name of the guard. */
 export const ANSWERS = sharedDocument<Readonly<Record<string, StoredAnswer>>>('guard-answers', 'all', 1);
 
 /** Reads the last verdicts, and the watches that are not over. */

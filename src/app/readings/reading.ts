@@ -28,7 +28,7 @@ export interface AccountSurvey {
   listedAtMs: number;
   /** The digest of the ids of the listed projects, see {@link digestOf}. */
   projects: string;
-  /** The start of the oldest reading of these projects, by the store's clock; absent if none was read. */
+  /** When the oldest reading of these projects began, by the store's clock, milliseconds since the epoch; absent if none was read. */
   oldestReadAtMs?: number;
 }
 
@@ -120,7 +120,7 @@ export function parseSurvey(text: string): AccountSurvey | undefined {
   return { apiUrl, listedAtMs, projects, ...(oldestReadAtMs !== undefined && { oldestReadAtMs }) };
 }
 
-/** Keys are single letters: the store keeps one such part for each compute of the fleet. */
+/** Keys are one or two letters, see {@link computePart}: the store keeps one such part for each compute of the fleet. */
 const ComputeForm = z.object({
   i: z.string(),
   b: z.string(),

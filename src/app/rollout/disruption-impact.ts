@@ -18,7 +18,7 @@ import { CONTROL_API, isOfControlApi } from '../telemetry/outages.ts';
 
 /** How many computes rules would disconnect once they are current. */
 export interface DisruptionImpact {
-  /** The number of computes that would be disconnected at once, or later without a further cause ({@link later}). */
+  /** The number of computes that would be disconnected at once, or `later` without a further cause. */
   disconnected: number;
   computes: number;
   /** How many of the disconnected ones would wait first, for example since ebb has just discovered or restarted them. */
@@ -57,11 +57,11 @@ export function needsApproval({ disconnected, computes }: DisruptionImpact): boo
 }
 
 /**
- * Counts the computes that rules would disconnect now, in the whole fleet; projects that are not cached are read. Undefined if the fleet
+ * Counts the computes that rules would disconnect, in the whole fleet; projects that are not cached are read. Returns undefined if the fleet
  * can't be listed. Holds, freezes and manual changes are respected. Recent discovery, recent restarts and limits on restarts are ignored,
- * since they pass by themselves: a set that restarts computes may follow another that still does. The first flip of a future trial counts,
- * too, and so does a change that is held only because it would soon be undone. Computes that would wait for any of these are among `later`.
- * `isCounted` selects the computes.
+ * since they pass by themselves: the restarts of an earlier set may still be under way. The first flip of a future trial counts, too, and so
+ * does a change that is held only because it would soon be undone. Computes that would wait for any of these are among `later`. `isCounted`
+ * selects the computes.
  *
  * Invariant: no compute counts as asleep by a reading that may be older than its last use. It counts as awake, and before rules need an
  * approval because of it, its project is read again.
@@ -92,7 +92,7 @@ interface CountOptions {
   signal: AbortSignal;
 }
 
-/** Counts by the cached readings. Also returns the projects of the computes that count. Undefined when aborted. */
+/** Counts by the cached readings. Also returns the projects of the disconnected computes. Returns undefined when aborted. */
 async function countDisconnected(
   deps: MeasureImpactDeps,
   { list, isCounted, signal }: CountOptions,
