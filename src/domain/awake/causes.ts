@@ -21,7 +21,7 @@ import { type PeriodUse, type UsageWhileAwake, usageWhileAwake } from './usage-w
 export const MONTH_HOURS = 730;
 
 // The limits below are chosen tolerances, without a source.
-/** With less known time, a compute that may sleep has no finding, unless its clients were asked for. */
+/** With less known time, the log shows no cause: a compute that may sleep has a finding only if its clients were asked for. */
 const MIN_KNOWN_MS = DAY_MS;
 /** Only this many intervals are analysed, the newest ones. */
 const MAX_INTERVALS = 2_000;
@@ -108,7 +108,8 @@ export function findCause({ history: fullHistory, ...rest }: AwakeFacts): AwakeF
   if (knownMs < MIN_KNOWN_MS && maySleep(compute) && clients.length === 0) return undefined;
   const use = usageWhileAwake({ ...rest, history });
   let detected: DetectedCause | undefined;
-  for (const check of CHECKS) detected ??= check({ ...rest, history, share, use });
+  const checks = knownMs < MIN_KNOWN_MS ? CHECKS_WITHOUT_LOG : [...CHECKS_WITHOUT_LOG, ...CHECKS_OF_LOG];
+  for (const check of checks) detected ??= check({ ...rest, history, share, use });
   const found = withClients(detected, clients, history);
   if (!found) return undefined;
   const { dueMs, ...cause } = found;
@@ -242,16 +243,8 @@ export function clientText({ kind, user, application, queries, periodMs, visits 
 }
 
 /** The first check that finds a cause counts. */
-const CHECKS: readonly Check[] = [
-  neverSuspends,
-  openTransaction,
-  replication,
-  ebbItself,
-  longIntervals,
-  periodicProbe,
-  shortVisits,
-  mostlyAwake,
-];
+const CHECKS_WITHOUT_LOG: readonly Check[] = [neverSuspends, openTransaction, replication, ebbItself];
+const CHECKS_OF_LOG: readonly Check[] = [longIntervals, periodicProbe, shortVisits, mostlyAwake];
 
 /** True if the compute is above its minimum for much of the time, so that clients keep it busy. */
 function isBusy({ use: { flatShare, averageCu = 0 }, compute }: CheckInput): boolean {

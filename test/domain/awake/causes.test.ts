@@ -234,4 +234,20 @@ describe('causes of being awake', () => {
     const fromMs = SPAN.toMs - 20 * HOUR;
     expect(findCause({ ...facts, history: { ...facts.history, fromMs } })).toBeUndefined();
   });
+
+  it('are the asked clients in less than a day, not visits of which a few seem many a day', () => {
+    const { compute } = caseOf({ kind: '', causes: [], activities: [], timeoutSeconds: 300 }, seededRandom(1)).facts;
+    const [fromMs, toMs] = [SPAN.toMs - 2 * HOUR, SPAN.toMs];
+    const visit = {
+      startMs: fromMs + HOUR,
+      endMs: fromMs + HOUR + 6 * MINUTE,
+      start: 'client',
+      end: 'timeout',
+    } as const;
+    const history = { fromMs, toMs, intervals: [visit], unknown: [], startDurationsMs: [] };
+    const asked = { kind: 'irregular', user: 'app', visits: 1, share: 0.1, confidence: 'low' } as const;
+    const clients = [{ ...asked, queries: [] }];
+    expect(findCause({ compute, history, clients })).toMatchObject({ cause: 'clients' });
+    expect(findCause({ compute, history })).toBeUndefined();
+  });
 });
