@@ -1,4 +1,4 @@
 import { channel } from 'node:diagnostics_channel';
 
-/** Long waits of this process, each as one line for people. Code that writes for people listens. */
+/** Gets one line for people at each long wait of this process; commands print it. */
 export const WAITS = channel('ebb:waits');

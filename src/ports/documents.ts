@@ -287,9 +287,7 @@ export const StatusDocument = z
     unmet_headroom: computeMessages.nullable(),
     /** Respected manual changes that differ from what policies want: old and new value, and the end of the respect. */
     manual_changes: computeMessages.nullable(),
-    /**
-     * For each guard: computes by their last verdict, computes that it watches after a lowering, and computes whose lowering it holds back.
-     */
+    /** For each guard: computes by their last verdict, computes that it watches after a lowering, and computes whose lowering it holds back. */
     guards: z
       .array(
         z.object({

@@ -46,9 +46,7 @@ export interface JobQueue {
   /** Removes a waiting job; does nothing if it is gone or running. */
   remove(queue: QueueName, id: string): Promise<void>;
   counts(): Promise<Record<QueueName, JobCounts>>;
-  /**
-   * Starts to work a queue. A handler that throws fails its job (there are no retries) and `onFailed` is called.
-   */
+  /** Starts to work a queue. A handler that throws fails its job (there are no retries) and `onFailed` is called. */
   work(queue: QueueName, handler: JobHandler, options: { concurrency: number }): Promise<void>;
   /** Takes no more jobs of a queue until `resume`, so that other daemons take them. Resolves when running ones have ended. */
   pause(queue: QueueName): Promise<void>;

@@ -202,7 +202,7 @@ export interface Operator {
   audit(query: AuditListQuery): Promise<OperatorResult<Page<DecisionDocument>>>;
   holds(query: PageQuery): Promise<OperatorResult<Page<HoldDocument>>>;
   hold(request: HoldRequest, caller?: Caller): Promise<OperatorResult<HoldDocument>>;
-  /** Deletes a hold; or the holds, stopped fights and respected manual changes of a compute. */
+  /** Deletes a hold; or the holds, stopped fights and respected manual changes of a compute; or ends the steps of a budget. */
   release(request: ReleaseRequest, caller?: Caller): Promise<OperatorResult<ReleaseDocument>>;
   freezes(query: PageQuery): Promise<OperatorResult<Page<FreezeDocument>>>;
   freeze(request: FreezeRequest, caller?: Caller): Promise<OperatorResult<FreezeDocument>>;

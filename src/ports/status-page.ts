@@ -22,10 +22,7 @@ import { remedy, verdictOfGuard } from './plan-document.ts';
 const SegmentDocument = z.object({ from: instant, to: instant, ...knownSettings, policies: z.array(text) });
 export type SegmentDocument = z.infer<typeof SegmentDocument>;
 
-/**
- * The forecast of seven days, without gaps, as in `ebb forecast`. `not_yet`: ask again. `too_often`: a policy changes too often for a
- * forecast.
- */
+/** The forecast of seven days, without gaps, as in `ebb forecast`. `not_yet`: ask again. `too_often`: a policy changes too often for a forecast. */
 const WeekDocument = z
   .union([
     z.object({ state: z.literal('known'), segments: z.array(SegmentDocument) }),

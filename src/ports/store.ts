@@ -4,10 +4,7 @@ import type { ComputeRecord } from '../domain/records/compute-record.ts';
 import type { HistoryEntry } from '../domain/records/history.ts';
 import type { OutboxEntry, OutboxStore } from './outbox.ts';
 
-/**
- * A lock with an expiry in real time. The fencing token grows with each holder, so that a holder that slept past the expiry is
- * recognized.
- */
+/** A lock with an expiry in real time. The fencing token grows with each holder, so that a holder that slept past the expiry is recognized. */
 export interface Lease {
   name: string;
   holder: string;

@@ -185,6 +185,7 @@ export interface ReplayedChange {
   raises: boolean;
   /** True if it restarted the compute. */
   disconnects: boolean;
+  /** The number of clients that it disconnected. */
   dropped: number;
   policy: string;
 }

@@ -31,7 +31,7 @@ export interface ForecastSubject {
   /** Floors that guards have set by undoing lowerings. */
   floors?: Floors | undefined;
   lastDisruption?: ComputeRecord['lastDisruption'];
-  /** Absent: it was not changed. */
+  /** When ebb began to enforce, and the last changes; absent without a stored record. */
   changes?: ChangeFacts | undefined;
   /** Holds; those of other computes are ignored. */
   holds?: readonly Hold[] | undefined;

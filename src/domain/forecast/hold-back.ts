@@ -161,7 +161,7 @@ function createRestartLimits({ policies, subjects, disruption }: LimitedFleet) {
     }
   }
   return {
-    /** Counts a change that restarts against its limit; false if it must wait. */
+    /** Counts the restart towards the limit, if the change needs one; false if the change must wait. */
     tryRestart({ index, resize: { policy, size } }: WantedResize, before: Size, nowMs: number): boolean {
       const limit = policy && limitOf(policy, disruption);
       if (!limit || sameSize(before, size) || subjects[index]?.compute.disabled) return true;

@@ -1,6 +1,4 @@
-/**
- * A policy set after parsing: complete, validated, and without positions in files. src/policy builds it from YAML.
- */
+/** A policy set after parsing: complete, validated, and without positions in files. src/policy builds it from YAML. */
 
 import { MINUTE_MS } from '../time/units.ts';
 import type { PolicyKind, PolicyOf } from './kinds/kinds.ts';

@@ -7,7 +7,7 @@ export type Selection = 'yes' | 'no' | 'unknown';
 /** Matches a compute; its minimum age is compared at an instant (milliseconds since the epoch). */
 export type ComputeMatcher = (compute: ComputeIdentity, nowMs: number) => Selection;
 
-/** An instant of a match at which computes of any age are selected. */
+/** The instant at which to match in order to select computes of any age. */
 export const AT_ANY_AGE = Number.POSITIVE_INFINITY;
 
 type TextTest = (text: string) => boolean;

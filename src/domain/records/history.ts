@@ -16,7 +16,7 @@ export const HISTORY_KINDS = [
 ] as const;
 export type HistoryKind = (typeof HISTORY_KINDS)[number];
 
-/** The kinds that are kept for audits: requests to the control API, harms, and people's commands, also refused ones. */
+/** The kinds that the audit keeps: requests to the control API, findings of guards, and people's commands, also refused ones. */
 export const AUDIT_KINDS: ReadonlySet<HistoryKind> = new Set<HistoryKind>([
   'write',
   'restart',

@@ -16,18 +16,14 @@ export interface PastLowerings {
   instants: readonly number[];
   /** The number of changes whose earlier values are not known: each may be a lowering. */
   unknownChanges: number;
-  /**
-   * The lowering that guards watched at an instant. Undefined for one that was made by `concludedAtMs`, since its harm is known already.
-   */
+  /** The lowering that guards watched at an instant. Undefined if it was made up to `concludedAtMs`: its harm is known already. */
   at(atMs: number, concludedAtMs?: number): Lowering | undefined;
 }
 
 /** The facts that are known after an entry. */
 interface State extends LoweringFacts {
   atMs: number;
-  /**
-   * True while a person holds the compute. The audit does not show when a hold expires, so the next change by a policy counts as its end.
-   */
+  /** True while a person holds the compute. The audit does not show when a hold expires, so the next change by a policy counts as its end. */
   isHeld?: boolean;
   /** The fields of the last change, whose operations may fail. */
   written?: Partial<ComputeSettings>;

@@ -20,8 +20,8 @@ export interface UsageAnswer extends Span {
 }
 
 /**
- * The instant up to which an account's usage has certainly arrived: the start of the latest bucket in which any unit has some. Buckets that
- * are missing later may be asleep or late. −Infinity if nothing was used.
+ * The instant up to which an account's usage has certainly arrived: the start of the latest bucket in which any unit has some. Later
+ * missing buckets may mean sleep or late data. −Infinity if nothing was used.
  */
 export function arrivedUntil({ units }: UsageAnswer): number {
   let latestMs = Number.NEGATIVE_INFINITY;

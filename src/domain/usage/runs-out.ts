@@ -57,10 +57,7 @@ export function runsOut(
   };
 }
 
-/**
- * When the usage so far reached the limit. Usage is assumed to be even within each known day; the rest of `spent` to be even over the other
- * days.
- */
+/** When the usage so far reached the limit. Usage is assumed to be even within each known day; the rest of `spent` to be even over the other days. */
 function usedUpAtMs(
   days: KnownDays,
   { month: { fromMs, untilMs }, spent, limit }: { month: BillingMonth; spent: number; limit: number },

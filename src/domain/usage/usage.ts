@@ -1,16 +1,11 @@
-/**
- * The usage of a unit, by hours or days. A unit is a branch or a project, as measured by the control API. Missing data are unknown, not
- * zero.
- */
+/** The usage of a unit, by hours or days. A unit is a branch or a project, as measured by the control API. Missing data are unknown, not zero. */
 import { COMPUTE_SIZES_CU } from '../compute/compute-units.ts';
 import { isoInstant } from '../time/units.ts';
 
 /** A branch; or a project, with `branchId` null. */
 export interface UsageUnit {
   projectId: string;
-  /**
-   * The id of a branch; `unattributed` for the project's usage beyond its branches, `deleted` for the usage of its deleted branches.
-   */
+  /** The id of a branch; `unattributed` for the project's usage beyond its branches, `deleted` for the usage of its deleted branches. */
   branchId: string | null;
 }
 
