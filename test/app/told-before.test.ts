@@ -63,7 +63,7 @@ async function toldBefore({
     ...{ api: { accountStatus: () => [] }, fleet: { latestEvaluation: () => undefined, heldSpans: new Map() } },
     ...{ slots: { limitBetween: () => 'free' }, outages: outagesOf({}), ...more },
   };
-  const reasons = { cause, approvedAtMs, ...(why !== undefined && { why }), boundaryOf: () => boundaryMs };
+  const reasons = { cause, approvedAtMs, ...(why !== undefined && { why }), dueSinceMs: () => boundaryMs };
   return untoldOf(deps as unknown as ToldBeforeDeps, { compute, record }, { ...action, raises }, reasons);
 }
 

@@ -1,8 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { causingSet, evaluateNow, restartCause, type Situation } from '../../src/domain/evaluate/evaluate.ts';
+import {
+  causingSet,
+  changeDueSince,
+  evaluateNow,
+  restartCause,
+  type Situation,
+} from '../../src/domain/evaluate/evaluate.ts';
 import { withWanted } from '../../src/domain/evaluate/wanted-since.ts';
 import type { RestartCause } from '../../src/domain/records/compute-record.ts';
-import { aCompute, aHold, aRecord, aSchedule, at, compiled } from '../support/builders.ts';
+import { aCompute, aHold, aRecord, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 
 const AT_ONCE = { raise: { when: 'any', atDeadline: 'apply' }, lower: { when: 'any', atDeadline: 'apply' } } as const;
 const MORNING = at('2026-03-02T08:00:00Z');
@@ -127,5 +133,30 @@ describe('a restart is due by a policy set that became current', () => {
   it('but not what a person holds', () => {
     const hold = aHold({ size: { minCu: 4, maxCu: 4 }, createdAtMs: NOON - HOUR_MS, expiresAtMs: NOON + HOUR_MS });
     expect(isDue(NOON - 10 * 60_000, { holds: [hold] })).toBe(false);
+  });
+});
+
+describe('since when a change is due', () => {
+  const hours = (from: number, until: number, maxCu: number) => ({
+    at: [aWindow({ startMinute: 60 * from, endMinute: 60 * until })],
+    size: { minCu: 1, maxCu },
+  });
+  const dueSince = (raises: boolean, maxCu: number) => {
+    const policy = aSchedule({
+      windows: [hours(8, 10, 8), hours(10, 12, 4)],
+      otherwise: { size: { minCu: 1, maxCu: 1 } },
+    });
+    const compute = aCompute({ minCu: 2, maxCu });
+    const situation = { policies: compiled(policy), compute, record: aRecord(), nowMs: MORNING + 3 * HOUR_MS };
+    return changeDueSince({ ...situation, mode: 'enforce', projectBusy: false }, { group: 'size', raises });
+  };
+
+  it('is the boundary that made it due, though another moved the size since', () => {
+    expect(dueSince(true, 2)).toBe(MORNING);
+  });
+
+  it('is the last boundary if nothing was due in this direction before', () => {
+    expect(dueSince(false, 8)).toBe(MORNING + 2 * HOUR_MS);
+    expect(dueSince(false, 16)).toBeLessThan(MORNING);
   });
 });

@@ -4,8 +4,8 @@ import type { Reason } from '../../domain/compute/reasons.ts';
 import { connectionsAt } from '../../domain/connections/connections.ts';
 import {
   causingSet,
+  changeDueSince,
   type EvaluatedCompute,
-  lastBoundaryOf,
   restartCause,
   type Situation,
 } from '../../domain/evaluate/evaluate.ts';
@@ -265,8 +265,9 @@ function disconnectionUntold(
   action: Action,
   restart: RestartBehind,
 ): Promise<Partial<Intent>> {
-  const boundaryOf = () => lastBoundaryOf(situationThen(deps, evaluated), groupOf(action.fields));
-  return untoldOf(deps, evaluated, action, { ...restart, boundaryOf });
+  const { fields, raises } = action;
+  const dueSinceMs = () => changeDueSince(situationThen(deps, evaluated), { group: groupOf(fields), raises });
+  return untoldOf(deps, evaluated, action, { ...restart, dueSinceMs });
 }
 
 /** A change that was made, as the answer shows it, and why it restarts its compute. */

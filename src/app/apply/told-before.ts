@@ -45,8 +45,8 @@ interface Reasons {
   why?: string;
   /** The instants at which the policy set that made the restart due was approved, milliseconds since the epoch; absent if no set did. */
   approvedAtMs?: readonly number[] | undefined;
-  /** Returns the last boundary of the changed group of fields, milliseconds since the epoch. */
-  boundaryOf(): number | undefined;
+  /** Returns since when the change has been due, milliseconds since the epoch; see `changeDueSince`. */
+  dueSinceMs(): number | undefined;
 }
 
 /**
@@ -57,7 +57,7 @@ export async function untoldOf(
   deps: ToldBeforeDeps,
   { compute, record }: Subject,
   action: Action,
-  { cause, why, approvedAtMs, boundaryOf }: Reasons,
+  { cause, why, approvedAtMs, dueSinceMs }: Reasons,
 ): Promise<Pick<Intent, 'unannounced' | 'unannouncedWhy' | 'announcementsLostAtMs' | 'announcedTo' | 'late'>> {
   const { notify, policies } = deps.rules.current;
   if (cause === undefined || notify.receivers.length === 0) return {};
@@ -77,7 +77,7 @@ export async function untoldOf(
     // A daemon that does not know the wave of the compute makes the announced change too early.
     ...(cause === 'boundary' && { aheadMs: EARLY_MS }),
   });
-  if (!announced || isOver(announced, nowMs, boundaryOf))
+  if (!announced || isOver(announced, nowMs, dueSinceMs))
     return unannounced(deps, deps.caller ? 'person' : cause, { why, sinceMs: Math.max(lastChangeMs, oldestMs) });
   // A person has asked for another change than the announced one.
   if (cause === 'person') return {};
@@ -110,11 +110,11 @@ function fulfilledUntilMs({ lastDisruption }: ComputeRecord, { raises }: Pick<Ac
   return lastDisruption && lastDisruption.lowered !== raises ? lastDisruption.atMs + EARLY_MS : 0;
 }
 
-/** Returns true if another boundary has come since the announced instant: the restart is not the announced one. */
-function isOver({ atMs }: Announced, nowMs: number, boundaryOf: Reasons['boundaryOf']): boolean {
+/** Returns true if another boundary since the announced instant has made the restart due: it is not the announced one. */
+function isOver({ atMs }: Announced, nowMs: number, dueSinceMs: Reasons['dueSinceMs']): boolean {
   // The search for a boundary is left out where none can be later.
   if (atMs === undefined || nowMs - atMs <= LATE_MS) return false;
-  return (boundaryOf() ?? 0) > atMs + LATE_MS;
+  return (dueSinceMs() ?? 0) > atMs + LATE_MS;
 }
 
 function unannounced(

@@ -231,8 +231,31 @@ export function restartCause(
 }
 
 /** The last boundary of a group of fields, milliseconds since the epoch; −Infinity or undefined if none was found. */
-export function lastBoundaryOf(situation: Situation, group: FieldGroup): number | undefined {
+function lastBoundaryOf(situation: Situation, group: FieldGroup): number | undefined {
   return lastBoundary(decideInput(situation), situation.nowMs, group);
+}
+
+/** At most so many boundaries that only moved the wanted size are passed by {@link changeDueSince}. */
+const MAX_PASSED = 4;
+
+/**
+ * Returns since when a compute's group of fields has been due to change, in milliseconds since the epoch: a boundary that only moved a size that
+ * was due in the same direction already, such as a step of a budget, made nothing due. −Infinity or undefined if no boundary was found.
+ */
+export function changeDueSince(
+  situation: Situation,
+  { group, raises }: { group: FieldGroup; raises: boolean },
+): number | undefined {
+  const input = decideInput(situation);
+  const { maxCu } = situation.compute;
+  let dueMs = lastBoundary(input, situation.nowMs, group);
+  for (let passed = 0; group === 'size' && passed < MAX_PASSED; passed += 1) {
+    if (dueMs === undefined || !Number.isFinite(dueMs)) break;
+    const before = decide({ ...input, instantMs: dueMs - 1 }).desired.size?.maxCu ?? maxCu;
+    if (raises ? before <= maxCu : before >= maxCu) break;
+    dueMs = lastBoundary(input, dueMs - 1, group);
+  }
+  return dueMs;
 }
 
 function isAskedByPerson(why: readonly Reason[]): boolean {
