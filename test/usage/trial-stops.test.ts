@@ -24,7 +24,12 @@ const COMPUTES = Array.from({ length: 16 }, (_, index) =>
 );
 
 /** A fleet that has used 48 CU-hours a day in the control group and 24 treated, for so many days of the trial. */
-async function start({ days = 28, unknown = false, priced = true, records = new Map<string, ComputeRecord>() } = {}) {
+async function start({
+  days = 28,
+  unknown = false,
+  plan = 'in settings' as 'in settings' | 'stored' | 'unknown',
+  records = new Map<string, ComputeRecord>(),
+} = {}) {
   const usage = memoryUsageStore();
   const kept = usageAccount(usage, PLACE);
   const nowMs = FROM_MS + days * DAY_MS;
@@ -39,10 +44,15 @@ async function start({ days = 28, unknown = false, priced = true, records = new 
       return mergeUsage(noUsage({ projectId, branchId: null }), { buckets }).usage;
     }),
   );
+  if (plan === 'stored') {
+    const times = { hourMs: nowMs, dayMs: nowMs, plans: [[FROM_MS, 'scale']] as [number, string][] };
+    await kept.putMetadata({ ...times, months: [], gone: [], quantities: [], trials: [] });
+  }
   const store = { ...usage, ...memoryDocumentStore(), records: async () => records } as unknown as Store;
   const rules = currentRules(aSchedule(), TRIAL);
   const { costs } = rules.current;
-  if (priced) rules.current = { ...rules.current, costs: { ...costs, plans: new Map([['main', 'scale' as const]]) } };
+  if (plan === 'in settings')
+    rules.current = { ...rules.current, costs: { ...costs, plans: new Map([['main', 'scale' as const]]) } };
   const said: object[] = [];
   const log = { warn: (fields: object) => void said.push(fields) };
   const organizations = [{ ...PLACE, projectIds: COMPUTES.map(({ projectId }) => projectId) }];
@@ -83,6 +93,12 @@ describe('a trial that costs more than stop_if', () => {
     expect(wanted()).toBe(300);
   });
 
+  it('ends by the price of the plan that usage has shown, where the settings name none', async () => {
+    const { decideAt, store, nowMs } = await start({ plan: 'stored' });
+    await decideAt(nowMs);
+    expect(await readTrialStops(store)).toMatchObject([{ policy: 'proof' }]);
+  });
+
   it('is not asked about again on the same day', async () => {
     const { decideAt, store, nowMs } = await start();
     await decideAt(nowMs);
@@ -93,7 +109,7 @@ describe('a trial that costs more than stop_if', () => {
 
   it.each([
     ['no usage is known', { unknown: true }],
-    ['the price is not known', { priced: false }],
+    ['the price is not known', { plan: 'unknown' as const }],
     ['it has hardly begun', { days: 3 }],
     [
       'its computes were assigned under other terms',

@@ -19,6 +19,7 @@ import type { Store } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import type { CompiledRules } from '../rules.ts';
 import { sharedDocument } from '../shared-documents.ts';
+import { lastPlan } from './project-periods.ts';
 import { readTrialDays } from './trial-days.ts';
 import { type Organization, usageAccount } from './usage-account.ts';
 
@@ -96,13 +97,14 @@ async function stopOf(
   const units: TrialUnit[] = [];
   for (const organization of organizations) {
     const projectIds = new Set(organization.projectIds);
-    const plan = costs.plans.get(organization.account);
+    const stored = usageAccount(store, organization);
+    const plan = costs.plans.get(organization.account) ?? lastPlan((await stored.metadata())?.plans ?? []);
     const usdPerCuHour = plan === undefined ? undefined : costs.prices[plan];
     const ofOrganization = selected.filter(({ projectId }) => projectIds.has(projectId));
     const byUnit = groupBy(ofOrganization, (compute) => unitOf(trial, compute));
     const unitsToRead = [...byUnit.values()].flatMap(([compute]) => (compute ? [usageUnitOf(trial, compute)] : []));
     const days = await readTrialDays(store, organization, trial.name, unitsToRead);
-    const usage = await usageAccount(store, organization).read(unitsToRead);
+    const usage = await stored.read(unitsToRead);
     const projects = new Set(unitsToRead.map(({ projectId }) => projectId));
     const trialRecords = await recordsOf(store, trial, projects);
     for (const unitUsage of usage) {
