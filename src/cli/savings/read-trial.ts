@@ -1,9 +1,11 @@
 import type { FleetUsage } from '../../app/situation/fleet-usage.ts';
 import { type Undo, undosBetween } from '../../app/situation/stored-source.ts';
+import { lastPlan } from '../../app/usage/project-periods.ts';
 import { readFact, readFleetUsage } from '../../compose/situation.ts';
 import { awakeHistory } from '../../domain/awake/intervals.ts';
 import type { OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
+import type { AccountPlan } from '../../domain/compute/cost.ts';
 import { unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
 import { measuredUnit } from '../../domain/evaluate/trials.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
@@ -81,7 +83,8 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
   const log = flags.operations === undefined ? undefined : await readOperationsFile(flags.operations);
   const ownerOf = ownersOf({ rules: settings.owners, policies, computes });
   const trialDays = used?.trialDays ?? new Map();
-  const units = unitsOf({ trial, settings, ownerOf, subjects, series, trialDays, log });
+  const plans = used?.plans ?? new Map();
+  const units = unitsOf({ trial, settings, plans, ownerOf, subjects, series, trialDays, log });
   const ends = series
     .flatMap(({ buckets }) => buckets.slice(-1))
     .map(({ startMs, seconds }) => startMs + seconds * 1000);
@@ -153,12 +156,15 @@ async function readUsage(
   settings: Settings,
   { fleet, live }: SavingsFlags,
   { nowMs, trial }: { nowMs: number; trial: { name: string; units: readonly UsageUnit[] } },
-): Promise<Pick<FleetUsage, 'missing' | 'trialDays' | 'policyChanges'> & { series: readonly UsageSeries[] }> {
-  if (fleet !== undefined) return { series: [], missing: [], trialDays: new Map() };
+): Promise<
+  Pick<FleetUsage, 'missing' | 'trialDays' | 'policyChanges'> & Pick<UnitFacts, 'plans'> & { series: UsageSeries[] }
+> {
+  if (fleet !== undefined) return { series: [], plans: new Map(), missing: [], trialDays: new Map() };
   const { usages, ...others } = orFail(
     await withProgress((progress) => readFleetUsage({ settings, live, nowMs, trial, onProgress: progress.fleet })),
   );
-  return { ...others, series: usages.flatMap(({ series }) => series) };
+  const plans = new Map(usages.map((usage) => [usage.account, lastPlan(usage.plans)]));
+  return { ...others, plans, series: usages.flatMap(({ series }) => series) };
 }
 
 async function readUsageFile(file: string, computes: readonly Compute[]): Promise<UsageSeries[]> {
@@ -170,6 +176,8 @@ async function readUsageFile(file: string, computes: readonly Compute[]): Promis
 interface UnitFacts {
   trial: TrialPolicy;
   settings: Settings;
+  /** The plans that usage has shown, by account: for accounts whose settings name none. */
+  plans: ReadonlyMap<string, AccountPlan | undefined>;
   ownerOf: (unit: UsageUnit) => string;
   subjects: readonly ForecastSubject[];
   series: readonly UsageSeries[];
@@ -187,11 +195,11 @@ function unitsOf(facts: UnitFacts): TrialUnit[] {
 function unitOfSubjects(
   unit: string,
   subjects: readonly ForecastSubject[],
-  { trial, settings, ownerOf, trialDays, log }: UnitFacts,
+  { trial, settings, plans, ownerOf, trialDays, log }: UnitFacts,
   series: UsageSeries | undefined,
 ): TrialUnit {
   const [{ compute }] = subjects as [ForecastSubject, ...ForecastSubject[]];
-  const plan = accountFor(settings.accounts, compute.account)?.plan;
+  const plan = accountFor(settings.accounts, compute.account)?.plan ?? plans.get(compute.account);
   const measured = measuredUnit(trial, {
     compute,
     stored: subjects.flatMap(({ trials }) => trials?.[trial.name] ?? []),
