@@ -300,7 +300,7 @@ async function claimFolders(
   return isWhole;
 }
 
-/** Teams may share a root folder of the policies, but not a folder below it. */
+/** True for a place below a root of the policies: teams may share a root folder, but not a folder below it. */
 function isStrictlyBelow(roots: readonly string[], place: string): boolean {
   return roots.some((root) => root !== place && isWithin(root, place));
 }

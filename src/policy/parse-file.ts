@@ -17,7 +17,7 @@ export interface ParsedFile {
   policies: Policy[];
   /** Every policy that has a name. */
   written: WrittenPolicy[];
-  /** Undefined if they can't be read. */
+  /** The sources that the file defines; undefined if they can't be read. */
   sources?: WrittenSource[] | undefined;
   problems: PolicyProblem[];
   warnings: PolicyProblem[];
@@ -25,7 +25,7 @@ export interface ParsedFile {
 
 interface ParseFileOptions {
   readReferenced: ReadReferenced;
-  /** Shared by the files of one set. */
+  /** One reader for all files of a set. */
   readIcal?: ReadIcal;
   team?: Team | undefined;
 }

@@ -28,7 +28,7 @@ export const NO_SOURCES: KnownSources = { sources: new Map(), allowedOrigins: []
 
 /** A source of a policy file. */
 export interface WrittenSource {
-  /** Not qualified by the team. */
+  /** The name in the file, without that of the team. */
   name: string;
   source: ConnectionSource;
   problemAt: WrittenPolicy['problemAt'];

@@ -43,7 +43,6 @@ export interface Settings {
   apiReserve: number;
   /** At least one: `default` if `ebb.yaml` names none. */
   accounts: readonly Account[];
-  /** The proxy to the control API. */
   proxy: ProxySetting | undefined;
   prices: Prices;
   /** Globs on projects and branches, each with the owner of what it matches; the scopes of teams come last. The first match counts. */

@@ -37,7 +37,7 @@ function fatal(message: string): Buffer {
   return Buffer.concat([head, fields]);
 }
 
-/** Inspects the server's first message, after the byte that answers a negotiation of encryption. */
+/** Calls `onRefused` if the server's first message, after its answer to a negotiation of encryption, refuses one client too many. */
 function countRefusal(server: Socket, onRefused: () => void): void {
   const readAnswer = (answer: Buffer): void => {
     if (answer[0] !== ERROR && answer[0] !== AUTHENTICATION) return;

@@ -27,7 +27,6 @@ export interface Route {
   answer(request: AuthorisedRequest, platform: Platform): Answer;
 }
 
-/** A path parameter of the route's template. */
 export function param(request: ApiRequest, name: string): string {
   return request.params[name] ?? '';
 }

@@ -153,7 +153,6 @@ export const PolicyName = z
   .string(expected(NAME))
   .regex(NAME_PATTERN, `expected ${NAME}`)
   .describe('Unique over all files; a label of metrics, logs and history.');
-export type PolicyName = z.infer<typeof PolicyName>;
 
 const FULL_NAME = `${NAME}, or of a team such as team-web/hours`;
 

@@ -80,4 +80,3 @@ export const PolicyFile = mapping({
   ...head,
   policies: z.array(AnyPolicy, expected(POLICIES)).max(POLICY_LIMITS.policies).describe('The policies, of any kind.'),
 });
-export type PolicyFile = z.infer<typeof PolicyFile>;

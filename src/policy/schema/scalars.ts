@@ -79,7 +79,6 @@ export const SuspendAfter = z
     context.issues.push({ code: 'custom', message: `expected ${SUSPEND_AFTER_FORMS}`, input: value });
     return z.NEVER;
   });
-export type SuspendAfter = z.infer<typeof SuspendAfter>;
 
 const SIZE_FORMS = 'a size in CU: fixed such as 2, a range such as 1-4, or {min: 1, max: 4}';
 const SIZE_RANGE = /^(\d{1,3}(?:\.\d{1,4})?)(?:\s*-\s*(\d{1,3}(?:\.\d{1,4})?))?$/;
@@ -102,7 +101,6 @@ export const Size = z
     for (const message of sizeProblems(size)) context.issues.push({ code: 'custom', message, input: value });
     return size;
   });
-export type Size = z.infer<typeof Size>;
 
 function toSize(value: number | string | { min: number; max: number }): DomainSize {
   if (typeof value === 'number') return { minCu: value, maxCu: value };
@@ -129,7 +127,6 @@ export const Share = z
   .regex(/^([1-9]\d?|100)%$/, `expected ${SHARE_FORM}`)
   .meta({ title: '1% to 100%' })
   .transform((text) => Number(text.slice(0, -1)) / 100);
-export type Share = z.infer<typeof Share>;
 
 /** The names of three letters in the zone database. The runtime also accepts ambiguous ones, such as IST. */
 const SHORT_NAMES = ['UTC', 'GMT', 'UCT', 'CET', 'EET', 'WET', 'MET', 'EST', 'MST', 'HST', 'PRC', 'ROC', 'ROK'];
@@ -157,4 +154,3 @@ export const Zone = z
     const message = zoneError(name);
     if (message !== undefined) context.addIssue({ code: 'custom', message });
   });
-export type Zone = z.infer<typeof Zone>;

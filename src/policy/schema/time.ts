@@ -68,7 +68,6 @@ export const At = z
     'When: "Mon-Fri 08:00-18:30 [Zone]", "22:00-06:00", "Fri 20:00 - Mon 06:00", "2026-12-24/2026-12-27", "always", {cron: "0 4 * * 0", for: 2h}, {start: cron, end: cron}, or a list of these.',
   )
   .transform((at): WrittenTime[] => (Array.isArray(at) ? at : [at]));
-export type At = z.infer<typeof At>;
 
 const FIELDS = '5 fields: minute, hour, day of the month, month, day of the week';
 /** Plain cron only: no seconds, no names such as @daily, and no "H", which would be random. */
