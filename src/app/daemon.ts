@@ -184,7 +184,7 @@ function logEmptyStore({ telemetry: { log, metrics }, hasRunHere }: DaemonDeps):
 
 interface FirstProjects {
   projects: number;
-  /** How many of them are known from stored readings. */
+  /** How many of the projects are known from stored readings. */
   fromStore: number;
 }
 

@@ -4,7 +4,7 @@ import type { Clock } from '../../ports/clock.ts';
 /** Concurrent writes: enough to keep the control API busy while the next ones are decided. */
 const CONCURRENT_WRITES = 64;
 
-/** How many of them are decided concurrently: enough to keep the store busy. More would share the processor, and all be sent late. */
+/** How many writes are decided concurrently: enough to keep the store busy. More would share the processor, and all be sent late. */
 const CONCURRENT_DECISIONS = 16;
 
 /** The work after a write yields to due writes for at most this long, in real milliseconds, since its lease may expire. */

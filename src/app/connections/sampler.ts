@@ -115,7 +115,7 @@ function isDue(dueMs: number, everyMs: number, nowMs: number): boolean {
 
 /**
  * Takes the lease on counting; false if another daemon counts. Only the leader counts, since it knows the whole fleet. The lease is not
- * given back: it ends when the source is due again, so that a new leader does not count too early.
+ * given back: it ends shortly before the source is due again, so that a new leader does not count too early.
  */
 async function acquireCounting(
   { store, clock, holder, leaderLease }: SamplingDeps,

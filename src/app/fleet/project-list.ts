@@ -49,7 +49,7 @@ export async function compareList(
   return due;
 }
 
-/** Returns true if somebody else has changed the project since it was read; otherwise stores the list's entry with the reading. */
+/** Returns true if somebody else has changed the project since it was read. Confirms or doubts the cached reading by the list's entry. */
 async function isChangedByOthers(
   deps: TakeListDeps,
   cached: CachedProject,

@@ -9,7 +9,7 @@ const REPORT_KEPT_MS = MAX_AHEAD_MS;
 
 /** Corrects timestamps in the store that are in the future because some daemon's clock was ahead. */
 export interface StoredTimes {
-  /** Wraps the store so that no timestamp is more than minutes ahead: a later one could stop decisions for long. */
+  /** Wraps the store so that no timestamp is more than five minutes ahead: a later one could stop decisions for long. */
   correcting(store: Store): Store;
   /** Describes the recent findings in one line; undefined if there are none. */
   problem(): string | undefined;

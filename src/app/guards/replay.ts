@@ -26,8 +26,8 @@ import type { RecordedSeries } from './recorded-series.ts';
 import { type ComputeInTime, computeInTime, type ReplayedCompute } from './replayed-compute.ts';
 
 /**
- * Rounds are replayed from this long, besides `for` and `settle`, before an entry of the history or the start of a compute, to see a bad
- * stretch begin.
+ * Rounds are replayed from this long before an entry of the history or the start of a compute, in addition to `for` and `settle`, to see a
+ * bad stretch begin.
  */
 const EARLIER_MS = 5 * ROUND_MS;
 
@@ -41,7 +41,7 @@ export interface ReplayedLowering {
   compute: Compute;
   lowering: Lowering;
   /**
-   * The guard's last verdict before the lowering. A sleeping compute was `asleep`; before a change of the timeout the guard is `not_asked`.
+   * The guard's last verdict before the lowering: `asleep` for a sleeping compute, `not_asked` for a change of the timeout alone.
    */
   before: Verdict | 'asleep' | 'not_asked';
   /** Oldest first. */

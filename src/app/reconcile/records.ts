@@ -81,7 +81,7 @@ export async function currentRecords(
         throw new Error(`the lease on project ${projectId} was lost while it was reconciled`);
     }
     const { intent } = before;
-    // Usually the end of its operations releases the slot of a restart; this request has started none.
+    // Usually the end of a restart's operations releases its slot; this write has started none.
     if (intent?.policy !== undefined && !after.intent && after.openOperations.length === 0)
       await deps.slots.release(compute.computeId, intent.policy);
     reportDegraded(deps, compute, before, after);

@@ -20,8 +20,8 @@ interface WaitDeps extends Omit<EvaluateDeps, 'overrides' | 'slots'>, Pick<LockD
 }
 
 /**
- * Creates a function that returns true if a project only waits for slots, see {@link waitsForSlot}, and lets it try again later: once, however
- * many triggers it has. Otherwise each trigger would repeat itself, and there are more each minute.
+ * Creates a function that returns true if a project only waits for slots, see {@link waitsForSlot}, and schedules its next try: only one,
+ * however many triggers it has. Otherwise each trigger would start its own series of tries.
  */
 export function createSlotWaits(deps: WaitDeps): (projectId: string) => Promise<boolean> {
   const nextTriesMs = new Map<string, number>();

@@ -202,7 +202,7 @@ async function presentState(
 }
 
 interface Disconnection {
-  /** `trial` for the first flip of one. */
+  /** The name of the policy that causes it; `trial` for the first flip of a trial. */
   policy: string;
   isLater: boolean;
 }

@@ -17,7 +17,7 @@ export interface GenerationState {
   newer: Generation | undefined;
   /** The highest generation ever seen. It is stored again if the store has lost it. */
   newest: Generation | undefined;
-  /** True from the log line about a store without `newest` until the store has it again. */
+  /** True once it was logged that the store lacks `newest`, until the store has it again. */
   isLossLogged: boolean;
 }
 
@@ -74,7 +74,7 @@ export async function compareGenerations(deps: CompareGenerationsDeps): Promise<
   else noteGeneration(deps, latest, own);
 }
 
-/** Invariant: the number only rises. A store that came back older would let superseded daemons write again. */
+/** Returns the newest generation, after restoring it: a store that came back older would let superseded daemons write again. */
 async function latestGeneration(deps: CompareGenerationsDeps): Promise<Generation | undefined> {
   const { sets, store, storeWatch, telemetry } = deps;
   let stored = await store.generation();
