@@ -67,7 +67,8 @@ describe('ebb plan', () => {
 it('tells what an undo of the size costs where only the timeout changes now', () => {
   const guard = { policy: 'latency', remedy: 'undo' as const, verdict: { state: 'healthy' as const, message: '' } };
   const plan = { verdict: 'act' as const, why: [], waiting: [], actions: [] };
-  const lines = (isSized: boolean) => guardLines({ ...plan, guards: [{ ...guard, asks: false, isSized }] }, 0);
+  const lines = (lowersSize: boolean) =>
+    guardLines({ ...plan, guards: [{ ...guard, isAskedFirst: false, lowersSize }] }, 0);
   expect(lines(true)).toEqual(['guard latency watches it afterwards; an undo of the size waits until it next sleeps']);
   expect(lines(false)).toEqual(['guard latency watches it afterwards']);
 });

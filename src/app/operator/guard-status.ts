@@ -49,7 +49,9 @@ function guardDocument(
   const askedAtMs = Math.max(...verdicts.map(({ atMs = Number.NEGATIVE_INFINITY }) => atMs));
   const isObjecting = ({ plan }: EvaluatedCompute) =>
     gatesOf(plan).includes('guard') &&
-    plan.guards?.some(({ policy: name, asks, verdict }) => asks && name === guard && verdict.state !== 'healthy');
+    plan.guards?.some(
+      ({ policy: name, isAskedFirst, verdict }) => isAskedFirst && name === guard && verdict.state !== 'healthy',
+    );
   return {
     guard,
     asked_at: Number.isFinite(askedAtMs) ? isoInstant(askedAtMs) : null,

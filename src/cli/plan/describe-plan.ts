@@ -120,10 +120,10 @@ function describeEntry({ compute, plan }: EvaluatedCompute, atMs: number, colors
 
 /** A line for each guard of the lowerings: its last verdict where it is asked first, and what an undo would cost. */
 export function guardLines({ guards = [] }: Plan, atMs: number): string[] {
-  return guards.map(({ policy, remedy, asks, isSized, verdict }) => {
+  return guards.map(({ policy, remedy, isAskedFirst, lowersSize, verdict }) => {
     const age = verdict.atMs === undefined ? '' : `, ${ageText(verdict.atMs, atMs)}`;
-    const role = asks ? `is asked first: ${verdict.state}${age}` : 'watches it afterwards';
-    return printable(`guard ${policy} ${role}${isSized ? UNDO_OF_SIZE[remedy] : ''}`);
+    const role = isAskedFirst ? `is asked first: ${verdict.state}${age}` : 'watches it afterwards';
+    return printable(`guard ${policy} ${role}${lowersSize ? UNDO_OF_SIZE[remedy] : ''}`);
   });
 }
 

@@ -75,7 +75,7 @@ function groupLines(some: readonly EvaluatedCompute[], { colors, ownerOf }: Summ
     change: changesText(compute, plan.actions),
     held: plan.verdict === 'act' && plan.held ? heldText(compute, plan.held, colors) : '',
     gates: gatesOf(plan),
-    guards: (plan.guards ?? []).map(({ policy, asks }) => (asks ? `${policy}, asked first` : policy)),
+    guards: (plan.guards ?? []).map(({ policy, isAskedFirst }) => (isAskedFirst ? `${policy}, asked first` : policy)),
     effect:
       plan.actions.some(({ disconnects }) => disconnects) && (plan.verdict === 'act' ? 'restarts' : 'would restart'),
   })).toSorted((a, b) => b.members.length - a.members.length);

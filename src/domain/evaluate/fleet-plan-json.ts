@@ -78,12 +78,12 @@ export function plannedComputeJson({ compute, decision, plan }: EvaluatedCompute
   };
 }
 
-function loweringGuardJson({ policy: guard, remedy, asks, verdict }: LoweringGuard): LoweringGuardJson {
+function loweringGuardJson({ policy: guard, remedy, isAskedFirst, verdict }: LoweringGuard): LoweringGuardJson {
   return {
     guard,
-    asked_first: asks,
+    asked_first: isAskedFirst,
     remedy,
-    ...(asks && { verdict: verdictJson(verdict) }),
+    ...(isAskedFirst && { verdict: verdictJson(verdict) }),
   };
 }
 

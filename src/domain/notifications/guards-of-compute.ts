@@ -61,7 +61,8 @@ export function guardsJson(evaluated: EvaluatedCompute, facts: GuardFacts) {
   const guards = guardViews(evaluated, facts).map(({ guard, verdict, watch }) => ({
     guard: guard.name,
     remedy: guard.remedy,
-    asked_first: evaluated.plan.guards?.some(({ policy, asks }) => asks && policy === guard.name) ?? false,
+    asked_first:
+      evaluated.plan.guards?.some(({ policy, isAskedFirst }) => isAskedFirst && policy === guard.name) ?? false,
     verdict: verdictJson(verdict),
     watch: watch ? { ...watchJson(watch), message: describeWatch(watch, guard.watchMs) } : null,
   }));

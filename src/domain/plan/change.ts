@@ -31,7 +31,7 @@ export interface Change {
   policy: string;
   priority: number;
   /** True if only observing policies want the change. */
-  observed: boolean;
+  isObserved: boolean;
   /** True if connections are so scarce that the change does not wait. */
   urgent: boolean;
   /** True if the present value is beyond hard limits, so that not even a manual change prevents this change. */
@@ -64,7 +64,7 @@ export function changesOf(decision: Decision, compute: Compute, verified: Accoun
     const enforced = changeOf(group, decision.enforced, enforcedDeciders[group], context);
     if (enforced) return [enforced];
     const observed = changeOf(group, decision.desired, deciders[group], context);
-    return observed ? [{ ...observed, observed: true }] : [];
+    return observed ? [{ ...observed, isObserved: true }] : [];
   });
   const restart = restartOf(decision, compute);
   return restart ? [...changes, restart] : changes;
@@ -88,7 +88,7 @@ function changeOf(
     raises,
     policy: deciderName(decider),
     priority: policy?.priority ?? Number.MAX_SAFE_INTEGER,
-    observed: false,
+    isObserved: false,
     urgent: urgent && raises,
     hard: hardLimits.some((limits) => isBeyond(limits, group, compute)),
     ...(policy?.disruption && { disruption: policy.disruption }),
@@ -116,7 +116,7 @@ function restartOf({ restart, instantMs }: Decision, compute: Compute): Change |
     raises: false,
     policy: policy.name,
     priority: policy.priority,
-    observed: policy.mode === 'observe',
+    isObserved: policy.mode === 'observe',
     urgent: false,
     hard: false,
     ...(policy.disruption && { disruption: policy.disruption }),

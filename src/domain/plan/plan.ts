@@ -52,9 +52,9 @@ export interface Plan {
 /** A guard that watches a compute after a lowering. */
 export interface LoweringGuard extends GuardVerdict {
   /** True if it is also asked before the lowering, since the lowering would restart an awake compute. */
-  asks: boolean;
+  isAskedFirst: boolean;
   /** True if the size is lowered, not only the timeout. */
-  isSized: boolean;
+  lowersSize: boolean;
 }
 
 /** A change that is held back: why it is wanted, and why the gate holds it. */
@@ -107,13 +107,13 @@ export function plan(input: PlanInput): Plan {
 /** The guards that will watch the lowerings among the changes. Lowerings by people, or by policies that only observe, are not watched. */
 function guardsOf({ guards, compute }: PlanInput, changes: readonly Change[]): LoweringGuard[] {
   const lowerings = changes.filter(
-    ({ group, fields, observed, askedAtMs }) =>
-      group !== 'restart' && !observed && askedAtMs === undefined && isLower(fields, fieldsOf(group, compute) ?? {}),
+    ({ group, fields, isObserved, askedAtMs }) =>
+      group !== 'restart' && !isObserved && askedAtMs === undefined && isLower(fields, fieldsOf(group, compute) ?? {}),
   );
   if (lowerings.length === 0) return [];
-  const asks = lowerings.some(asksGuards);
-  const isSized = lowerings.some(({ group }) => group === 'size');
-  return guards.map((one) => ({ ...one, asks, isSized }));
+  const isAskedFirst = lowerings.some(asksGuards);
+  const lowersSize = lowerings.some(({ group }) => group === 'size');
+  return guards.map((one) => ({ ...one, isAskedFirst, lowersSize }));
 }
 
 /** Marks updates that overwrite a manual change after a trial respected it until the end of its period. */

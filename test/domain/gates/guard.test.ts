@@ -63,14 +63,16 @@ describe('the guards of a lowering', () => {
   it('are named with what they said, and with what they would do, where the lowering would restart the compute', () => {
     const said = { ...verdict('healthy'), atMs: SIX - 12_000 };
     expect(guardsOf([aGuard(), undo], { said })).toEqual([
-      { policy: 'latency', remedy: 'notify', asks: true, isSized: true, verdict: said },
-      { policy: 'errors', remedy: 'undo_with_restart', asks: true, isSized: true, verdict: said },
+      { policy: 'latency', remedy: 'notify', isAskedFirst: true, lowersSize: true, verdict: said },
+      { policy: 'errors', remedy: 'undo_with_restart', isAskedFirst: true, lowersSize: true, verdict: said },
     ]);
-    expect(guardsOf([aGuard()], { said: undefined })).toMatchObject([{ asks: true, verdict: { state: 'unknown' } }]);
+    expect(guardsOf([aGuard()], { said: undefined })).toMatchObject([
+      { isAskedFirst: true, verdict: { state: 'unknown' } },
+    ]);
   });
 
   it('are named where they only watch it: of a sleeping compute, a timeout, a hard limit', () => {
-    const onlyWatches = [{ policy: 'latency', asks: false }];
+    const onlyWatches = [{ policy: 'latency', isAskedFirst: false }];
     const asleep = { ...large, state: 'idle' } as const;
     expect(guardsOf([aGuard()], { compute: asleep })).toMatchObject(onlyWatches);
     const never = aCompute({ minCu: 0.25, maxCu: 1, suspendTimeoutSeconds: -1 });

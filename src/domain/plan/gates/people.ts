@@ -69,6 +69,6 @@ export const fightStopped: Gate = ({ change, record }) => {
 /** Holds all changes if the daemon or the policy only observes. */
 export const observe: Gate = ({ mode, change }) => {
   if (mode === 'observe') return { code: 'observe', message: 'ebb runs in observe mode: nothing is written' };
-  if (change.observed) return { code: 'observe', message: 'only policies that observe want it: nothing is written' };
+  if (change.isObserved) return { code: 'observe', message: 'only policies that observe want it: nothing is written' };
   return undefined;
 };
