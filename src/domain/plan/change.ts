@@ -49,8 +49,9 @@ export interface Change {
   message: string;
 }
 
-/** The rules for a person's request: it does not wait for sleep. */
+/** The rules for a person's request: it waits neither for sleep nor for the time since the last restart. */
 const WITHOUT_WAITING: PartialDisruption = {
+  cooldownMs: 0,
   raise: { when: 'any', atDeadline: 'apply' },
   lower: { when: 'any', atDeadline: 'apply' },
 };

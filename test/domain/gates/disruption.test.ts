@@ -7,6 +7,7 @@ import type { ComputeRecord } from '../../../src/domain/records/compute-record.t
 import {
   aCompute,
   aHeadroom,
+  aHold,
   aRecord,
   aRestart,
   aSchedule,
@@ -200,6 +201,13 @@ describe('cooldown', () => {
   it('never delays what disconnects nobody', () => {
     expect(held(day(any), { record: restarted(false), nowMs: SIX, compute: { ...large, state: 'idle' } })).toEqual([]);
   });
+});
+
+it('a hold does not wait for the time since the last restart', () => {
+  const hold = aHold({ size: size(8), createdAtMs: SIX, expiresAtMs: SIX + HOUR_MS });
+  const record = aRecord({ lastDisruption: { atMs: SIX - MINUTE_MS, lowered: false } });
+  const plan = planWith(day(), { record, nowMs: SIX + 1, holds: [hold] });
+  expect(plan).toMatchObject({ verdict: 'act', actions: [{ fields: size(8), disconnects: true }] });
 });
 
 describe('the budget at once', () => {
