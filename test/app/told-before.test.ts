@@ -6,6 +6,7 @@ import type { Receiver } from '../../src/domain/notifications/notification.ts';
 import type { Action } from '../../src/domain/plan/plan.ts';
 import type { ComputeRecord, RestartCause } from '../../src/domain/records/compute-record.ts';
 import type { AccountStatus, ControlApi } from '../../src/ports/control-api.ts';
+import type { Store } from '../../src/ports/store.ts';
 import { aCompute, aRecord, aSchedule, at, currentRules } from '../support/builders.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
@@ -26,6 +27,8 @@ interface Given extends Partial<ToldBeforeDeps> {
   raises?: boolean;
   boundaryMs?: number;
   approvedAtMs?: number[];
+  /** What the store has of the computes; what this daemon has read unless said otherwise. */
+  records?: Store['records'];
 }
 
 /** Outages of a daemon: the control API's current one, and one that has ended. */
@@ -43,13 +46,14 @@ async function toldBefore({
   raises = true,
   boundaryMs = EIGHT,
   approvedAtMs,
+  records = async () => new Map(),
   ...more
 }: Given = {}) {
   const rules = currentRules(aSchedule());
   const url = { from: 'text', text: 'http://127.0.0.1/' } as const;
   const receiver: Receiver = { ...{ name: 'ops', to: 'webhook', allowedOrigins: [], file: 'ebb.yaml' }, url };
   rules.current.notify = { receivers: [receiver], beforeMs: 15 * MINUTE_MS };
-  const store = createMemoryStore(createSteppedClock(0, () => false));
+  const store = { ...createMemoryStore(createSteppedClock(0, () => false)), records };
   const digest = {
     computeIds: ['ep-1', 'ep-2'],
     restartIds: ['ep-1', 'ep-2'],
@@ -222,6 +226,19 @@ it('it says how many of the owner were not changed by then, where that is known'
   // A limit holds the size back, so the timeout was changed alone.
   const timeout = evaluated(aRecord({ lastChanges: { suspend_timeout: { answeredAtMs: EIGHT + 1_000 } } as never }));
   expect(await left({ 'ep-1': waits, 'ep-2': timeout })).toBe(2);
+});
+
+it('what another daemon has restarted since this one has read it does not count as left', async () => {
+  const waits = aRecord({ lastDisruption: { atMs: EIGHT - HOUR_MS, lowered: false } });
+  const fleet = {
+    heldSpans: new Map(),
+    latestEvaluation: (computeId: string) => ({ compute: { ...compute, computeId }, record: waits }),
+  } as unknown as ToldBeforeDeps['fleet'];
+  const restarted = aRecord({ lastDisruption: { atMs: EIGHT + 1_000, lowered: false } });
+  const left = async (stored: [string, ComputeRecord][]) =>
+    (await untold({ fleet, records: async () => new Map(stored) })).late?.left;
+  expect(await left([])).toBe(2);
+  expect(await left([['ep-2', restarted]])).toBe(1);
 });
 
 it('restarts between the beginning of its slot and the announced instant are those of an earlier boundary', async () => {

@@ -1,4 +1,5 @@
 /** Finds out whether a restart was announced to the people who asked for notifications, and whether it comes later than announced. */
+import pLimit from 'p-limit';
 import { type Compute, type FieldGroup, groupOf } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { leadOf } from '../../domain/notifications/coming-change.ts';
@@ -21,7 +22,7 @@ const LATE_MS = 2 * MINUTE_MS;
 
 export interface ToldBeforeDeps extends AuditDeps, OutageDeps {
   api: ControlApi;
-  store: Pick<Store, 'documents'>;
+  store: Pick<Store, 'documents' | 'records'>;
   clock: Clock;
   fleet: Pick<Fleet, 'cachedProject' | 'latestEvaluation' | 'heldSpans'>;
   slots: Pick<Slots, 'limitBetween'>;
@@ -85,7 +86,7 @@ export async function untoldOf(
   const counted = announcedToOf(announced, isOwnCause, nowMs);
   // It was only announced that the compute restarts if it is awake: one more message for each such compute would be noise.
   if (!announced.ownIds.includes(compute.computeId)) return counted;
-  return { ...counted, ...lateOf(deps, { compute, record }, { announced, action, nowMs }) };
+  return { ...counted, ...(await lateOf(deps, { compute, record }, { announced, action, nowMs })) };
 }
 
 /**
@@ -130,11 +131,11 @@ function unannounced(
 }
 
 /** Returns what is reported of a restart that comes later than announced; nothing where limits on restarts explain that. */
-function lateOf(
+async function lateOf(
   deps: ToldBeforeDeps,
   { compute, record }: Subject,
   { announced, action, nowMs }: { announced: Announced; action: Action; nowMs: number },
-): Pick<Intent, 'late'> {
+): Promise<Pick<Intent, 'late'>> {
   const { owner, ownIds, atMs } = announced;
   if (atMs === undefined || nowMs - atMs <= LATE_MS) return {};
   // A failure, or a wait for the platform, is reported even where a limit spreads the other changes.
@@ -143,24 +144,39 @@ function lateOf(
     : (troubleSince(deps, { compute, record }, atMs) ?? heldFrom(deps, compute, atMs));
   if (trouble === undefined && isSpread(deps, { ...announced, atMs }, { compute, policy: action.policy })) return {};
   const why = deps.caller ? 'a person has applied it' : (trouble ?? otherDelay(deps, compute, atMs));
-  const counts = { restarts: ownIds.length, ...leftOf(deps, { ...announced, atMs }, action) };
+  const counts = { restarts: ownIds.length, ...(await leftOf(deps, { ...announced, atMs }, action)) };
   return { late: { owner, announcedAtMs: atMs, ...counts, ...(why !== undefined && { why }) } };
 }
+
+/** Projects whose records are read concurrently. */
+const CONCURRENT_READS = 8;
+
+/** The late announcements whose computes were looked up in the store. The first late restart is told; the count of others is for the audit. */
+const lookedUp = new WeakMap<ToldBeforeDeps['store'], Set<string>>();
 
 /**
  * Returns how many of the owner's computes, at most, are not restarted yet; nothing where this daemon does not know all of them. Restarts
  * before the announced instant don't count: they may belong to an earlier change.
  */
-function leftOf(
-  { fleet }: Pick<ToldBeforeDeps, 'fleet'>,
-  { ownIds, atMs }: AnnouncedRestart,
+async function leftOf(
+  { fleet, store }: Pick<ToldBeforeDeps, 'fleet' | 'store'>,
+  { owner, ownIds, atMs }: AnnouncedRestart,
   action: Action,
-): Pick<LateChange, 'left'> {
-  const records = ownIds.flatMap((computeId) => fleet.latestEvaluation(computeId)?.record ?? []);
-  if (records.length < ownIds.length) return {};
+): Promise<Pick<LateChange, 'left'>> {
+  const known = ownIds.flatMap((computeId) => fleet.latestEvaluation(computeId) ?? []);
+  if (known.length < ownIds.length) return {};
   // While the size waits for a limit, the timeout is changed alone, which restarts nothing.
   const lastMs = (record: ComputeRecord) => Math.max(lastChangeAtMs(record, 'size'), fulfilledUntilMs(record, action));
-  return { left: records.filter((record) => lastMs(record) < atMs).length };
+  const left = known.filter(({ record }) => lastMs(record) < atMs);
+  const announcements = lookedUp.get(store) ?? new Set();
+  const key = JSON.stringify([owner, atMs]);
+  if (announcements.has(key)) return { left: left.length };
+  lookedUp.set(store, announcements.add(key));
+  // Other daemons may have restarted computes since this one has read them, such as while it started.
+  const projectIds = [...new Set(left.map(({ compute }) => compute.projectId))];
+  const records = await pLimit(CONCURRENT_READS).map(projectIds, (projectId) => store.records(projectId));
+  const stored = new Map(records.flatMap((ofProject) => [...ofProject]));
+  return { left: left.filter(({ compute, record }) => lastMs(stored.get(compute.computeId) ?? record) < atMs).length };
 }
 
 /**
