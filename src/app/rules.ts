@@ -1,5 +1,6 @@
 import { type CompiledPolicies, compilePolicies } from '../domain/policy/compiled-policies.ts';
 import type { Rules } from '../ports/rules.ts';
+import type { KnownBudgets } from './usage/budget-store.ts';
 
 export interface CompiledRules extends Omit<Rules, 'policies'> {
   policies: CompiledPolicies;
@@ -27,6 +28,8 @@ export interface Approver {
 /** Holds the current rules. A reload replaces them in one assignment; code that needs the same rules throughout copies `current`. */
 export interface CurrentRules {
   current: CompiledRules;
+  /** The budgets whose steps the current rules have; absent without budgets. */
+  budgets?: KnownBudgets | undefined;
 }
 
 /** Compiles rules. Takes over the leader's decisions, such as active steps of budgets, from the preceding rules. */

@@ -83,7 +83,7 @@ async function live(past: GuardedPast, guard: GuardPolicy, restartEvery: number)
   const deps = {
     ...{ fleet, rules, store, mode: 'enforce', holder: 'test', telemetry: { log, metrics } },
     ...{ series: sourcesOf(past, time), guards: createGuardVerdicts(), rhythm: { guardsMs: ROUND_MS } },
-    leaderLease: { isHeld: () => true },
+    ...{ leaderLease: { isHeld: () => true }, storeWatch: { onLoss: () => {} } },
     mayWrite: async () => ({ ok: true }),
     queue: { add: async () => {} },
     runInBackground: async (_task: string, round: () => Promise<void>) => round(),

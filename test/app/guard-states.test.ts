@@ -1,7 +1,7 @@
 /** Commands know what guards said last: from the store, and from the daemon that has it open. */
 import { describe, expect, it } from 'vitest';
 import { ANSWERS, readGuardStates, WATCHES } from '../../src/app/guards/stored-states.ts';
-import { createGuardVerdicts } from '../../src/app/guards/verdicts.ts';
+import { createGuardVerdicts, type GuardRoundsDeps, startGuardRounds } from '../../src/app/guards/verdicts.ts';
 import { describeWatch, verdictAt } from '../../src/domain/guards/state.ts';
 import type { Verdict } from '../../src/domain/guards/verdict.ts';
 import { aGuard, at } from '../support/builders.ts';
@@ -63,4 +63,22 @@ it('watches are told until they are over', async () => {
     'since 2026-03-02T18:00:00Z, 4 min of 30 min sampled, bad since 2026-03-02T18:02:00Z',
   );
   expect(states.get('ep-two')).toBeUndefined();
+});
+
+it.each([
+  [true, 1],
+  [false, 0],
+])('verdicts are stored again after a loss of the store by a daemon that leads: %s', async (isHeld, stored) => {
+  const store = memoryDocumentStore();
+  const guards = createGuardVerdicts();
+  guards.set(guard, { atMs: SIX, verdicts: new Map([['ep-one', HEALTHY]]), sinceLowered: new Map() });
+  const writeBacks: (() => Promise<void>)[] = [];
+  startGuardRounds({
+    ...{ store, guards, series: {}, telemetry: {}, rhythm: {} },
+    ...{ leaderLease: { isHeld: () => isHeld }, clock: { every: () => ({ close: async () => {} }) } },
+    runInBackground: async (_task: string, work: () => Promise<void>) => work(),
+    storeWatch: { onLoss: (writeBack: () => Promise<void>) => writeBacks.push(writeBack) },
+  } as unknown as GuardRoundsDeps);
+  for (const writeBack of writeBacks) await writeBack();
+  expect((await readGuardStates(store)).size).toBe(stored);
 });

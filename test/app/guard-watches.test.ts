@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type EvaluateDeps, evaluateCompute } from '../../src/app/evaluate-project/evaluate.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import type { GuardAnswer } from '../../src/app/guards/ask.ts';
+import { WATCHES } from '../../src/app/guards/stored-states.ts';
 import { createGuardWatches, type GuardWatchesDeps } from '../../src/app/guards/watches.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import type { Verdict } from '../../src/domain/guards/verdict.ts';
@@ -176,6 +177,25 @@ describe('a leader that watches', () => {
     }
     expect(kills).toBeGreaterThan(20);
     expect(kills).toBeLessThan(399);
+  });
+
+  it.each(['at once', 'with its next round'])('goes on with the watch that the store has lost, %s', async (when) => {
+    const one = await setUp();
+    const watches = one.leader(NEVER());
+    for (let ms = 0; ms <= 3 * MINUTE_MS; ms += 30_000) await one.round(watches, SIX + ms, ALL_BAD);
+    const known = await WATCHES.all(one.store);
+    await WATCHES.delete(one.store, ['latency']);
+    if (when === 'at once') {
+      await watches.writeBack();
+      expect(await WATCHES.all(one.store)).toEqual(known);
+    }
+    for (let ms = 3.5 * MINUTE_MS; ms <= 5 * MINUTE_MS; ms += 30_000) await one.round(watches, SIX + ms, ALL_BAD);
+    expect(await one.found()).toMatchObject({ badSinceMs: SIX + 2 * MINUTE_MS, foundAtMs: SIX + 5 * MINUTE_MS });
+    await watches.keepOnly([aGuard()]);
+    await WATCHES.delete(one.store, ['latency']);
+    await watches.keepOnly([]);
+    await watches.writeBack();
+    expect(await WATCHES.all(one.store)).toEqual(new Map());
   });
 
   it('does not watch what a person has changed since, what failed, or what was found before', async () => {

@@ -1,12 +1,16 @@
 import { expect, it } from 'vitest';
 import { createStoreWatch, type StoreWatchDeps } from '../../src/app/group/store-loss.ts';
 import { SENT_DIGESTS, type SentDigests } from '../../src/app/notifications/sent-digests.ts';
+import { refreshLeaderDecisions } from '../../src/app/rollout/reload.ts';
+import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { readReadyWaves } from '../../src/app/stored-waves.ts';
+import { addRelease, openBudgets, readBudgets, readReleases } from '../../src/app/usage/budget-store.ts';
 import { readTrialStops } from '../../src/app/usage/trial-stops.ts';
 import type { ReadyWaves } from '../../src/domain/policy/waves.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
+import type { BudgetState } from '../../src/domain/spend/state.ts';
 import type { TrialStop } from '../../src/domain/trial/savings.ts';
-import { aCompute, aRecord } from '../support/builders.ts';
+import { aBudget, aCompute, aRecord, currentRules } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
@@ -17,7 +21,8 @@ function aGroup() {
   const time = { ms: 0 };
   const documents = memoryDocumentStore();
   const decisions = { readyWaves: [] as ReadyWaves[], trialStops: [] as TrialStop[] };
-  const daemon = (record: ComputeRecord, digests: SentDigests = new Map()) => {
+  const ofDecisions = { current: { policies: decisions } };
+  const daemon = (record: ComputeRecord, digests: SentDigests = new Map(), rules: object = ofDecisions) => {
     const deps = {
       knownDigests: { current: digests },
       store: {
@@ -33,7 +38,7 @@ function aGroup() {
         telemetry: { log: memoryLog(), metrics: { increment() {} } },
       },
       fleet: { evaluatedComputes: () => [{ compute: aCompute({ computeId: 'ep' }), record }] },
-      rules: { current: { policies: decisions } },
+      rules,
       ...{ overrides: { refresh: async () => {} }, newestGeneration: () => undefined, ensureTriggers: async () => {} },
     };
     return createStoreWatch(deps as unknown as StoreWatchDeps);
@@ -117,6 +122,67 @@ it('the waves and ended trials that are known are stored again, beside what anot
   await watch.check();
   expect(await readReadyWaves(documents)).toEqual([later, known]);
   expect(await readTrialStops(documents)).toEqual(decisions.trialStops);
+});
+
+const AT_95: BudgetState = {
+  ...{ policy: 'budget', account: 'a', fromMs: 0, toMs: 90_000, month: { unit: 'cu_hours', amount: 100 } },
+  ...{ spent: 96, projected: null, unknownHours: 0, knownUntilMs: 5_000, decidedAtMs: 4_000, notified: [] },
+  ...{
+    released: [],
+    spans: [{ policy: 'budget', account: 'a', at: 0.95, of: 'spent', fromMs: 4_000, untilMs: 90_000 }],
+  },
+};
+const BEFORE: BudgetState = { ...AT_95, spent: 90, knownUntilMs: 1_000, spans: [] };
+const RELEASE = { policy: 'budget', who: 'ann', atMs: 6_000 };
+
+/** Daemons that have last read these budgets, each from the store as it was then. */
+async function whoKnow(all: readonly (readonly BudgetState[])[]) {
+  const { documents, daemon, lose } = aGroup();
+  const sets = createPolicySets({ stages: false, accepted: undefined });
+  const watches: ReturnType<typeof daemon>[] = [];
+  for (const states of all) {
+    const rules = currentRules(aBudget());
+    await (await openBudgets(documents)).replace(states);
+    await addRelease(documents, RELEASE);
+    await refreshLeaderDecisions({ rules, sets, store: documents });
+    watches.push(daemon(OLDER, new Map(), rules));
+  }
+  for (const watch of watches) await watch.check();
+  lose();
+  for (const collection of ['budgets', 'budget-releases']) await documents.deleteDocuments(collection, ['all']);
+  return { documents, watches };
+}
+
+it.each([
+  ['by one daemon', [[AT_95]]],
+  ['though a daemon with an older reading does so first', [[BEFORE], [AT_95]]],
+  ['though a daemon with an older reading does so last', [[AT_95], [BEFORE]]],
+])('the steps of budgets and their releases are stored again, %s', async (_, known) => {
+  const { documents, watches } = await whoKnow(known);
+  for (const watch of watches) await watch.check();
+  expect(await readBudgets(documents)).toEqual([AT_95]);
+  expect(await readReleases(documents)).toEqual([RELEASE]);
+});
+
+it('the steps of budgets are stored again though several daemons do so at the same time', async () => {
+  const { documents, watches } = await whoKnow([[BEFORE], [AT_95], [{ ...AT_95, account: 'b' }]]);
+  await Promise.all(watches.map((watch) => watch.check()));
+  expect(await readBudgets(documents)).toHaveLength(2);
+  expect(await readBudgets(documents)).toContainEqual(AT_95);
+});
+
+it('what only the leader remembers is asked of it once for each loss', async () => {
+  const { daemon, lose } = aGroup();
+  const watch = daemon(OLDER);
+  let asked = 0;
+  watch.onLoss(async () => {
+    asked += 1;
+  });
+  await watch.check();
+  lose();
+  await watch.check();
+  await watch.check();
+  expect(asked).toBe(1);
 });
 
 it('after a loss nothing is decided until other daemons have written back what they know', async () => {

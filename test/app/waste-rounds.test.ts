@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import { beginAtBoundary } from '../../src/app/fleet/at-boundary.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { OPERATIONS_KEY } from '../../src/app/readings/reading.ts';
+import { FINDINGS } from '../../src/app/recommend/finding-document.ts';
 import { startWasteRounds, type WasteRoundsDeps } from '../../src/app/recommend/waste-rounds.ts';
 import type { EvaluatedCompute } from '../../src/domain/evaluate/evaluate.ts';
 import { aCompute, aRecord, currentRules } from '../support/builders.ts';
@@ -27,13 +29,16 @@ function start(nextBoundaryMs?: number) {
     }
   }
   let round = async () => {};
+  const store = { ...memoryDocumentStore(), ...memoryUsageStore() };
+  const writeBacks: (() => Promise<void>)[] = [];
   startWasteRounds({
     ...{
       fleet,
       rules: currentRules(),
-      store: { ...memoryDocumentStore(), ...memoryUsageStore() },
+      store,
       overrides: { holds: [] },
     },
+    storeWatch: { onLoss: (writeBack: () => Promise<void>) => writeBacks.push(writeBack) },
     ...{ leaderLease: { isHeld: () => true }, rhythm: { wasteMs: 60 * SECOND } },
     telemetry: { log: memoryLog(), metrics: { set() {}, clear() {} } },
     clock: {
@@ -51,8 +56,28 @@ function start(nextBoundaryMs?: number) {
     },
     runInBackground: (_task: string, each: () => Promise<void>) => each().catch(() => {}),
   } as unknown as WasteRoundsDeps);
-  return { fleet, asked, round: () => round() };
+  return {
+    ...{ fleet, asked, store, round: () => round() },
+    lose: async () => {
+      await FINDINGS.delete(store, [...(await FINDINGS.all(store)).keys()]);
+      for (const writeBack of writeBacks) await writeBack();
+    },
+  };
 }
+
+it('what was found less than a day ago is found again only after the store has lost it', async () => {
+  const { fleet, asked, store, round, lose } = start();
+  Object.assign(fleet, { listed: () => ({}) });
+  const ids = [...fleet.cachedProjects()].map(({ project }) => project.projectId);
+  for (const id of ids) await FINDINGS.put(store, id, { account: 'a', atMs: NOW, findings: [] });
+  await store.putUsage(OPERATIONS_KEY, new Map(ids.map((id) => [id, new Uint8Array()])));
+  await round();
+  await round();
+  expect(asked).toEqual(new Map());
+  await lose();
+  await round();
+  expect([...asked.keys()]).toEqual(['a', 'b']);
+});
 
 it('a round reads of each account no more than the background’s share of a minute', async () => {
   const { asked, round } = start();

@@ -158,7 +158,7 @@ export async function startGuardedFleet(options: FleetOptions) {
       ...of,
       ...evaluateNow({ ...of, policies: rules.current.policies, nowMs, mode: 'enforce' }),
     }),
-    leaderLease: { isHeld: () => true },
+    ...{ leaderLease: { isHeld: () => true }, storeWatch: { onLoss: () => {} } },
     mayWrite: async () => ({ ok: true }),
     queue: { add: async (_name: string, { key }: { key: string }) => void asked.push(key) },
   } as unknown as GuardRoundsDeps);

@@ -21,6 +21,7 @@ export function startRounds(
   const unread = new Set<string>();
   const computes = new Map<string, Compute[]>();
   const read = { readAtMs: 0, readAtMonotonicMs: 0 };
+  const writeBacks: (() => Promise<void>)[] = [];
   let isLeader = true;
   let mayWrite = true;
   let tick = async () => {};
@@ -54,6 +55,7 @@ export function startRounds(
     },
     mode: 'enforce',
     rhythm: { usageMs: 60_000 },
+    storeWatch: { onLoss: (writeBack) => void writeBacks.push(writeBack) },
     rules,
     telemetry: {
       log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
@@ -77,6 +79,11 @@ export function startRounds(
     tick: () => tick(),
     /** A daemon that has just started looks every few seconds whether a list has come. */
     look: () => ticks[0]?.(),
+    /** The store has lost what it had of costs, and the daemon has noticed it. */
+    loseCosts: async () => {
+      await store.deleteDocuments('costs', ['month', 'detail']);
+      for (const writeBack of writeBacks) await writeBack();
+    },
     lead: (held: boolean) => {
       isLeader = held;
     },

@@ -3,6 +3,7 @@ import { budgetStepNotifications } from '../../src/app/announcements/announcemen
 import { refreshLeaderDecisions } from '../../src/app/rollout/reload.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { addRelease, readBudgets } from '../../src/app/usage/budget-store.ts';
+import { readDetail } from '../../src/app/usage/cost-detail.ts';
 import { readSummary } from '../../src/app/usage/cost-summary.ts';
 import { readPolicyChanges, readTrialDays } from '../../src/app/usage/trial-days.ts';
 import { usageKey } from '../../src/app/usage/usage-account.ts';
@@ -278,6 +279,19 @@ describe('the rounds of the leader', () => {
     rounds.lead(false);
     await rounds.tick();
     expect([...rounds.gauges.keys()].filter((key) => key.startsWith('ebb_budget'))).toEqual([]);
+    await rounds.rounds.close();
+  });
+
+  it('store the costs again that the store has lost, as long as they lead', async () => {
+    const rounds = startRounds();
+    await firstRound(rounds);
+    const known = [await readSummary(rounds.store), await readDetail(rounds.store)];
+    expect(known).not.toContain(undefined);
+    await rounds.loseCosts();
+    expect([await readSummary(rounds.store), await readDetail(rounds.store)]).toEqual(known);
+    rounds.lead(false);
+    await rounds.loseCosts();
+    expect(await readSummary(rounds.store)).toBeUndefined();
     await rounds.rounds.close();
   });
 

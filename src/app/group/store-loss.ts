@@ -11,7 +11,9 @@ import { type LeaseDeps, withProjectLease } from '../leases/locked-project.ts';
 import { type KnownDigests, SENT_DIGESTS } from '../notifications/sent-digests.ts';
 import type { Overrides } from '../overrides.ts';
 import type { CurrentRules } from '../rules.ts';
+import type { OpenDocument } from '../shared-documents.ts';
 import { openReadyWaves, withNewWaves } from '../stored-waves.ts';
+import { mergeReleases, mergeStates, openBudgets, openReleases } from '../usage/budget-store.ts';
 import { openTrialStops } from '../usage/trial-stops.ts';
 
 /** Notices a store that came back empty, and writes back what this daemon remembers. */
@@ -22,6 +24,8 @@ export interface StoreWatch {
   waitMs(): number;
   /** Returns when this daemon last found that the store had lost its data, milliseconds since the epoch; undefined if never. */
   lostAtMs(): number | undefined;
+  /** Calls `writeBack` after each loss: for what only this daemon's leader work remembers. */
+  onLoss(writeBack: () => Promise<void>): void;
 }
 
 /** How long daemons need to notice the loss (they check every 2 s) and to write back what they know, in milliseconds. */
@@ -45,6 +49,7 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
   let storeId: string | undefined;
   let lostAtMonotonicMs = Number.NEGATIVE_INFINITY;
   let lostAtMs: number | undefined;
+  const writeBacks: (() => Promise<void>)[] = [];
   /** The evaluations from before the loss, by project id. In the fleet, evaluations by the empty store replace them. */
   const toRestore = new Map<string, EvaluatedCompute[]>();
 
@@ -57,9 +62,7 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
       const evaluated = groupBy(deps.fleet.evaluatedComputes(), ({ compute }) => compute.projectId);
       for (const [projectId, computes] of evaluated) toRestore.set(projectId, computes);
       await overrides.refresh(store, clock.now());
-      await restoreGeneration(deps);
-      await restoreDigests(deps);
-      await restoreDecisions(deps);
+      await restoreDocuments(deps, writeBacks);
       telemetry.metrics.increment('ebb_store_lost_total', {});
       telemetry.log.warn(
         { event: 'ebb.store_empty', projects: toRestore.size },
@@ -77,7 +80,15 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
     check: oneAtATime(check).run,
     waitMs: () => Math.max(0, lostAtMonotonicMs + WRITE_BACK_MS - clock.monotonicMs()),
     lostAtMs: () => lostAtMs,
+    onLoss: (writeBack) => void writeBacks.push(writeBack),
   };
+}
+
+async function restoreDocuments(deps: StoreWatchDeps, writeBacks: readonly (() => Promise<void>)[]): Promise<void> {
+  await restoreGeneration(deps);
+  await restoreDigests(deps);
+  await restoreDecisions(deps);
+  for (const writeBack of writeBacks) await writeBack();
 }
 
 async function restoreGeneration({ newestGeneration, store }: StoreWatchDeps): Promise<void> {
@@ -92,17 +103,47 @@ async function restoreDigests({ knownDigests, store, clock }: StoreWatchDeps): P
     if (!stored.has(key) && digest.untilMs >= clock.now()) await SENT_DIGESTS.put(store, key, digest);
 }
 
-/** The decisions of the leader: without its waves, a daemon that starts would make announced raises at once. */
+/**
+ * The decisions of the leader: without its waves, a daemon that starts would make announced raises at once, and without the steps of budgets,
+ * commands would plan raises that the steps forbid.
+ */
 async function restoreDecisions({ rules, store, clock }: StoreWatchDeps): Promise<void> {
   const { readyWaves, trialStops } = rules.current.policies;
-  if (readyWaves.length > 0) {
-    const { value: stored = [], replace } = await openReadyWaves(store);
-    await replace(withNewWaves(readyWaves, stored, clock.now()));
-  }
-  if (trialStops.length > 0) {
-    const { value: stored = [], replace } = await openTrialStops(store);
-    const isStored = (stop: TrialStop) => stored.some((one) => one.policy === stop.policy && one.terms === stop.terms);
-    await replace([...stored, ...trialStops.filter((stop) => !isStored(stop))]);
+  const { states, releases = [] } = rules.budgets ?? {};
+  if (readyWaves.length > 0)
+    await merge(
+      () => openReadyWaves(store),
+      (stored = []) => withNewWaves(readyWaves, stored, clock.now()),
+    );
+  if (trialStops.length > 0)
+    await merge(
+      () => openTrialStops(store),
+      (stored = []) => [...stored, ...trialStops.filter((stop) => !isStored(stop, stored))],
+    );
+  if (states !== undefined)
+    await merge(
+      () => openBudgets(store),
+      (stored = []) => mergeStates(stored, states),
+    );
+  if (releases.length > 0)
+    await merge(
+      () => openReleases(store),
+      (stored = []) => mergeReleases(stored, releases),
+    );
+}
+
+function isStored({ policy, terms }: TrialStop, stored: readonly TrialStop[]): boolean {
+  return stored.some((one) => one.policy === policy && one.terms === terms);
+}
+
+/** Repeated while other daemons write back at the same time. */
+async function merge<Value>(
+  open: () => Promise<OpenDocument<Value>>,
+  merged: (stored: Value | undefined) => Value,
+): Promise<void> {
+  for (let isDone = false; !isDone; ) {
+    const { value, replace } = await open();
+    isDone = await replace(merged(value));
   }
 }
 

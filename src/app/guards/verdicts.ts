@@ -56,6 +56,7 @@ export interface GuardRoundsDeps extends GuardWatchesDeps {
   clock: Clock;
   series: SeriesSources;
   guards: GuardVerdicts;
+  storeWatch: { onLoss(writeBack: () => Promise<void>): void };
   runInBackground: RunInBackground;
   /** Interval between rounds, in real milliseconds. */
   rhythm: { guardsMs: number };
@@ -100,6 +101,14 @@ export function startGuardRounds(deps: GuardRoundsDeps): Running {
     await watches.advance(policy, selected, answer, nowMs);
   }
 
+  deps.storeWatch.onLoss(() =>
+    deps.runInBackground('guards', async () => {
+      if (!deps.leaderLease.isHeld()) return;
+      await watches.writeBack();
+      const answers = guards.stored();
+      if (answers.size > 0) await ANSWERS.keep(deps.store, Object.fromEntries(answers));
+    }),
+  );
   const rounds = clock.every(deps.rhythm.guardsMs, () => deps.runInBackground('guards', round));
   return {
     async close() {

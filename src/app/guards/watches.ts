@@ -27,7 +27,7 @@ import { decidedBy } from '../telemetry/history.ts';
 import { requestReconcile, type TriggerDeps } from '../triggers.ts';
 import type { GuardAnswer } from './ask.ts';
 import { observed } from './observed.ts';
-import { WATCHES } from './stored-states.ts';
+import { type StoredWatch, WATCHES } from './stored-states.ts';
 
 export interface GuardWatchesDeps extends TriggerDeps {
   store: Store;
@@ -51,6 +51,8 @@ export interface GuardWatches {
   advance(policy: GuardPolicy, computes: readonly Compute[], answer: GuardAnswer, nowMs: number): Promise<void>;
   /** Forgets the watches of all other guards. On a daemon that does not watch, only clears the metrics. */
   keepOnly(policies: readonly GuardPolicy[]): Promise<void>;
+  /** Stores the watches again that the store has lost. */
+  writeBack(): Promise<void>;
 }
 
 export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
@@ -58,6 +60,8 @@ export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
   const { metrics } = telemetry;
   const watches = () => mode === 'enforce' && leaderLease.isHeld();
   let keptGuards: string | undefined;
+  /** The watches as this daemon last stored or read them while it leads, by guard. They outlive a loss of the store's data. */
+  const known = new Map<string, StoredWatch>();
 
   const lowered: GuardWatches['lowered'] = (computes, nowMs) =>
     new Map(
@@ -76,19 +80,29 @@ export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
       if (!watches() || !(await deps.mayWrite()).ok) return;
       const document = await WATCHES.open(store, policy.name);
       const terms = termsOf(policy);
-      const before = document.value?.terms === terms ? document.value.memory : NOTHING_WATCHED;
+      const last = document.value ?? known.get(policy.name);
+      const before = last?.terms === terms ? last.memory : NOTHING_WATCHED;
       const judged = observed(computes, answer, { loweredAtMs: lowered(computes, nowMs), recordOf });
       const step = watchRound(policy, before, { atMs: nowMs, computes: judged });
       const entries = notificationsOf(deps, policy, step, nowMs);
       if (entries.length > 0) await store.appendOutbox(entries);
-      const isNews = JSON.stringify(step.memory) !== JSON.stringify(before);
+      const isNews = last !== document.value || JSON.stringify(step.memory) !== JSON.stringify(before);
       // If the document was replaced meanwhile, another leader continues the watch, and makes the same findings.
       if (isNews && !(await document.replace({ terms, memory: step.memory }))) return;
+      known.set(policy.name, { terms, memory: step.memory });
       report(telemetry, policy.name, step);
       metrics.set('ebb_guard_floors', { guard: policy.name }, floorsOf(fleet, policy));
       for (const harm of step.memory.harms) await recordHarm(deps, policy, harm, nowMs);
     },
+    async writeBack() {
+      for (const [guard, watch] of known) {
+        const { value, replace } = await WATCHES.open(store, guard);
+        if (value === undefined) await replace(watch);
+      }
+    },
     async keepOnly(policies) {
+      // From now on, another daemon continues the watches.
+      if (!watches()) known.clear();
       const mayKeep = watches() && (await deps.mayWrite()).ok;
       const names = mayKeep ? policies.map(({ name }) => name).toSorted() : undefined;
       if (keptGuards === JSON.stringify(names)) return;
@@ -96,8 +110,9 @@ export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
       metrics.clear('ebb_guard_floors');
       if (names) {
         const stored = await WATCHES.all(store);
-        const unwanted = [...stored.keys()].filter((name) => !names.includes(name));
-        await WATCHES.delete(store, unwanted);
+        const isUnwanted = (name: string) => !names.includes(name);
+        await WATCHES.delete(store, [...stored.keys()].filter(isUnwanted));
+        for (const guard of [...known.keys()].filter(isUnwanted)) known.delete(guard);
       }
       keptGuards = JSON.stringify(names);
     },

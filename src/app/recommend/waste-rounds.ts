@@ -50,6 +50,7 @@ const REQUESTS_PER_PROJECT = 2;
 export interface WasteRoundsDeps {
   api: Pick<ControlApi, 'operationsFrom' | 'listBranches' | 'projectPeriod'>;
   store: Store;
+  storeWatch: { onLoss(writeBack: () => Promise<void>): void };
   clock: Clock;
   fleet: Pick<Fleet, 'cachedProjects' | 'listed' | 'evaluatedComputes' | 'boundaryReconciles'>;
   overrides: Pick<Overrides, 'holds'>;
@@ -100,6 +101,11 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
     const [first] = errors;
     if (first) throw new Error(`findings of ${errors.length} projects: ${first.message}`);
   }
+
+  // What is lost would otherwise come only with the next analysis of each project, a day later.
+  deps.storeWatch.onLoss(async () => {
+    states = undefined;
+  });
 
   // A round over a large fleet takes longer than the interval.
   const check = oneAtATime(() => runInBackground('waste', round));

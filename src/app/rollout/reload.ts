@@ -13,7 +13,7 @@ import type { StoreClock } from '../group/clock-skew.ts';
 import { type PauseQueuesDeps, pauseQueues } from '../group/pause-queues.ts';
 import { sharedDocuments } from '../shared-documents.ts';
 import { hasReadyWaves, readReadyWaves } from '../stored-waves.ts';
-import { readBudgets, spansOf } from '../usage/budget-store.ts';
+import { readBudgets, readReleases, spansOf } from '../usage/budget-store.ts';
 import { readTrialStops } from '../usage/trial-stops.ts';
 import { type ActivateDeps, advanceRules, currentRules, mayTakeOver, swapRules, withRulesOf } from './activate.ts';
 import { type DelayedReading, describeDelay, isBeingWritten, noteChanges } from './delayed-reading.ts';
@@ -111,9 +111,13 @@ export async function refreshLeaderDecisions({
 }: SetsDeps & { store: Pick<DocumentStore, 'document'> }): Promise<void> {
   const { policies } = rules.current.policies.set;
   const waves = hasReadyWaves(policies) ? await readReadyWaves(store) : undefined;
-  const states = policiesOfKind(policies, 'budget').length > 0 ? await readBudgets(store) : undefined;
+  const hasBudgets = policiesOfKind(policies, 'budget').length > 0;
+  const [states, releases] = hasBudgets ? await Promise.all([readBudgets(store), readReleases(store)]) : [];
   const mayStop = policiesOfKind(policies, 'trial').some(({ stopIf }) => stopIf !== undefined);
   const stops = mayStop ? await readTrialStops(store) : undefined;
+  rules.budgets = hasBudgets
+    ? { states: states ?? rules.budgets?.states, releases: releases ?? rules.budgets?.releases }
+    : undefined;
   // The rules may have been swapped while the store was read.
   const { current } = rules;
   const { budgetSteps, trialStops, readyWaves } = current.policies;

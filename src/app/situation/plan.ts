@@ -113,7 +113,7 @@ export async function planFor(
     projects: fleet.projects,
     takenAtMs: source.takenAtMs,
     isStored: source.isStored === true,
-    missing,
+    missing: [...missing, ...missingSteps(options.policies, facts)],
     unread: fleet.unread.flatMap(({ projectId, name }) => {
       const error = fleet.errors.find((one) => one.projectId === projectId);
       return error ? [{ projectId, name, problem: source.explain(error) }] : [];
@@ -123,6 +123,19 @@ export async function planFor(
     notes,
   };
   return { ok: true, value };
+}
+
+/** A line if the policies have limiting steps of budgets, and it is not known which of them limit now. */
+export function missingSteps(
+  { policies }: PolicySet,
+  { budgetsUnknown }: Pick<StoredFacts, 'budgetsUnknown'>,
+): string[] {
+  const limiting = policiesOfKind(policies, 'budget').filter(
+    ({ mode, steps }) => mode === 'enforce' && steps.some(({ limits }) => limits !== undefined),
+  );
+  if (!budgetsUnknown || limiting.length === 0) return [];
+  const names = limiting.map(({ name }) => name).join(', ');
+  return [`steps of ${names}: daemons have not stored yet which of them limit`];
 }
 
 /** Adds the waves that the leader has fixed and, if the whole fleet is known, those of the next day. */

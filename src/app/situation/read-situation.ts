@@ -82,6 +82,7 @@ export interface ForecastStart {
   records: ReadonlyMap<string, ComputeRecord>;
   projects: readonly Project[];
   budgets: readonly BudgetOutlook[];
+  budgetsUnknown?: StoredFacts['budgetsUnknown'];
   /** The waves that the leader has fixed. */
   readyWaves: readonly ReadyWaves[];
   /** One line for each part of the fleet that could not be read. */
@@ -123,6 +124,7 @@ export async function readForecastStart(
       records: facts.records,
       projects: fleet.projects,
       budgets: facts.budgets,
+      budgetsUnknown: facts.budgetsUnknown,
       readyWaves: facts.readyWaves,
       missing,
       notes: [...noteOf(source), ...stored.notes, ...refusedBranchNotes(fleet.branchNamesRefused)],

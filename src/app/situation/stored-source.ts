@@ -45,6 +45,8 @@ export interface StoredFacts {
   freezes: readonly Freeze[];
   samples: ReadonlyMap<string, readonly ConnectionSample[]>;
   budgets: readonly BudgetOutlook[];
+  /** True if daemons run, but have not stored yet which steps limit, as right after a loss of the store's data. */
+  budgetsUnknown?: boolean | undefined;
   /** The waves that the leader has fixed. */
   readyWaves: readonly ReadyWaves[];
   /** The parts of the policy set that wait for approval. */
@@ -221,13 +223,15 @@ async function readFacts(store: Store, wanted: FactsQuery, readRecords: StoredSo
   const samples = await readSamples(store, wanted.computeIds);
   const { nowMs } = wanted;
   const [holds, freezes] = await Promise.all([FLEET_FACTS.holds.readFromStore(store, nowMs), store.freezes(nowMs)]);
-  const budgets = await FLEET_FACTS.budgets.readFromStore(store, nowMs);
+  const stored = await readBudgets(store);
   const readyWaves = (await readReadyWaves(store)) ?? [];
   const reports = recentReports(await readReports(store, nowMs), nowMs);
   const staged = stagedInReports(reports);
   const modes = reports.map(({ mode }) => mode);
   const guards = wanted.readGuards ? await readGuardStates(store) : new Map();
-  return { records, holds, freezes, samples, budgets, readyWaves, staged, guards, modes };
+  // While a set waits for approval, nothing is decided by it.
+  const budgetsUnknown = stored === undefined && reports.length > 0 && staged.length === 0;
+  return { records, holds, freezes, samples, budgets: stored ?? [], budgetsUnknown, readyWaves, staged, guards, modes };
 }
 
 /** Facts from a daemon are used for this long, in milliseconds: a live read of the fleet takes minutes, in which ebb changes computes. */

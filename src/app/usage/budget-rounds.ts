@@ -74,7 +74,7 @@ export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
       // Checked after opening: if a newer leader decides from then on, the replacement fails.
       if (deps.mode === 'enforce' && !(await deps.mayWrite()).ok) return;
       // The states in memory outlive the loss of a store.
-      const before = stored.value ?? decided ?? [];
+      const before = stored.value ?? rules.budgets?.states ?? [];
       const { states, events } = await advanceBudgets({
         policies,
         costs,
@@ -87,6 +87,7 @@ export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
       });
       if (!(await stored.replace(states))) return;
       decided = states;
+      rules.budgets = { ...rules.budgets, states };
       grounds = groundsNow;
       for (const event of events) logStep(telemetry, event);
       exportBudgets(deps, states);

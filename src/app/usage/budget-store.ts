@@ -43,6 +43,30 @@ export async function addRelease(store: Parameters<typeof openReleases>[0], rele
   );
 }
 
+/** What this daemon has last read of budgets. A store that has lost its data gets it back from here. */
+export interface KnownBudgets {
+  states?: readonly BudgetState[] | undefined;
+  releases?: readonly BudgetRelease[] | undefined;
+}
+
+/** Of two states of a budget in an account, the one by later usage or a later decision stays. */
+export function mergeStates(stored: readonly BudgetState[], known: readonly BudgetState[]): BudgetState[] {
+  const keyOf = ({ policy, account }: BudgetState) => JSON.stringify([policy, account]);
+  const merged = new Map(stored.map((state) => [keyOf(state), state]));
+  for (const state of known) {
+    const other = merged.get(keyOf(state));
+    const laterMs = other && (state.knownUntilMs - other.knownUntilMs || state.decidedAtMs - other.decidedAtMs);
+    if (laterMs === undefined || laterMs > 0) merged.set(keyOf(state), state);
+  }
+  return [...merged.values()];
+}
+
+/** Of two releases of a budget, the later one stays. */
+export function mergeReleases(stored: readonly BudgetRelease[], known: readonly BudgetRelease[]): BudgetRelease[] {
+  const byTime = [...stored, ...known].toSorted((a, b) => a.atMs - b.atMs);
+  return [...new Map(byTime.map((release) => [release.policy, release])).values()];
+}
+
 /** The spans in which the steps of budgets limit computes. */
 export function spansOf(states: readonly Pick<BudgetState, 'spans'>[]): StepSpan[] {
   return states.flatMap(({ spans }) => spans);

@@ -55,6 +55,7 @@ export interface UsageRoundsDeps extends SpendersDeps {
   leaderLease: { isHeld(): boolean };
   mode: 'enforce' | 'observe';
   mayWrite(): Promise<{ ok: boolean }>;
+  storeWatch: { onLoss(writeBack: () => Promise<void>): void };
   runInBackground: RunInBackground;
   rhythm: Pick<Rhythm, 'usageMs'>;
 }
@@ -101,12 +102,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
       isAwakeNew = false;
       identities = await rememberIdentities(deps);
       shown = await costsNow(deps, awake, spendersOf(deps, identities));
-      await keepSummary(deps.store, costSummary(shown, clock.now()));
-      const names = new Map(identities.projects.map(({ projectId, projectName }) => [projectId, projectName]));
-      await keepDetail(
-        deps.store,
-        costDetail(shown, (projectId) => names.get(projectId) ?? projectId),
-      );
+      await keepCosts(deps, shown, identities);
       exportUsageMetrics(telemetry, shown);
       logAnomalies(telemetry, shown, loggedAnomalies);
     }
@@ -117,6 +113,13 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
     const failure = results.find((result) => typeof result === 'object');
     if (failure) throw new Error(`usage of account ${failure.account}: ${failure.message}`);
   }
+
+  deps.storeWatch.onLoss(() =>
+    runInBackground('usage', async () => {
+      notedPolicies.clear();
+      if (leaderLease.isHeld() && shown.length > 0) await keepCosts(deps, shown, identities);
+    }),
+  );
 
   // The first reading of a large fleet takes longer than the interval.
   const check = oneAtATime(() => runInBackground('usage', round));
@@ -131,6 +134,20 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
       await awakeReading.ended();
     },
   };
+}
+
+/** Stores this month's costs for the other daemons and for commands. */
+async function keepCosts(
+  { store, clock }: UsageRoundsDeps,
+  months: readonly MonthCosts[],
+  { projects }: Identities,
+): Promise<void> {
+  await keepSummary(store, costSummary(months, clock.now()));
+  const names = new Map(projects.map(({ projectId, projectName }) => [projectId, projectName]));
+  await keepDetail(
+    store,
+    costDetail(months, (projectId) => names.get(projectId) ?? projectId),
+  );
 }
 
 /** Runs once, as soon as projects are listed: a daemon that has just started knows none. */

@@ -1,3 +1,4 @@
+import { missingSteps } from '../../app/situation/plan.ts';
 import { type CompiledPolicies, compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { type FilterFlags, filtered, filtersByBranch } from '../filter.ts';
@@ -50,6 +51,7 @@ export async function runDiff(oldPath: string, newPath: string, flags: DiffFlags
   );
   const comparison = { ...compared, notPlanned };
   const { missing } = start;
+  const unknownSteps = new Set([before.set, after.set].flatMap((set) => missingSteps(set, start)));
   writeNotes({ notes: [...start.notes, ...unknownBudgetNotes([before.set, after.set], start.budgets)], missing });
   if (flags.format === 'json') {
     // Only JSON lists the findings that the changes follow; the text has the total saving.
@@ -60,7 +62,9 @@ export async function runDiff(oldPath: string, newPath: string, flags: DiffFlags
       subjects,
     });
     writeNotes({ notes });
-    writeOut(`${jsonText({ ...diffJson(span, { ...comparison, findings }), ...missingJson(missing) })}\n`);
+    writeOut(
+      `${jsonText({ ...diffJson(span, { ...comparison, findings }), ...missingJson([...missing, ...unknownSteps]) })}\n`,
+    );
   } else {
     const asText = flags.format === 'markdown' ? diffMarkdown : diffText;
     writeOut(`${asText(comparison, { ...span, zone })}\n`);

@@ -12,7 +12,7 @@ import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { orFail, UserError } from '../fail.ts';
 import type { CommonFlags } from '../flags.ts';
 import { readAt } from '../forecast/span.ts';
-import { splitPlanned } from '../not-planned.ts';
+import { missingJson, splitPlanned } from '../not-planned.ts';
 import { type ReadPolicies, settingsAndPolicies } from '../or-fail.ts';
 import { shortened, writeJson, writeNotes, writeOut } from '../output.ts';
 import { withProgress } from '../past/progress.ts';
@@ -31,7 +31,7 @@ export async function runExplain(name: string, flags: CommonFlags): Promise<void
   writePlanNotes({ ...planned, notes: [...planned.notes, ...(isOneProject ? atOnceNotes(evaluated) : [])] });
   const approval = approvalsNeeded([evaluated], { staged: planned.staged, policies: set, teams }).get(evaluated);
   if (flags.json) {
-    writeJson({ ...explanationJson(explanation), ...approvalJson(approval) });
+    writeJson({ ...explanationJson(explanation), ...approvalJson(approval), ...missingJson(planned.missing) });
     return;
   }
   const shown = { ...explanation, planned: withApproval(evaluated, approval) };

@@ -1,3 +1,4 @@
+import { missingSteps } from '../../app/situation/plan.ts';
 import type { ForecastStart } from '../../app/situation/read-situation.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { evaluateNow } from '../../domain/evaluate/evaluate.ts';
@@ -57,7 +58,7 @@ export async function runForecast(names: string[], flags: ForecastFlags): Promis
       held_back: heldBackJson(outlooks),
       guards: guardedJson(outlooks, policies),
       ...notPlannedJson(notPlanned),
-      ...missingJson(missing),
+      ...missingJson([...missing, ...missingSteps(set, read)]),
     };
     writeOut(`${jsonText(document)}\n`);
   } else {
