@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { applyAction } from '../../src/app/apply/apply.ts';
 import { evaluateCompute } from '../../src/app/evaluate-project/evaluate.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
-import { createOutages, reportApiError, reportWriteError } from '../../src/app/telemetry/outages.ts';
+import { createOutages, reportApiError, reportListing, reportWriteError } from '../../src/app/telemetry/outages.ts';
 import type { ControlApiErrorCode } from '../../src/ports/control-api.ts';
 import { aCompute, aRecord, aSchedule, currentRules, FREE_SLOTS, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
@@ -242,6 +242,57 @@ describe('after an outage', () => {
     fail('p-broken');
     fail('p-one');
     expect(outages.current().size).toBe(0);
+  });
+});
+
+describe('an outage began when the first request began that failed in it', () => {
+  it('though requests are tried for half a minute before they count as failed, and others that began later are given up before', () => {
+    const { outages, time, failSince, answer } = theOutages();
+    answer('p-one');
+    time.ms += 30_000;
+    failSince('p-one', 9_000);
+    failSince(undefined, 8_000);
+    expect(outages.sinceMs('control API')).toBe(8_000);
+    failSince('p-two', 7_500);
+    expect(outages.sinceMs('control API')).toBe(7_500);
+    time.ms += 300_000;
+    answer('p-one');
+    expect(outages.sinceMs('control API')).toBe(337_000);
+    failSince(undefined, 337_000);
+    expect(outages.sinceMs('control API')).toBe(337_000);
+  });
+
+  it('but not before the last answer, nor with a project that failed alone', () => {
+    const { outages, time, failSince, answer } = theOutages();
+    failSince('p-broken', 7_000);
+    time.ms = 20_000;
+    answer('p-one');
+    failSince('p-broken', 21_000);
+    for (const projectId of ['p-one', 'p-two']) failSince(projectId, 15_000);
+    expect(outages.sinceMs('control API')).toBe(20_000);
+  });
+
+  it('also for one account, whose list of projects failed first', () => {
+    const { outages, time, failSince, answer } = theOutages();
+    const accounts = ['blue', 'red'].map((account) => ({ account }));
+    const list = (beganAtMonotonicMs: number, isRedAway: boolean) => {
+      const error = { code: 'unavailable', route: 'GET projects', message: '503', beganAtMonotonicMs } as const;
+      const deps = { outages, api: { accountStatus: () => accounts } } as unknown as Parameters<
+        typeof reportListing
+      >[0];
+      reportListing(deps, { projects: [{}], failures: new Map(isRedAway ? [['red', error]] : []) });
+    };
+    answer('p-blue', 'blue');
+    list(7_000, true);
+    expect(outages.sinceMs('project list of red')).toBe(7_000);
+    time.ms = 20_000;
+    list(19_000, false);
+    list(21_000, true);
+    for (const projectId of ['p-one', 'p-two']) {
+      failSince(projectId, 22_000, 'red');
+      answer('p-blue', 'blue');
+    }
+    expect(outages.sinceMs('control API for red')).toBe(21_000);
   });
 });
 

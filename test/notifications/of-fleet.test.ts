@@ -45,7 +45,7 @@ function aLeader(
   const sets = createPolicySets({ stages: true, accepted: undefined });
   const is = {
     ...{ leader: true, freezes: [] as Freeze[], holds: [] as Hold[], accounts: [] as AccountStatus[] },
-    ...{ outages: new Map<string, string>(), computes: FLEET },
+    ...{ outages: new Map<string, string>(), outageSinceMs: undefined as number | undefined, computes: FLEET },
   };
   const knownDigests: AnnounceDeps['knownDigests'] = { current: new Map() };
   startAnnouncements({
@@ -58,7 +58,7 @@ function aLeader(
       },
     },
     api: { accountStatus: () => is.accounts },
-    outages: { current: () => is.outages },
+    outages: { current: () => is.outages, sinceMs: () => is.outageSinceMs },
     overrides: {
       get freezes() {
         return is.freezes;
@@ -232,6 +232,25 @@ describe('receivers get once', () => {
     expect(await next.told()).toMatchObject([away, back]);
     next.later(60_000);
     expect(await next.told()).toHaveLength(2);
+  });
+
+  it('that it was not available for five minutes since the first request that failed, however long that was tried', async () => {
+    const leader = await aRunningLeader();
+    leader.is.outages = new Map([['control API', '503']]);
+    leader.is.outageSinceMs = NOON - 30_000;
+    expect(await leader.told()).toEqual([]);
+    leader.later(269_000);
+    expect(await leader.told()).toEqual([]);
+    leader.later(1_000);
+    expect(await leader.told()).toMatchObject([
+      { text: 'control API has not been available since 2026-03-04T11:59:30Z: 503' },
+    ]);
+    leader.is.outages = new Map();
+    leader.is.outageSinceMs = NOON + 268_000;
+    await leader.told();
+    leader.later(298_000);
+    const over = 'control API is available again since 2026-03-04T12:04:28Z; it was not since 2026-03-04T11:59:30Z';
+    expect(await leader.told()).toMatchObject([{}, { text: over }]);
   });
 
   it('since when it is available again of a daemon that has seen it, though it did not lead then', async () => {

@@ -43,6 +43,8 @@ interface LastingStateOptions {
   beginsAfterMs?(name: string): number;
   /** The present states: their descriptions by name. */
   present(): ReadonlyMap<string, string>;
+  /** Since when a state has been present or over, milliseconds since the epoch. Absent, or undefined: since it was first seen so. */
+  sinceMs?(name: string): number | undefined;
   /** The owners whose computes a state concerns: they are told besides the receivers of the whole fleet. */
   concernedOwners?(name: string): readonly string[];
   /** True if an open state is reported again, now with this description. */
@@ -101,6 +103,10 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
     return { name, ...beginning(sinceMs), foundAtMs: nowMs, text, ...ownersOf(options, name) };
   }
 
+  function sinceMs(name: string): number {
+    return options.sinceMs?.(name) ?? clock.now();
+  }
+
   function beginning(sinceMs: number): Pick<LastingState, 'sinceMs' | 'isSinceAtLeast'> {
     const mayBeEarlier = firstLookMs !== undefined && sinceMs - firstLookMs < FIRST_LOOKS_MS;
     return { sinceMs, ...(mayBeEarlier && { isSinceAtLeast: true }) };
@@ -115,8 +121,9 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
         const before = seen.get(name);
         const isSame = before !== undefined && (before.text === undefined) === (text === undefined);
         if (isUnknown(name)) seen.delete(name);
-        else if (isSame) seen.set(name, { ...before, text });
-        else seen.set(name, { text, sinceMs: clock.now(), isEndSeen: text === undefined });
+        else if (isSame && text === undefined) continue;
+        else if (isSame) seen.set(name, { text, sinceMs: Math.min(before.sinceMs, sinceMs(name)) });
+        else seen.set(name, { text, sinceMs: sinceMs(name), isEndSeen: text === undefined });
       }
     },
     async read() {

@@ -17,6 +17,7 @@ export function createOutageNotifications(deps: OutageNotificationDeps): StateNo
     version: 1,
     settledMs: 5 * MINUTE_MS,
     present: () => deps.outages.current(),
+    sinceMs: (name) => deps.outages.sinceMs(name),
     // Other outages stop no change of a compute at once: they concern only those who run ebb.
     concernedOwners: (name) =>
       name.startsWith(CONTROL_API)

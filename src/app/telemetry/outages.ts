@@ -32,11 +32,13 @@ interface EndedOutage {
 
 /** Reports each outage once, and its end once. */
 export interface Outages {
-  /** Reports an outage of a dependency of the daemon, and counts it. */
-  down(dependency: string, message: string): void;
+  /** Reports an outage of a dependency of the daemon, and counts it. `beganAtMonotonicMs`: when the request began that has failed. */
+  down(dependency: string, message: string, beganAtMonotonicMs?: number): void;
   up(dependency: string): void;
   /** The current outages, with the first message of each. */
   current(): ReadonlyMap<string, string>;
+  /** Since when a dependency has been away, or available again, milliseconds since the epoch; undefined if it never was away. */
+  sinceMs(dependency: string): number | undefined;
   /** The last outage of each dependency that has ended: its first message and its end, milliseconds since the epoch. */
   ended(): ReadonlyMap<string, EndedOutage>;
   /** True if a failed request began before the end of an outage of the project's account, or of all: it says nothing about the present. */
@@ -45,9 +47,9 @@ export interface Outages {
    * A project failed as if the control API were down. The API counts as down once another project fails, too, without an answer in between;
    * for one account, without an answer for a project of the account. A project that kept failing while others were answered is no evidence.
    */
-  projectFails(project: ProjectRef, message: string, kind: RequestKind): void;
+  projectFails(project: ProjectRef, message: string, kind: RequestKind, beganAtMonotonicMs?: number): void;
   /** A write failed in the same way. It is tried again and has its own log lines, so it makes an outage, but refuses no project. */
-  writeFails(project: ProjectRef, message: string): void;
+  writeFails(project: ProjectRef, message: string, beganAtMonotonicMs?: number): void;
   /** Notes that a request about one project was refused, while others are answered. */
   projectRefused(projectId: string, message: string, kind: RequestKind): void;
   /** The projects that are refused now. */
@@ -90,44 +92,56 @@ export function createOutages({ log, metrics }: Telemetry, clock: OutageClock): 
     if (account !== undefined && dependencies.goUp(controlApiFor(account), kind)) evidence.forgetOutage(account);
   }
 
-  function fails(project: ProjectRef, message: string, kind: RequestKind): void {
-    const scope = evidence.fails(project);
+  function fails(project: ProjectRef, message: string, kind: RequestKind, beganAtMs = clock.monotonicMs()): void {
     const { account } = project;
-    if (scope === 'all' || dependencies.down.has(CONTROL_API)) dependencies.goDown(CONTROL_API, message, kind);
-    else if (scope === 'account' && account !== undefined) dependencies.goDown(controlApiFor(account), message, kind);
+    // Where the account's list of projects fails already, that belongs to the outage.
+    const listBeganAtMs = account === undefined ? undefined : dependencies.beganAtMs(listOf(account));
+    if (listBeganAtMs !== undefined) evidence.otherFails(account, listBeganAtMs);
+    const scope = evidence.fails(project, beganAtMs);
+    if (scope === 'all' || dependencies.down.has(CONTROL_API))
+      dependencies.goDown(CONTROL_API, message, { kind, sinceMs: evidence.failingSinceMs() });
+    else if (scope === 'account' && account !== undefined)
+      dependencies.goDown(controlApiFor(account), message, { kind, sinceMs: evidence.failingSinceMs(account) });
   }
 
   return {
-    down: dependencies.goDown,
+    down(dependency, message, beganAtMs = clock.monotonicMs()) {
+      if (dependency !== CONTROL_API) dependencies.goDown(dependency, message, { sinceMs: beganAtMs });
+      else {
+        evidence.otherFails(undefined, beganAtMs);
+        dependencies.goDown(dependency, message, { sinceMs: evidence.failingSinceMs() });
+      }
+    },
     up(dependency) {
       if (dependency !== CONTROL_API) dependencies.goUp(dependency, 'read');
       else {
         endOutages({}, 'read');
-        evidence.answered();
+        evidence.answered(clock.monotonicMs());
       }
     },
     current: () => dependencies.down,
+    sinceMs: dependencies.sinceMs,
     ended: () => dependencies.ended,
     beganInOutage(project, { beganAtMonotonicMs = Number.POSITIVE_INFINITY }) {
       const ends = namesFor(project).flatMap((name) => dependencies.ended.get(name)?.atMonotonicMs ?? []);
       return ends.some((atMonotonicMs) => beganAtMonotonicMs < atMonotonicMs);
     },
-    projectFails(project, message, kind) {
+    projectFails(project, message, kind, beganAtMs) {
       // The first failure may be the beginning of an outage, which a failure of another project would show.
       const wasFailing = evidence.isFailing(project);
-      fails(project, message, kind);
+      fails(project, message, kind, beganAtMs);
       const isDown = namesFor(project).some((name) => dependencies.down.has(name));
       if (wasFailing && !isDown) refusals.refuse(project.projectId, message, kind);
     },
-    writeFails(project, message) {
+    writeFails(project, message, beganAtMs) {
       dependencies.noteFailedWrite();
-      fails(project, message, 'write');
+      fails(project, message, 'write', beganAtMs);
     },
     projectRefused: refusals.refuse,
     refused: () => [...refusals.all.values()],
     projectAnswers(project, kind) {
       endOutages(project, kind);
-      evidence.answeredFor(project);
+      evidence.answeredFor(project, clock.monotonicMs());
       refusals.end(project.projectId, kind);
     },
     computesUnreadable: createUnreadableReports(log),
@@ -139,15 +153,26 @@ export function createOutages({ log, metrics }: Telemetry, clock: OutageClock): 
 function createDependencies({ log, metrics }: Telemetry, clock: OutageClock) {
   const down = new Map<string, string>();
   const shownBy = new Map<string, RequestKind>();
+  /** When each current outage began, in monotonic time. */
+  const began = new Map<string, number>();
   const ended = new Map<string, EndedOutage>();
   let writeFailedAtMs = Number.NEGATIVE_INFINITY;
   let isEnded = false;
   return {
     down,
     ended,
-    goDown(dependency: string, message: string, kind: RequestKind = 'read'): void {
+    beganAtMs: (dependency: string) => began.get(dependency),
+    sinceMs(dependency: string): number | undefined {
+      const beganAtMs = began.get(dependency);
+      if (beganAtMs === undefined) return ended.get(dependency)?.atMs;
+      return clock.now() - (clock.monotonicMs() - beganAtMs);
+    },
+    goDown(dependency: string, message: string, shown: { kind?: RequestKind; sinceMs: number | undefined }): void {
+      const { kind = 'read', sinceMs = clock.monotonicMs() } = shown;
       if (isEnded) return;
       if (kind !== 'write' || !down.has(dependency)) shownBy.set(dependency, kind);
+      // Of the requests that fail in an outage, the first to begin need not be the first to be given up.
+      began.set(dependency, Math.min(sinceMs, began.get(dependency) ?? sinceMs));
       if (down.has(dependency)) return;
       down.set(dependency, message);
       metrics.increment('ebb_outages_total', { dependency });
@@ -160,6 +185,7 @@ function createDependencies({ log, metrics }: Telemetry, clock: OutageClock) {
       const mayStillFail = kind !== 'write' && clock.now() - writeFailedAtMs < WRITES_QUIET_MS;
       if (mayStillFail && shownBy.get(dependency) === 'write') return false;
       down.delete(dependency);
+      began.delete(dependency);
       ended.set(dependency, { message, atMs: clock.now(), atMonotonicMs: clock.monotonicMs() });
       log.info({ event: 'ebb.recovered', dependency }, `${dependency} is available again`);
       return true;
@@ -229,8 +255,8 @@ export function reportApiError(
   kind: RequestKind = 'read',
 ): void {
   if (saysNothing(outages, project, error)) return;
-  if (project === undefined) outages.down(CONTROL_API, describe(error));
-  else if (isUnavailable(error)) outages.projectFails(project, describe(error), kind);
+  if (project === undefined) outages.down(CONTROL_API, describe(error), error.beganAtMonotonicMs);
+  else if (isUnavailable(error)) outages.projectFails(project, describe(error), kind, error.beganAtMonotonicMs);
   else outages.projectRefused(project.projectId, describe(error), kind);
 }
 
@@ -240,7 +266,7 @@ const REFUSALS: ReadonlySet<ControlApiErrorCode> = new Set(['forbidden', 'not_fo
 /** Reports the error of a single write, which is not tried again at once as a reading is. */
 export function reportWriteError({ outages }: OutageDeps, project: ProjectRef, error: ControlApiError): void {
   if (saysNothing(outages, project, error)) return;
-  if (isUnavailable(error)) outages.writeFails(project, describe(error));
+  if (isUnavailable(error)) outages.writeFails(project, describe(error), error.beganAtMonotonicMs);
   else if (REFUSALS.has(error.code)) outages.projectRefused(project.projectId, describe(error), 'write');
 }
 
@@ -262,7 +288,8 @@ export function reportListing(
     const error = failures.get(account);
     if (error === undefined) outages.up(listOf(account));
     else if (!answered) reportApiError(deps, undefined, error);
-    else if (!saysNothing(outages, { account }, error)) outages.down(listOf(account), describe(error));
+    else if (!saysNothing(outages, { account }, error))
+      outages.down(listOf(account), describe(error), error.beganAtMonotonicMs);
   }
 }
 
