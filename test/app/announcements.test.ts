@@ -13,7 +13,7 @@ import { withReadyWaves } from '../../src/domain/policy/compiled-policies.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import { compareHerdPositions, type HerdPosition, herdPosition } from '../../src/domain/policy/waves.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
-import type { Project } from '../../src/ports/control-api.ts';
+import type { AccountStatus, Project } from '../../src/ports/control-api.ts';
 import type { OutboxEntry } from '../../src/ports/outbox.ts';
 import { aCompute, aRecord, aSchedule, at, aWindow, currentRules, FREE_SLOTS } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
@@ -70,6 +70,8 @@ function start({
   const queued: OutboxEntry[] = [];
   /** What the store has, if another daemon has written later. */
   const stored = new Map<string, ComputeRecord>();
+  const away = new Map<string, string>();
+  const accounts: AccountStatus[] = [];
   let decisions = 0;
   const deps = {
     ...{ clock, fleet, rules, mode: 'enforce', leaderLease: { isHeld: () => true } },
@@ -81,8 +83,11 @@ function start({
       },
     },
     sets: createPolicySets({ stages: false, accepted: undefined }),
-    api: { accountStatus: () => [] },
-    ...{ outages: { current: () => new Map() }, knownDigests: { current: new Map() } },
+    api: { accountStatus: () => accounts },
+    ...{
+      outages: { current: () => away, sinceMs: () => EVENING - 18 * MINUTE_MS },
+      knownDigests: { current: new Map() },
+    },
     store: {
       ...memoryDocumentStore(),
       records: async () => stored,
@@ -101,7 +106,8 @@ function start({
     nowMs = atMs;
     for (const round of rounds) await round();
   };
-  return { rules, fleet, queued, stored, put, lead, search, store: deps.store, decisions: () => decisions };
+  const seen = { rules, fleet, queued, stored, away, accounts };
+  return { ...seen, put, lead, search, store: deps.store, decisions: () => decisions };
 }
 
 it('changes that are coming are decided once for each evaluation, and told when their time has come', async () => {
@@ -118,6 +124,32 @@ it('changes that are coming are decided once for each evaluation, and told when 
   rules.current.policies = { ...rules.current.policies };
   await search(EVENING - 12 * MINUTE_MS);
   expect(decisions()).toBe(2 * once);
+});
+
+it('a message about coming changes says what stops them now: an outage, or a key that is refused or missing', async () => {
+  const textWith = async (given: { away?: string; keyTrouble?: AccountStatus['keyTrouble']; account?: string }) => {
+    const { queued, search, away, accounts } = start();
+    if (given.away !== undefined) away.set(given.away, '503');
+    const { keyTrouble, account = 'default' } = given;
+    accounts.push({ account, key: 'valid', ...(keyTrouble && { keyTrouble }) });
+    await search(EVENING - 15 * MINUTE_MS);
+    return queued.map(({ body }) => (JSON.parse(body) as MessageDocument).text).join();
+  };
+  const text = await textWith({});
+  const outage = (name: string) =>
+    `; the ${name} has not been available since 2026-03-02T17:42:00Z: they come once it is`;
+  for (const away of ['control API', 'control API for default'])
+    expect(await textWith({ away })).toBe(`${text}${outage(away)}`);
+  expect(await textWith({ keyTrouble: { state: 'refused' } })).toBe(
+    `${text}; the API key of account default is refused: they come once it works`,
+  );
+  // Another account's, or over.
+  for (const given of [
+    { away: 'control API for elsewhere' },
+    { keyTrouble: { state: 'missing' }, account: 'elsewhere' } as const,
+    { keyTrouble: { state: 'missing', endedAgoMs: 0 } } as const,
+  ])
+    expect(await textWith(given)).toBe(text);
 });
 
 it('changes at a boundary come first for a minute: in an outage, what comes next is told in time', async () => {

@@ -21,6 +21,7 @@ import { MINUTE_MS } from '../../domain/time/units.ts';
 import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { outboxEntry } from '../notifications/notify.ts';
+import { type ObstacleDeps, obstacleTo } from '../notifications/obstacle.ts';
 import { digestAfter, digestId, digestKey, type SentDigest, type SentDigests } from '../notifications/sent-digests.ts';
 import { hasReadyWaves } from '../stored-waves.ts';
 import type { IsGathered } from './gathering.ts';
@@ -31,7 +32,7 @@ const EARLY_MS = MINUTE_MS;
 /** Restarts of computes that have woken since a digest are told once, this part of the lead before them: the later, the fewer are missed. */
 const WOKEN_PART = 1 / 4;
 
-interface ComingDeps extends EvaluateDeps {
+interface ComingDeps extends EvaluateDeps, ObstacleDeps {
   fleet: Pick<Fleet, 'evaluatedComputes' | 'cachedProject'>;
 }
 
@@ -90,7 +91,12 @@ export function comingDigests(
     const isDue = restarting.some(({ leftMs, leadMs }) => leftMs <= leadMs);
     const [first, ...others] = news;
     if (!first || !isDue || !isGathered(key, restarting)) return [];
-    const notification = digestOfChanges([first, ...others], { id: digestId(group, news, isAgain), owner, nowMs });
+    const obstacle = obstacleTo(
+      deps,
+      news.map(({ compute }) => compute),
+    );
+    const id = digestId(group, news, isAgain);
+    const notification = digestOfChanges([first, ...others], { id, owner, nowMs, obstacle });
     const digest = { ...digestAfter(sentBefore, news, group.slotMs), ...(isWokenTold && { isWokenTold }) };
     const projectIds = news.map(({ compute }) => compute.projectId);
     return [{ key, entry: outboxEntry(notification, receiver, notify.statusUrl), digest, projectIds }];

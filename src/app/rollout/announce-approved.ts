@@ -10,13 +10,14 @@ import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts'
 import type { Fleet } from '../fleet/fleet.ts';
 import { ownedComputes } from '../fleet/owned-computes.ts';
 import { outboxEntry } from '../notifications/notify.ts';
+import { type ObstacleDeps, obstacleTo } from '../notifications/obstacle.ts';
 import { digestAfter, digestId, digestKey, partsOfKey, SENT_DIGESTS } from '../notifications/sent-digests.ts';
 import { type CompiledRules, compileRules } from '../rules.ts';
 
 /** Approved restarts come this long after their announcement, in milliseconds, so that the message arrives first. */
 const AHEAD_MS = 5 * SECOND_MS;
 
-interface AnnounceApprovedDeps extends EvaluateDeps {
+interface AnnounceApprovedDeps extends EvaluateDeps, ObstacleDeps {
   store: Pick<Store, 'appendOutbox' | 'document' | 'documents' | 'replaceDocument'>;
   fleet: Pick<Fleet, 'evaluatedComputes'>;
   clock: EvaluateDeps['clock'] & Parameters<typeof mapInTurns>[2];
@@ -88,16 +89,21 @@ function digestsOf(
 }
 
 async function queueDigest(
-  { store, rules }: AnnounceApprovedDeps,
+  deps: AnnounceApprovedDeps,
   { key, changes, occasion, nowMs }: { key: string; changes: readonly ComingChange[]; occasion: string; nowMs: number },
 ): Promise<void> {
+  const { store, rules } = deps;
   const [first, ...others] = changes;
   const { receiver, owner } = partsOfKey(key);
   const { value, replace } = await SENT_DIGESTS.open(store, key);
   if (!first || (value && value.untilMs >= nowMs)) return;
   // An old digest is replaced: a set that was approved long ago may become current again.
   const id = digestId({ owner, slotMs: first.instantMs }, changes);
-  const notification = digestOfChanges([first, ...others], { id, owner, nowMs, occasion });
+  const obstacle = obstacleTo(
+    deps,
+    changes.map(({ compute }) => compute),
+  );
+  const notification = digestOfChanges([first, ...others], { id, owner, nowMs, occasion, obstacle });
   await store.appendOutbox([outboxEntry(notification, receiver, rules.current.notify.statusUrl)]);
   // If another daemon has stored its digest meanwhile, that one stays.
   await replace({ ...digestAfter(undefined, changes, first.instantMs), isOfApproval: true });

@@ -125,10 +125,20 @@ const MAX_NAMED = 8;
 /** The maximum number of changes in a message's JSON: so that a stored message has at most 150 KB. */
 const MAX_LISTED = 500;
 
-/** The notification about changes of one owner and slot, of which at least one disconnects clients. `occasion` says what makes them due. */
+interface DigestInfo {
+  id: string;
+  owner: string;
+  nowMs: number;
+  /** What makes the changes due. */
+  occasion?: string;
+  /** What keeps them from being made at present. */
+  obstacle?: string | undefined;
+}
+
+/** The notification about changes of one owner and slot, of which at least one disconnects clients. */
 export function digestOfChanges(
   changes: readonly [ComingChange, ...ComingChange[]],
-  { id, owner, nowMs, occasion }: { id: string; owner: string; nowMs: number; occasion?: string },
+  { id, owner, nowMs, occasion, obstacle }: DigestInfo,
 ): Notification {
   const instants = changes.map(({ instantMs }) => instantMs);
   const firstMs = Math.min(...instants);
@@ -139,15 +149,18 @@ export function digestOfChanges(
   const { projectId, projectName, computeId } = first.compute;
   const span = lastMs > firstMs ? `${isoInstant(firstMs)} to ${isoInstant(lastMs)}` : isoInstant(firstMs);
   const time = `${span}, in ${leadText(firstMs - nowMs)}${occasion === undefined ? '' : `, ${occasion}`}`;
+  const { text, ...place } =
+    changes.length === 1
+      ? { projectId, projectName, computeId, ...textOfOne(first, time) }
+      : textOfMany(changes, { counts, time, owner, instantMs: lastMs });
   return {
     id: `change_coming:${id}`,
     kind: 'change_coming',
     atMs: nowMs,
     owner,
     ...(policies.size === 1 && { policy: first.action.policy }),
-    ...(changes.length === 1
-      ? { projectId, projectName, computeId, ...textOfOne(first, time) }
-      : textOfMany(changes, { counts, time, owner, instantMs: lastMs })),
+    ...place,
+    text: obstacle === undefined ? text : `${text}; ${obstacle}`,
     changes: { ...counts, fromMs: firstMs, toMs: lastMs, ...listed(changes) },
   };
 }
