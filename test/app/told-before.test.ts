@@ -253,6 +253,35 @@ it('restarts between the beginning of its slot and the announced instant are tho
   expect(await untold(given)).toEqual({ late: { owner: 'team-web', announcedAtMs, restarts: 2, left: 2 } });
 });
 
+it('a restart is late if it comes later than it was announced itself, though others were announced for later', async () => {
+  const waits = {
+    instants: { 'ep-1': EIGHT + 7 * MINUTE_MS, 'ep-2': EIGHT + 12 * MINUTE_MS },
+    toMs: EIGHT + 12 * MINUTE_MS,
+  };
+  const span = { announcedAtMs: EIGHT + 7 * MINUTE_MS, announcedToMs: EIGHT + 12 * MINUTE_MS };
+  const spanLate = { owner: 'team-web', restarts: 2, ...span };
+  const outages = outagesOf({ ended: [['control API', { message: '503', atMs: EIGHT + 9 * MINUTE_MS }]] });
+  const given = { told: waits, outages, slots: { limitBetween: () => 'reached' as const } };
+  const why = 'control API was not available until 2026-03-02T08:09:00Z: 503';
+  expect(await untold({ ...given, nowMs: EIGHT + 10 * MINUTE_MS })).toEqual({ late: { ...spanLate, why } });
+  expect(await untold({ ...given, nowMs: EIGHT + 9 * MINUTE_MS })).toEqual({});
+  // Nothing was in the way but a limit.
+  expect(await untold({ ...given, outages: outagesOf({}), nowMs: EIGHT + 10 * MINUTE_MS })).toEqual({});
+  const evaluated = (computeId: string, atMs: number) => ({
+    compute: { ...compute, computeId },
+    record: aRecord({ lastDisruption: { atMs, lowered: false } }),
+  });
+  const of = { 'ep-1': evaluated('ep-1', 0), 'ep-2': evaluated('ep-2', EIGHT + 8 * MINUTE_MS) };
+  const fleet = { heldSpans: new Map(), latestEvaluation: (id: keyof typeof of) => of[id] };
+  const left = async (restartedAtMs: number) => {
+    of['ep-1'] = evaluated('ep-1', restartedAtMs);
+    const deps = { ...given, fleet: fleet as unknown as ToldBeforeDeps['fleet'] };
+    return (await untold({ ...deps, nowMs: EIGHT + 10 * MINUTE_MS })).late?.left;
+  };
+  expect(await left(EIGHT + MINUTE_MS)).toBe(2);
+  expect(await left(EIGHT + 8 * MINUTE_MS)).toBe(1);
+});
+
 it('hours later only the boundary itself is what was announced', async () => {
   const nowMs = EIGHT + 2 * HOUR_MS;
   expect(await untold({ nowMs })).toEqual({ late });

@@ -1,6 +1,7 @@
 import { afterEach, expect, it } from 'vitest';
 import type { MessageDocument, Receiver } from '../../src/domain/notifications/notification.ts';
 import { compilePolicies } from '../../src/domain/policy/compiled-policies.ts';
+import { EVERY_COMPUTE } from '../../src/domain/policy/selector.ts';
 import type { ConnectionCounters, CountRequest } from '../../src/ports/connections.ts';
 import { at } from '../support/builders.ts';
 import { type SimulatedDaemon, startSimulatedDaemon } from '../support/simulated/daemon.ts';
@@ -106,6 +107,35 @@ it('restarts that come much later than announced are told once, with what was in
         /^at most 4 of 4 restarts of team-web that were announced for 2026-03-02T08:00:00Z come late: from 2026-03-02T08:0[6-9]:\S+Z on, ep-\w first; reason: control API was not available until /,
       ),
       command: "ebb audit --owner 'team-web' --since 2026-03-02T08:00:00Z",
+    },
+  ]);
+});
+
+it('restarts that come much later than the end of their freeze are told, though that of others ends later', async () => {
+  const { clock, setOutage, messages, operator } = await startedEarly();
+  for (const [projects, minutes] of [
+    [['a', 'b'], 5],
+    [['c', 'd'], 12],
+  ] as const) {
+    const select = { ...EVERY_COMPUTE, projects: [...projects] };
+    const asked = { owner: 'ann', reason: 'migration', allowRaise: false, select, forSeconds: (30 + minutes) * 60 };
+    expect(await operator.freeze(asked)).toMatchObject({ ok: true });
+  }
+  await clock.runTo(MORNING);
+  const announced = messages.filter(({ kind }) => kind === 'change_coming');
+  const [from, to] = [5, 12].map((minutes) =>
+    new Date(MORNING + minutes * MINUTE_MS).toISOString().replace('.000', ''),
+  );
+  expect(announced).toMatchObject([{ changes: { disconnecting: 4, from, to } }]);
+  setOutage(true);
+  await clock.runTo(MORNING + 8 * MINUTE_MS);
+  setOutage(false);
+  await clock.runTo(MORNING + 30 * MINUTE_MS);
+  expect(messages.filter(({ kind }) => kind === 'change_coming').slice(1)).toMatchObject([
+    {
+      text: expect.stringMatching(
+        `^at most 4 of 4 restarts of team-web that were announced for ${from} to ${to} come late`,
+      ),
     },
   ]);
 });

@@ -84,6 +84,11 @@ describe('what people are told when a record changes', () => {
     expect(told(alone, after).at(-1)?.text).toBe(
       "1 of 4 restarts of web's that were announced for 1970-01-01T00:01:00Z comes late: ep-1 at 1970-01-01T00:05:00Z; reason: it had failed: 503",
     );
+    const several = { ...late, announcedToMs: 120_000 };
+    expect(told(aRecord({ intent: intent({ late: several, atMs: 300_000 }) }), after).at(-1)).toMatchObject({
+      id: "change_coming:late:web's:60000",
+      text: expect.stringContaining('announced for 1970-01-01T00:01:00Z to 1970-01-01T00:02:00Z come late: from'),
+    });
     expect(told(before, after)).toEqual([
       {
         ...{

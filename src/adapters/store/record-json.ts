@@ -37,6 +37,7 @@ const Intent = z.looseObject({
     .looseObject({
       owner: z.string(),
       announcedAtMs: z.number(),
+      announcedToMs: z.number().exactOptional(),
       left: z.number().exactOptional(),
       restarts: z.number(),
       why: z.string().exactOptional(),

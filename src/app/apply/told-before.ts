@@ -12,7 +12,7 @@ import type { ControlApi } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { StoreWatch } from '../group/store-loss.ts';
-import { type Announced, announcementOf } from '../notifications/sent-digests.ts';
+import { type Announced, announcedInstant, announcementOf } from '../notifications/sent-digests.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 import { CONTROL_API, concernsAccount, controlApiFor, type OutageDeps } from '../telemetry/outages.ts';
 import type { AuditDeps } from './audit.ts';
@@ -136,16 +136,25 @@ async function lateOf(
   { compute, record }: Subject,
   { announced, action, nowMs }: { announced: Announced; action: Action; nowMs: number },
 ): Promise<Pick<Intent, 'late'>> {
-  const { owner, ownIds, atMs } = announced;
-  if (atMs === undefined || nowMs - atMs <= LATE_MS) return {};
+  const { owner, ownIds } = announced;
+  const atMs = announcedInstant(announced, compute.computeId);
+  if (announced.atMs === undefined || nowMs - atMs <= LATE_MS) return {};
   // A failure, or a wait for the platform, is reported even where a limit spreads the other changes.
   const trouble = deps.caller
     ? undefined
     : (troubleSince(deps, { compute, record }, atMs) ?? heldFrom(deps, compute, atMs));
   if (trouble === undefined && isSpread(deps, { ...announced, atMs }, { compute, policy: action.policy })) return {};
   const why = deps.caller ? 'a person has applied it' : (trouble ?? otherDelay(deps, compute, atMs));
-  const counts = { restarts: ownIds.length, ...(await leftOf(deps, { ...announced, atMs }, action)) };
-  return { late: { owner, announcedAtMs: atMs, ...counts, ...(why !== undefined && { why }) } };
+  const counts = { restarts: ownIds.length, ...(await leftOf(deps, announced, action)) };
+  return { late: { owner, ...announcedSpan(announced), ...counts, ...(why !== undefined && { why }) } };
+}
+
+/** The first and the last announced instant of the owner's restarts: they are the same for each, so that one message is sent for all. */
+function announcedSpan(announced: Announced): Pick<LateChange, 'announcedAtMs' | 'announcedToMs'> {
+  const instants = announced.ownIds.map((computeId) => announcedInstant(announced, computeId));
+  const announcedAtMs = Math.min(...instants);
+  const announcedToMs = Math.max(...instants);
+  return announcedToMs > announcedAtMs ? { announcedAtMs, announcedToMs } : { announcedAtMs };
 }
 
 /** Projects whose records are read concurrently. */
@@ -160,23 +169,27 @@ const lookedUp = new WeakMap<ToldBeforeDeps['store'], Set<string>>();
  */
 async function leftOf(
   { fleet, store }: Pick<ToldBeforeDeps, 'fleet' | 'store'>,
-  { owner, ownIds, atMs }: AnnouncedRestart,
+  announced: Announced,
   action: Action,
 ): Promise<Pick<LateChange, 'left'>> {
+  const { owner, ownIds, slotMs } = announced;
   const known = ownIds.flatMap((computeId) => fleet.latestEvaluation(computeId) ?? []);
   if (known.length < ownIds.length) return {};
   // While the size waits for a limit, the timeout is changed alone, which restarts nothing.
   const lastMs = (record: ComputeRecord) => Math.max(lastChangeAtMs(record, 'size'), fulfilledUntilMs(record, action));
-  const left = known.filter(({ record }) => lastMs(record) < atMs);
+  const isLeft = ({ compute: { computeId }, record }: Subject) =>
+    lastMs(record) < announcedInstant(announced, computeId);
+  const left = known.filter(isLeft);
   const announcements = lookedUp.get(store) ?? new Set();
-  const key = JSON.stringify([owner, atMs]);
+  const key = JSON.stringify([owner, slotMs]);
   if (announcements.has(key)) return { left: left.length };
   lookedUp.set(store, announcements.add(key));
   // Other daemons may have restarted computes since this one has read them, such as while it started.
   const projectIds = [...new Set(left.map(({ compute }) => compute.projectId))];
   const records = await pLimit(CONCURRENT_READS).map(projectIds, (projectId) => store.records(projectId));
   const stored = new Map(records.flatMap((ofProject) => [...ofProject]));
-  return { left: left.filter(({ compute, record }) => lastMs(stored.get(compute.computeId) ?? record) < atMs).length };
+  const asStored = left.map(({ compute, record }) => ({ compute, record: stored.get(compute.computeId) ?? record }));
+  return { left: asStored.filter(isLeft).length };
 }
 
 /**

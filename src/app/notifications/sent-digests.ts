@@ -112,6 +112,16 @@ export interface Announced {
   countedFor: readonly string[];
   /** The last instant of the changes; absent in documents of earlier versions. */
   atMs?: number;
+  /** The instants of those that come later than the slot begins, by compute; see {@link announcedInstant}. */
+  instants?: SentDigest['instants'];
+}
+
+/** The instant for which a compute's change was announced; the slots of waits begin up to a quarter of an hour before they end. */
+export function announcedInstant(
+  { slotMs, instants }: Pick<Announced, 'slotMs' | 'instants'>,
+  computeId: string,
+): number {
+  return instants?.[computeId] ?? slotMs;
 }
 
 interface Query {
@@ -170,8 +180,8 @@ function announcementIn(digests: SentDigests, query: Query): Announced | undefin
     const isOfOtherCause = digest.isOfApproval && !approval?.atMs.includes(slotMs);
     return isValid && !isOfOtherCause ? [{ receiver, owner, slotMs, restartIds, ...digest }] : [];
   });
-  // A slot of waits begins up to a quarter of an hour before they end: the compute may have been changed in between.
-  const instantOf = ({ slotMs, instants }: (typeof near)[number]) => instants?.[computeId] ?? slotMs;
+  // The compute may have been changed between the beginning of the slot and its announced instant.
+  const instantOf = (digest: (typeof near)[number]) => announcedInstant(digest, computeId);
   const sinceOf = ({ isOfApproval }: SentDigest) => (isOfApproval && approval ? approval.sinceMs : sinceMs);
   const found = near.filter(
     (digest) => mayRestart(digest, computeId) && isSameDirection(digest, query) && instantOf(digest) > sinceOf(digest),
@@ -181,12 +191,13 @@ function announcementIn(digests: SentDigests, query: Query): Announced | undefin
     .toSorted((a, b) => instantOf(a) - instantOf(b) || a.restartIds.length - b.restartIds.length)
     .at(-1);
   if (!last) return undefined;
-  const { owner, slotMs, restartIds, toMs } = last;
+  const { owner, slotMs, restartIds, toMs, instants } = last;
   return {
     owner,
     slotMs,
     ownIds: restartIds,
     ...(toMs !== undefined && { atMs: toMs }),
+    ...(instants && { instants }),
     restartIds: near.filter((one) => one.slotMs === slotMs).flatMap((one) => one.restartIds),
     countedFor: found
       .filter((one) => one.slotMs === slotMs && one.restartIds.includes(computeId))

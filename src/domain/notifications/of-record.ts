@@ -64,8 +64,9 @@ const WHY_UNANNOUNCED: Record<RestartCause, string> = {
 function lateChanges(change: RecordChange): RecordNotification[] {
   const { late, policy, atMs } = completedIntent(change) ?? {};
   if (!late || atMs === undefined) return [];
-  const { owner, announcedAtMs, restarts, left, why } = late;
+  const { owner, announcedAtMs, announcedToMs, restarts, left, why } = late;
   const announced = isoInstant(announcedAtMs);
+  const span = announcedToMs === undefined ? announced : `${announced} to ${isoInstant(announcedToMs)}`;
   const reason = why === undefined ? '' : `; reason: ${why}`;
   const first = change.compute.computeId;
   const firstAt = isoInstant(atMs);
@@ -79,7 +80,7 @@ function lateChanges(change: RecordChange): RecordNotification[] {
       atMs: change.nowMs,
       owner,
       ...(policy !== undefined && { policy }),
-      text: `${lateRestarts} of ${owner} that were announced for ${announced} ${comeLate}${reason}`,
+      text: `${lateRestarts} of ${owner} that were announced for ${span} ${comeLate}${reason}`,
       command: `ebb audit --owner ${inQuotes(owner)} --since ${announced}`,
     },
   ];

@@ -50,8 +50,9 @@ export interface Intent {
 /** The announcement of a change that comes late. */
 export interface LateChange {
   owner: string;
-  /** The last instant of the announcement, milliseconds since the epoch. */
+  /** The first announced instant of the restarts, and the last if it is another; milliseconds since the epoch. */
   announcedAtMs: number;
+  announcedToMs?: number;
   /** How many restarts were announced with it. */
   restarts: number;
   /** How many of them were not made by then; absent if unknown. */
