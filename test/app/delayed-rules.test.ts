@@ -185,3 +185,22 @@ describe('settings of costs', () => {
     expect(deps.rules.current.costs).toEqual(costs);
   });
 });
+
+describe('the evaluation of all computes by new rules', () => {
+  it('is made again for rules that change during it, and after it has failed', async () => {
+    const { deps, pass } = aDaemon();
+    deps.sets.needsReevaluation = true;
+    let evaluations = 0;
+    deps.store.projectIds = async () => {
+      evaluations += 1;
+      if (evaluations === 1) deps.sets.needsReevaluation = true;
+      if (evaluations === 2) throw new Error('the store is away');
+      return [];
+    };
+    await pass(1);
+    await expect(pass(1)).rejects.toThrow('the store is away');
+    await pass(1);
+    await pass(1);
+    expect(evaluations).toBe(3);
+  });
+});

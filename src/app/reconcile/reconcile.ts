@@ -297,6 +297,8 @@ async function decideAndApply(
   const isReplaced = () => deps.rules.current !== current;
   const applyOptions = { ...options, isReplaced };
   const outcome = await applyInOrder(fixedDeps, lease, cachedProject, evaluatedComputes, applyOptions);
+  // What was decided by replaced rules would stay until the next reading.
+  if (outcome === undefined && isReplaced()) return 'outdated';
   if (outcome === undefined) await step('scheduling what comes next', () => scheduleNext(fixedDeps, projectId));
   return outcome;
 }

@@ -109,8 +109,14 @@ export async function advanceRules(deps: ActivateDeps, signal: AbortSignal): Pro
   // The message about a staged part depends on the rules that are in effect by now.
   for (const [, { candidate }] of partStates(sets)) reportStaged(deps, candidate);
   if (!sets.needsReevaluation) return;
-  await reevaluateFleet(deps);
+  // Rules that change during the evaluation need another one.
   sets.needsReevaluation = false;
+  try {
+    await reevaluateFleet(deps);
+  } catch (error) {
+    sets.needsReevaluation = true;
+    throw error;
+  }
 }
 
 async function mayBecomeCurrent(
