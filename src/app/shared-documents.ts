@@ -15,6 +15,8 @@ export interface SharedDocuments<Value> {
   all(store: Pick<DocumentStore, 'documents'>): Promise<Map<string, Value>>;
   read(store: Pick<DocumentStore, 'document'>, name: string): Promise<Value | undefined>;
   open(store: Pick<DocumentStore, 'document' | 'replaceDocument'>, name: string): Promise<OpenDocument<Value>>;
+  /** Stores the value, unless there is one. */
+  fill(store: Pick<DocumentStore, 'document' | 'replaceDocument'>, name: string, value: Value): Promise<void>;
   put(store: Pick<DocumentStore, 'putDocument'>, name: string, value: Value): Promise<void>;
   delete(store: Pick<DocumentStore, 'deleteDocuments'>, names: readonly string[]): Promise<void>;
 }
@@ -24,6 +26,8 @@ interface SharedDocument<Value> {
   /** Undefined if there is none, or another version of ebb has written it. */
   read(store: Pick<DocumentStore, 'document'>): Promise<Value | undefined>;
   open(store: Pick<DocumentStore, 'document' | 'replaceDocument'>): Promise<OpenDocument<Value>>;
+  /** Stores the value, unless there is one. Without a value, does nothing. */
+  fill(store: Pick<DocumentStore, 'document' | 'replaceDocument'>, value: Value | undefined): Promise<void>;
   /** Without a value, deletes what is stored. */
   keep(store: Pick<DocumentStore, 'putDocument' | 'deleteDocuments'>, value: Value | undefined): Promise<void>;
 }
@@ -34,6 +38,7 @@ export function sharedDocument<Value>(collection: string, name: string, version:
   return {
     read: (store) => documents.read(store, name),
     open: (store) => documents.open(store, name),
+    fill: async (store, value) => void (value !== undefined && (await documents.fill(store, name, value))),
     keep: (store, value) => (value === undefined ? documents.delete(store, [name]) : documents.put(store, name, value)),
   };
 }
@@ -45,6 +50,13 @@ export function sharedDocuments<Value>(collection: string, version: number): Sha
     const parsed = text === undefined ? undefined : (parseJson(text) as { version?: unknown; value: Value } | null);
     return parsed?.version === version ? parsed.value : undefined;
   };
+  const open: SharedDocuments<Value>['open'] = async (store, name) => {
+    const storedText = await store.document(collection, name);
+    return {
+      value: decode(storedText),
+      replace: (value) => store.replaceDocument(collection, name, { was: storedText, text: encode(value) }),
+    };
+  };
   return {
     async all(store) {
       const found = new Map<string, Value>();
@@ -55,12 +67,10 @@ export function sharedDocuments<Value>(collection: string, version: number): Sha
       return found;
     },
     read: async (store, name) => decode(await store.document(collection, name)),
-    async open(store, name) {
-      const storedText = await store.document(collection, name);
-      return {
-        value: decode(storedText),
-        replace: (value) => store.replaceDocument(collection, name, { was: storedText, text: encode(value) }),
-      };
+    open,
+    async fill(store, name, value) {
+      const stored = await open(store, name);
+      if (stored.value === undefined) await stored.replace(value);
     },
     put: (store, name, value) => store.putDocument(collection, name, encode(value)),
     delete: (store, names) => store.deleteDocuments(collection, names),

@@ -65,20 +65,23 @@ it('watches are told until they are over', async () => {
   expect(states.get('ep-two')).toBeUndefined();
 });
 
+const SINCE = { latency: { key: 'since', atMs: SIX + 1, verdicts: {} } };
+
 it.each([
-  [true, 1],
-  [false, 0],
-])('verdicts are stored again after a loss of the store by a daemon that leads: %s', async (isHeld, stored) => {
+  ['which lost its lease with it', undefined, 'ep-one'],
+  ['unless the next leader has stored its own since', SINCE, undefined],
+])('verdicts are stored again after a loss of the store by its leader, %s', async (_, since, known) => {
   const store = memoryDocumentStore();
+  if (since) await ANSWERS.keep(store, since);
   const guards = createGuardVerdicts();
   guards.set(guard, { atMs: SIX, verdicts: new Map([['ep-one', HEALTHY]]), sinceLowered: new Map() });
   const writeBacks: (() => Promise<void>)[] = [];
   startGuardRounds({
     ...{ store, guards, series: {}, telemetry: {}, rhythm: {} },
-    ...{ leaderLease: { isHeld: () => isHeld }, clock: { every: () => ({ close: async () => {} }) } },
+    ...{ leaderLease: { isHeld: () => false }, clock: { every: () => ({ close: async () => {} }) } },
     runInBackground: async (_task: string, work: () => Promise<void>) => work(),
     storeWatch: { onLoss: (writeBack: () => Promise<void>) => writeBacks.push(writeBack) },
   } as unknown as GuardRoundsDeps);
   for (const writeBack of writeBacks) await writeBack();
-  expect((await readGuardStates(store)).size).toBe(stored);
+  expect([...(await readGuardStates(store)).keys()]).toEqual(known ? [known] : []);
 });

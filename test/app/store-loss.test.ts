@@ -164,6 +164,33 @@ it.each([
   expect(await readReleases(documents)).toEqual([RELEASE]);
 });
 
+it('a fleet without budgets stores again that no step limits, and takes away nothing of other daemons', async () => {
+  const { documents, daemon, lose } = aGroup();
+  const watch = daemon(OLDER, new Map(), currentRules());
+  await watch.check();
+  lose();
+  await watch.check();
+  expect(await readBudgets(documents)).toEqual([]);
+  await (await openBudgets(documents)).replace([AT_95]);
+  lose();
+  await watch.check();
+  expect(await readBudgets(documents)).toEqual([AT_95]);
+});
+
+it('writing back ends if others never stop writing, and begins again with the next check', async () => {
+  const { documents, daemon, lose } = aGroup();
+  const { replaceDocument } = documents;
+  let othersWrite = true;
+  documents.replaceDocument = async (...change) => !othersWrite && replaceDocument(...change);
+  const watch = daemon(OLDER, new Map(), currentRules());
+  await watch.check();
+  lose();
+  await expect(watch.check()).rejects.toThrow('could not be written back');
+  othersWrite = false;
+  await watch.check();
+  expect(await readBudgets(documents)).toEqual([]);
+});
+
 it('the steps of budgets are stored again though several daemons do so at the same time', async () => {
   const { documents, watches } = await whoKnow([[BEFORE], [AT_95], [{ ...AT_95, account: 'b' }]]);
   await Promise.all(watches.map((watch) => watch.check()));

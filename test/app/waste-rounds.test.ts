@@ -31,6 +31,7 @@ function start(nextBoundaryMs?: number) {
   let round = async () => {};
   const store = { ...memoryDocumentStore(), ...memoryUsageStore() };
   const writeBacks: (() => Promise<void>)[] = [];
+  const gauges = new Map<string, number>();
   startWasteRounds({
     ...{
       fleet,
@@ -40,7 +41,13 @@ function start(nextBoundaryMs?: number) {
     },
     storeWatch: { onLoss: (writeBack: () => Promise<void>) => writeBacks.push(writeBack) },
     ...{ leaderLease: { isHeld: () => true }, rhythm: { wasteMs: 60 * SECOND } },
-    telemetry: { log: memoryLog(), metrics: { set() {}, clear() {} } },
+    telemetry: {
+      log: memoryLog(),
+      metrics: {
+        set: (name: string, _labels: object, value: number) => void gauges.set(name, value),
+        clear: (name: string) => void gauges.delete(name),
+      },
+    },
     clock: {
       ...clock,
       every(_ms: number, each: () => Promise<void>) {
@@ -57,7 +64,7 @@ function start(nextBoundaryMs?: number) {
     runInBackground: (_task: string, each: () => Promise<void>) => each().catch(() => {}),
   } as unknown as WasteRoundsDeps);
   return {
-    ...{ fleet, asked, store, round: () => round() },
+    ...{ fleet, asked, store, gauges, round: () => round() },
     lose: async () => {
       await FINDINGS.delete(store, [...(await FINDINGS.all(store)).keys()]);
       for (const writeBack of writeBacks) await writeBack();
@@ -77,6 +84,21 @@ it('what was found less than a day ago is found again only after the store has l
   await lose();
   await round();
   expect([...asked.keys()]).toEqual(['a', 'b']);
+});
+
+it('the metrics of what can be saved stay after a loss of the store, until it is found again', async () => {
+  const { fleet, asked, store, gauges, round, lose } = start();
+  Object.assign(fleet, { listed: () => ({}) });
+  const saves = { cu_hours_month: { low: 5, mid: 5, high: 5 }, usd_month: null };
+  const findings = [{ owner: 'team', finding: 'size', figure: 'exact', saves }];
+  await FINDINGS.put(store, 'p-a-0', { account: 'a', atMs: NOW, findings } as never);
+  await store.putUsage(OPERATIONS_KEY, new Map([['p-a-0', new Uint8Array()]]));
+  await round();
+  expect(gauges.get('ebb_waste_month_cu_hours')).toBe(5);
+  await lose();
+  await round();
+  expect(asked.get('a')).toBeGreaterThan(0);
+  expect(gauges.get('ebb_waste_month_cu_hours')).toBe(5);
 });
 
 it('a round reads of each account no more than the background’s share of a minute', async () => {

@@ -79,9 +79,10 @@ export function startRounds(
     tick: () => tick(),
     /** A daemon that has just started looks every few seconds whether a list has come. */
     look: () => ticks[0]?.(),
-    /** The store has lost what it had of costs, and the daemon has noticed it. */
-    loseCosts: async () => {
+    /** The store has lost what it had of costs, and the daemon has noticed it after what was done `since`. */
+    loseCosts: async (since = async () => {}) => {
       await store.deleteDocuments('costs', ['month', 'detail']);
+      await since();
       for (const writeBack of writeBacks) await writeBack();
     },
     lead: (held: boolean) => {

@@ -4,7 +4,7 @@ import { refreshLeaderDecisions } from '../../src/app/rollout/reload.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { addRelease, readBudgets } from '../../src/app/usage/budget-store.ts';
 import { readDetail } from '../../src/app/usage/cost-detail.ts';
-import { readSummary } from '../../src/app/usage/cost-summary.ts';
+import { keepSummary, readSummary } from '../../src/app/usage/cost-summary.ts';
 import { readPolicyChanges, readTrialDays } from '../../src/app/usage/trial-days.ts';
 import { usageKey } from '../../src/app/usage/usage-account.ts';
 import type { Receiver } from '../../src/domain/notifications/notification.ts';
@@ -282,7 +282,7 @@ describe('the rounds of the leader', () => {
     await rounds.rounds.close();
   });
 
-  it('store the costs again that the store has lost, as long as they lead', async () => {
+  it('store the costs again that the store has lost, though with them the lease was lost, until they know that another leads', async () => {
     const rounds = startRounds();
     await firstRound(rounds);
     const known = [await readSummary(rounds.store), await readDetail(rounds.store)];
@@ -290,6 +290,12 @@ describe('the rounds of the leader', () => {
     await rounds.loseCosts();
     expect([await readSummary(rounds.store), await readDetail(rounds.store)]).toEqual(known);
     rounds.lead(false);
+    await rounds.loseCosts();
+    expect([await readSummary(rounds.store), await readDetail(rounds.store)]).toEqual(known);
+    const since = { at: 'since' } as never;
+    await rounds.loseCosts(() => keepSummary(rounds.store, since));
+    expect(await readSummary(rounds.store)).toEqual(since);
+    await rounds.tick();
     await rounds.loseCosts();
     expect(await readSummary(rounds.store)).toBeUndefined();
     await rounds.rounds.close();

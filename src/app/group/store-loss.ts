@@ -24,12 +24,15 @@ export interface StoreWatch {
   waitMs(): number;
   /** Returns when this daemon last found that the store had lost its data, milliseconds since the epoch; undefined if never. */
   lostAtMs(): number | undefined;
-  /** Calls `writeBack` after each loss: for what only this daemon's leader work remembers. */
+  /** Calls `writeBack` after each loss: for what this daemon remembers of its work as the leader, though another may lead by now. */
   onLoss(writeBack: () => Promise<void>): void;
 }
 
 /** How long daemons need to notice the loss (they check every 2 s) and to write back what they know, in milliseconds. */
 const WRITE_BACK_MS = 15_000;
+
+/** Attempts to write back a document while other daemons do so. The next check tries again. */
+const MAX_TRIES = 50;
 
 export interface StoreWatchDeps extends LeaseDeps {
   clock: Clock;
@@ -109,7 +112,8 @@ async function restoreDigests({ knownDigests, store, clock }: StoreWatchDeps): P
  */
 async function restoreDecisions({ rules, store, clock }: StoreWatchDeps): Promise<void> {
   const { readyWaves, trialStops } = rules.current.policies;
-  const { states, releases = [] } = rules.budgets ?? {};
+  // Without budgets no step limits. That is stored, too: a command with a set that adds a budget would take the steps for unknown.
+  const { states, releases = [] } = rules.budgets ?? { states: [] };
   if (readyWaves.length > 0)
     await merge(
       () => openReadyWaves(store),
@@ -136,15 +140,16 @@ function isStored({ policy, terms }: TrialStop, stored: readonly TrialStop[]): b
   return stored.some((one) => one.policy === policy && one.terms === terms);
 }
 
-/** Repeated while other daemons write back at the same time. */
+/** Repeated while other daemons write back at the same time. Throws if that never ends. */
 async function merge<Value>(
   open: () => Promise<OpenDocument<Value>>,
   merged: (stored: Value | undefined) => Value,
 ): Promise<void> {
-  for (let isDone = false; !isDone; ) {
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const { value, replace } = await open();
-    isDone = await replace(merged(value));
+    if (await replace(merged(value))) return;
   }
+  throw new Error('what the store lost could not be written back: others were writing at the same time');
 }
 
 /** Stores the remembered records of a project again. Returns false if another process has the project's lease. */

@@ -101,12 +101,13 @@ export function startGuardRounds(deps: GuardRoundsDeps): Running {
     await watches.advance(policy, selected, answer, nowMs);
   }
 
+  // The lease is lost with the rest, so another daemon, which knows nothing, may lead by now.
   deps.storeWatch.onLoss(() =>
     deps.runInBackground('guards', async () => {
-      if (!deps.leaderLease.isHeld()) return;
+      mayHaveStoredAnswers = true;
       await watches.writeBack();
       const answers = guards.stored();
-      if (answers.size > 0) await ANSWERS.keep(deps.store, Object.fromEntries(answers));
+      if (answers.size > 0) await ANSWERS.fill(deps.store, Object.fromEntries(answers));
     }),
   );
   const rounds = clock.every(deps.rhythm.guardsMs, () => deps.runInBackground('guards', round));

@@ -95,10 +95,7 @@ export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
       for (const harm of step.memory.harms) await recordHarm(deps, policy, harm, nowMs);
     },
     async writeBack() {
-      for (const [guard, watch] of known) {
-        const { value, replace } = await WATCHES.open(store, guard);
-        if (value === undefined) await replace(watch);
-      }
+      for (const [guard, watch] of known) await WATCHES.fill(store, guard, watch);
     },
     async keepOnly(policies) {
       // From now on, another daemon continues the watches.

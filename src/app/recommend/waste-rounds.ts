@@ -104,7 +104,8 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
 
   // What is lost would otherwise come only with the next analysis of each project, a day later.
   deps.storeWatch.onLoss(async () => {
-    states = undefined;
+    // The known totals stay in the metrics until then.
+    for (const state of states?.values() ?? []) state.dueMs = 0;
   });
 
   // A round over a large fleet takes longer than the interval.

@@ -11,7 +11,11 @@ import { sharedDocument } from '../shared-documents.ts';
 import { firstKnownMs, lastKnownMs, type MonthCosts, pricesOf } from './month-costs.ts';
 import { type StoredUsage, usageReader } from './usage-account.ts';
 
-export const { read: readDetail, keep: keepDetail } = sharedDocument<CostDetailDocument>('costs', 'detail', 1);
+export const {
+  read: readDetail,
+  keep: keepDetail,
+  fill: fillDetail,
+} = sharedDocument<CostDetailDocument>('costs', 'detail', 1);
 
 /** At least this many days before today are shown, so that a young month can be compared. */
 const DAYS_SHOWN = 28;

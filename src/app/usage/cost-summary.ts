@@ -11,7 +11,11 @@ import { sharedDocument } from '../shared-documents.ts';
 import type { Counterfactual } from './counterfactual.ts';
 import type { MonthCosts } from './month-costs.ts';
 
-export const { read: readSummary, keep: keepSummary } = sharedDocument<CostsDocument>('costs', 'month', 1);
+export const {
+  read: readSummary,
+  keep: keepSummary,
+  fill: fillSummary,
+} = sharedDocument<CostsDocument>('costs', 'month', 1);
 
 /** The sum over all organizations; undefined if no usage is known. */
 export function costSummary(all: readonly MonthCosts[], nowMs: number): CostsDocument | undefined {

@@ -17,8 +17,8 @@ import type { Rhythm } from '../daemon.ts';
 import { addOperations, readOperations } from '../fleet/read-operations.ts';
 import { createBudgetRounds } from './budget-rounds.ts';
 import { collectUsage } from './collect-usage.ts';
-import { costDetail, keepDetail } from './cost-detail.ts';
-import { costSummary, keepSummary } from './cost-summary.ts';
+import { costDetail, fillDetail, keepDetail } from './cost-detail.ts';
+import { costSummary, fillSummary, keepSummary } from './cost-summary.ts';
 import { readKeptOperations, withKeptOperations } from './kept-operations.ts';
 import { type MonthCosts, monthCosts } from './month-costs.ts';
 import {
@@ -114,10 +114,11 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
     if (failure) throw new Error(`usage of account ${failure.account}: ${failure.message}`);
   }
 
+  // The lease is lost with the rest, so another daemon, which knows nothing, may lead by now.
   deps.storeWatch.onLoss(() =>
     runInBackground('usage', async () => {
       notedPolicies.clear();
-      if (leaderLease.isHeld() && shown.length > 0) await keepCosts(deps, shown, identities);
+      if (shown.length > 0) await writeBackCosts(deps, shown, identities);
     }),
   );
 
@@ -137,17 +138,27 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
 }
 
 /** Stores this month's costs for the other daemons and for commands. */
-async function keepCosts(
-  { store, clock }: UsageRoundsDeps,
+async function keepCosts(deps: UsageRoundsDeps, months: readonly MonthCosts[], identities: Identities): Promise<void> {
+  const { summary, detail } = costDocuments(months, identities, deps.clock.now());
+  await keepSummary(deps.store, summary);
+  await keepDetail(deps.store, detail);
+}
+
+/** Stores them where there are none: a new leader may have stored its own. */
+async function writeBackCosts(
+  deps: UsageRoundsDeps,
   months: readonly MonthCosts[],
-  { projects }: Identities,
+  identities: Identities,
 ): Promise<void> {
-  await keepSummary(store, costSummary(months, clock.now()));
+  const { summary, detail } = costDocuments(months, identities, deps.clock.now());
+  await fillSummary(deps.store, summary);
+  await fillDetail(deps.store, detail);
+}
+
+function costDocuments(months: readonly MonthCosts[], { projects }: Identities, nowMs: number) {
   const names = new Map(projects.map(({ projectId, projectName }) => [projectId, projectName]));
-  await keepDetail(
-    store,
-    costDetail(months, (projectId) => names.get(projectId) ?? projectId),
-  );
+  const detail = costDetail(months, (projectId) => names.get(projectId) ?? projectId);
+  return { summary: costSummary(months, nowMs), detail };
 }
 
 /** Runs once, as soon as projects are listed: a daemon that has just started knows none. */
