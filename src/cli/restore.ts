@@ -41,7 +41,7 @@ interface RestoreFlags extends ConfirmFlags {
   cancel?: boolean;
 }
 
-/** With more computes than this, those with the same outcome share a row; `--json` lists each. */
+/** With more computes than this, those that differ only in their id share a row; `--json` lists each. */
 const MAX_ROWS = 40;
 
 /** The most computes in one request. */
@@ -110,7 +110,7 @@ function showPreview(all: readonly Restored[], isWholeFleet: boolean): void {
   printLines([parts.join('; ')]);
 }
 
-/** A row for each compute, or for each group with the same outcome if there are many. */
+/** A row for each compute; if there are many, for each group of computes that differ only in their id. */
 export function previewRows(shown: readonly Restored[]): string[][] {
   if (shown.length <= MAX_ROWS) return shown.map(rowOf);
   const groups = groupAlike(shown, (one) => rowOf(one).slice(1));
@@ -146,7 +146,7 @@ async function requestsOf(computes: string[], flags: RestoreFlags): Promise<Rest
   return [{ ...common, computes: flags.all ? 'all' : computes }];
 }
 
-/** Names computes of the file that ebb does not know: the file may be older than the fleet. */
+/** Notes which computes of the file ebb has never seen, such as those deleted before it first ran. */
 function noteMissing(requests: readonly RestoreRequest[], restored: readonly Restored[]): void {
   const knownIds = new Set(restored.map(({ compute_id }) => compute_id));
   const requestedIds = requests.flatMap(({ baselines = [] }) => baselines.map(({ compute_id }) => compute_id));

@@ -6,6 +6,7 @@ import { type Secret, secret } from './secret.ts';
 /** The source of an API key. `key` is undefined for an unset variable. A file is read each time, so that keys can be rotated. */
 export type ApiKeySource =
   | { from: 'variable'; variable: string; key: Secret | undefined }
+  /** `where` is the setting that names the file, for messages. */
   | { from: 'file'; file: string; where: string };
 
 /** Project-scoped keys: each file is named after its project and holds its key. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { refreshLeaderDecisions } from '../../src/app/rollout/reload.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
-import { createTrialStops, readTrialStops } from '../../src/app/usage/trial-stops.ts';
+import { createStopTrials, readTrialStops } from '../../src/app/usage/trial-stops.ts';
 import { usageAccount } from '../../src/app/usage/usage-account.ts';
 import { decide } from '../../src/domain/decide/decide.ts';
 import { updatedRecord } from '../../src/domain/evaluate/updated-record.ts';
@@ -56,7 +56,7 @@ async function start({
   const said: object[] = [];
   const log = { warn: (fields: object) => void said.push(fields) };
   const organizations = [{ ...PLACE, projectIds: COMPUTES.map(({ projectId }) => projectId) }];
-  const decideStops = createTrialStops();
+  const decideStops = createStopTrials();
   return {
     ...{ store, rules, said, nowMs },
     decideAt: (atMs: number) =>

@@ -47,13 +47,13 @@ export interface ControlApiOptions {
   keyProbes?: KeyProbes;
   /** Without it the API is reached directly. */
   proxy?: ViaProxy | undefined;
-  /** For every duration, wait and deadline, except undici's connection timeouts. */
+  /** For every duration, wait and deadline, except `timeouts`, which undici measures in real time. */
   clock: Clock;
   /** For the ids of requests. */
   newId: NewId;
   /** 0..1, for the jitter of waits. */
   random: () => number;
-  /** Replaces HTTP: base URL, proxy and timeouts are then unused. The daemon's guard still applies. */
+  /** Replaces HTTP: base URL, proxy and timeouts are then unused. `guard` still applies. */
   transport?: Transport;
 }
 
@@ -249,7 +249,8 @@ function withRetries(
 
 /**
  * 429, 503 and 423 (locked) say that nothing was done. After a lock has ended, the caller may want another change, so the caller chooses
- * whether that is repeated. Without a usable answer a GET is always repeated, a write only if it certainly did not arrive.
+ * whether that is repeated. If no answer came, or a 5xx, a GET is repeated, a write only if it certainly took no effect. An answer that can't
+ * be parsed is final.
  */
 function mayRepeat(call: ApiCall, error: ControlApiError): boolean {
   if (error.code === 'locked') return call.repeatLocked;
@@ -257,7 +258,7 @@ function mayRepeat(call: ApiCall, error: ControlApiError): boolean {
   return isUnavailable(error) && error.outcomeUnknown !== true;
 }
 
-/** True if the rate budget had no room for the request before its deadline, or if it was slowed because the API is silent. */
+/** True if the request was not sent: the rate budget had no room before its deadline, or it ended as it waited, since the API is silent. */
 function isNotSent(result: ApiResult<unknown>): boolean {
   if (result.ok) return false;
   return result.error.othersFail === true || (result.error.code === 'throttled' && result.error.status === undefined);

@@ -23,7 +23,10 @@ interface NextTry {
   remainingMs: number;
 }
 
-/** One for each client: after an outage that was waited for, its other calls don't wait again. */
+/**
+ * Decides whether a failed call is tried again. One for each client: once there was no connection for `unreachedMs`, none of its calls waits
+ * until there is one.
+ */
 export function createOutage(clock: Pick<Clock, 'now' | 'monotonicMs'>, patience: Patience | undefined) {
   let unreachedSinceMs: number | undefined;
   let isReported = false;

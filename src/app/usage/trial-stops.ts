@@ -43,10 +43,10 @@ export interface StopFacts {
   nowMs: number;
 }
 
-export type TrialStops = (facts: StopFacts) => Promise<void>;
+export type StopTrials = (facts: StopFacts) => Promise<void>;
 
 /** Returns a function that decides about each trial at most once a day, and stores and logs ended ones. */
-export function createTrialStops(): TrialStops {
+export function createStopTrials(): StopTrials {
   const decidedOn = new Map<string, number>();
   return async (facts) => {
     const { store, log, rules, nowMs } = facts;
@@ -59,7 +59,7 @@ export function createTrialStops(): TrialStops {
     const running = trials.filter(({ policy }) => !before.some((stop) => isStopOf(stop, policy)));
     const stops: TrialStop[] = [];
     for (const trial of running) stops.push(...(await stopOf(trial, facts)));
-    // This fails if another daemon has become the leader, which then decides.
+    // False if another daemon has changed the stops since they were read: they are decided again in the next round.
     if (stops.length > 0 && !(await stored.replace([...before, ...stops].slice(-MAX_STOPS)))) return;
     for (const { policy } of trials) decidedOn.set(policy.digest, today);
     for (const stop of stops) logStop(log, stop);

@@ -33,7 +33,7 @@ import {
   spendersOf,
 } from './spenders.ts';
 import { forgetTrialDays, keepTrialDays, keepTrialPolicies } from './trial-days.ts';
-import { createTrialStops, type TrialStops } from './trial-stops.ts';
+import { createStopTrials, type StopTrials } from './trial-stops.ts';
 import { type Organization, type StoredUsage, type UsageAccount, usageAccount, usageKey } from './usage-account.ts';
 import { clearUsageMetrics, exportUsageAge, exportUsageMetrics, logAnomalies } from './usage-metrics.ts';
 import { createWeeklyDigest } from './weekly-digest.ts';
@@ -73,7 +73,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   let shownAttribution = '';
   let identities: Identities = { projects: [], computes: [] };
   const budgets = createBudgetRounds(deps);
-  const trialStops = createTrialStops();
+  const trialStops = createStopTrials();
   const sendDigests = createWeeklyDigest(deps);
 
   // Runs beside the rounds, since it takes long for a large fleet, and only the counterfactual needs it.
@@ -240,7 +240,7 @@ async function notePolicies(deps: UsageRoundsDeps, noted: Map<string, string>): 
   }
 }
 
-async function stopTrials(deps: UsageRoundsDeps, trialStops: TrialStops): Promise<void> {
+async function stopTrials(deps: UsageRoundsDeps, trialStops: StopTrials): Promise<void> {
   if (!(await mayDecide(deps))) return;
   const { store, rules, clock, telemetry } = deps;
   await trialStops({

@@ -23,13 +23,17 @@ export const LONG_TIMEOUT_SECONDS = 1800;
  * minimum.
  */
 const [BUSY_SHARE, BUSY_SHARE_ABOVE_MINIMUM] = [0.95, 0.75];
-/** If shorter timeouts saved less than this share of the time awake without timeouts, additional starts could cost as much. */
+/**
+ * A shorter timeout is not proposed if it saves less than this share of the time awake, not counting the waits before suspends: additional
+ * starts could cost as much.
+ */
 const MIN_GAIN = 0.02;
 /**
- * The share of a used hour in which a compute with a timeout of five minutes is awake, and the share of an awake interval in which it would
- * sleep. Fitted to generated databases with the shape of real ones.
+ * The time awake with a timeout of five minutes, as a factor of the share of used hours; above 1 if it is also awake in hours without visible
+ * use. Fitted to generated databases with the shape of real ones, as is the next constant.
  */
 const AWAKE_IN_USED_HOUR: Estimate = { low: 0.1, mid: 0.85, high: 1.15 };
+/** The part of an awake interval, without its final wait, in which the compute would sleep with a short timeout. */
 const PAUSES_IN_INTERVAL = 0.12;
 /** The use of a future month may exceed that of the past by this share of the time. */
 const MORE_USE = 0.03;
@@ -44,7 +48,7 @@ export function proposeSleep(facts: RecommendFacts, coldStartWorthMs: number): U
   return hasLongTimeout(facts) && mayChooseTimeout(facts) && seconds < now ? sleepSooner(facts, seconds) : undefined;
 }
 
-/** True if no timeout can be tried on the log. */
+/** True if the compute suspends, but only after so long that no timeout can be tried on its log. */
 export function hasLongTimeout({ compute: { suspendTimeoutSeconds } }: Pick<RecommendFacts, 'compute'>): boolean {
   return suspendTimeoutSeconds >= LONG_TIMEOUT_SECONDS;
 }
@@ -65,14 +69,14 @@ function mayBeLetSleep({ compute, plan }: RecommendFacts): boolean {
 /** The past of a compute, as far as the effect of timeouts needs it. */
 export type TimeoutFacts = Pick<RecommendFacts, 'compute' | 'history' | 'hours'>;
 
-/** The share of time in which a compute that never suspends would be awake if it could suspend, and the saving. */
-function sleepingShare(facts: TimeoutFacts) {
+/** How much a compute that never suspends is awake now, how much it would be if it could suspend, and what that saves in a month. */
+function effectOfSleeping(facts: TimeoutFacts) {
   const { compute, history, hours = [] } = facts;
   const { share: used, idleCu = compute.minCu, isAtMinimum = true } = workWhileAwake(facts) ?? {};
   const after = used === undefined ? AWAKE_ANYWHERE : awakeAfter(used);
   const measured = hours.filter(({ cuSeconds }) => cuSeconds !== null);
   const isUnused = measured.length > 0 && measured.every(({ cuSeconds }) => cuSeconds === 0);
-  // Once started, a compute that never suspends stays awake. One that sleeps was not started in the known time.
+  // A compute that never suspends stays awake once it has started: it sleeps only if nothing has started it in the known time.
   const isAwake = history.intervals.at(-1)?.end === 'open' || (awakeShare(history) ?? (isUnused ? 0 : 1)) > 0;
   const before = isAwake || compute.state === 'active' ? 1 : 0;
   const cuHours = (share: number) => before * (1 - share) * idleCu * MONTH_HOURS;
@@ -80,13 +84,13 @@ function sleepingShare(facts: TimeoutFacts) {
   return { used, idleCu, isAtMinimum, before, after, saves };
 }
 
-/** The CU-hours per month that a compute which never suspends would save in these hours if it could suspend. */
+/** The CU-hours of a month that a compute which never suspends would save if it could suspend, by its use in the hours given. */
 export function savedBySleeping(facts: TimeoutFacts): Estimate {
-  return sleepingShare(facts).saves;
+  return effectOfSleeping(facts).saves;
 }
 
 function sleepAtAll(facts: RecommendFacts, seconds: number): Unpriced | undefined {
-  const { used, idleCu, isAtMinimum, before, after, saves } = sleepingShare(facts);
+  const { used, idleCu, isAtMinimum, before, after, saves } = effectOfSleeping(facts);
   if (used !== undefined && used >= (isAtMinimum ? BUSY_SHARE : BUSY_SHARE_ABOVE_MINIMUM)) return undefined;
   return {
     finding: 'never_suspends',
@@ -125,8 +129,8 @@ export function savedBySleepingSooner({ compute, history }: TimeoutFacts, second
     savedByDay[day] = (savedByDay[day] ?? 0) + saved + PAUSES_IN_INTERVAL * (endMs - startMs);
   }
   const knownShare = Math.max(1, visits?.knownMs ?? 1) / (days * DAY_MS);
-  const cuHoursOfMonth = (minCu * MONTH_HOURS) / 24 / knownShare / days / HOUR_MS;
-  return mapEstimate(monthOf(savedByDay), (savedMs) => savedMs * cuHoursOfMonth);
+  const cuHoursPerSavedMs = (minCu * MONTH_HOURS) / 24 / knownShare / days / HOUR_MS;
+  return mapEstimate(monthOf(savedByDay), (savedMs) => savedMs * cuHoursPerSavedMs);
 }
 
 function sleepSooner(facts: RecommendFacts, seconds: number): Unpriced | undefined {
@@ -135,15 +139,16 @@ function sleepSooner(facts: RecommendFacts, seconds: number): Unpriced | undefin
   const visits = visitsUnder(history, now);
   const intervals = visits?.intervals ?? [];
   const suspends = intervals.filter(({ end }) => end === 'timeout').length;
-  const insideMs = sum(intervals.map(({ startMs, endMs }) => endMs - startMs)) - suspends * 1000 * now;
-  if (suspends * 1000 * (now - seconds) < MIN_GAIN * insideMs) return undefined;
+  const awakeBeforeWaitsMs = sum(intervals.map(({ startMs, endMs }) => endMs - startMs)) - suspends * 1000 * now;
+  if (suspends * 1000 * (now - seconds) < MIN_GAIN * awakeBeforeWaitsMs) return undefined;
   const days = Math.max(1, Math.ceil((history.toMs - (visits?.fromMs ?? history.toMs)) / DAY_MS));
   const savesCuHours = savedBySleepingSooner(facts, seconds);
   const perMonth = (count: number) => (count / Math.max(1, visits?.knownMs ?? 1)) * MONTH_HOURS * HOUR_MS;
   const share = awakeShare(history) ?? 0;
   const after = (saved: number) => Math.max(0, share - saved / minCu / MONTH_HOURS);
   const starts = intervals.filter(({ start }) => start === 'client').length;
-  const afterStarts: Range = { low: perMonth(starts), high: perMonth(starts + insideMs / HOUR_MS) };
+  // At most one more start for each hour awake.
+  const afterStarts: Range = { low: perMonth(starts), high: perMonth(starts + awakeBeforeWaitsMs / HOUR_MS) };
   return {
     finding: 'timeout',
     figure: 'estimate',

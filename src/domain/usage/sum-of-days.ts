@@ -34,7 +34,7 @@ const WEEKDAY_VARIANCE = 0.01;
 /** The prior of the noise: one more day with a deviation of 2 % of the mean. */
 const PRIOR_DAYS = 1;
 const PRIOR_DEVIATION = 0.02;
-/** The smallest scale of a weekday, as a share of the mean; a weekday without usage would have none. */
+/** The smallest scale of a weekday, as a share of the mean. Near 0, as without usage, its noise would count too much. */
 const LEAST_SCALE = 0.02;
 /** The smallest variance of the noise, against division by zero. */
 const LEAST_VARIANCE = 1e-6;
@@ -109,19 +109,19 @@ function fitted(problem: Problem, model: (typeof MODELS)[number]): Fit {
     LEAST_VARIANCE,
   );
   const covarianceOf = covariance(problem, model, noise);
-  const { root, y, ones, information, mean, squares } = squaresOf(problem, covarianceOf);
+  const { root, whitenedValues, whitenedOnes, information, mean, squares } = squaresOf(problem, covarianceOf);
   const toAhead = forward(
     root,
     known.map((a) => sum(ahead.map((b, index) => (parts[index] ?? 0) * covarianceOf(a, b)))),
   );
-  const unexplained = sum(parts) - dot(ones, toAhead);
+  const unexplained = sum(parts) - dot(whitenedOnes, toAhead);
   const varianceAhead = sum(
     ahead.map((a, i) => sum(ahead.map((b, j) => (parts[i] ?? 0) * (parts[j] ?? 0) * covarianceOf(a, b)))),
   );
   const spread = varianceAhead - dot(toAhead, toAhead) + unexplained ** 2 / information;
   const logRoots = sum(root.map((row) => Math.log(row.at(-1) ?? 1))) + 0.5 * Math.log(information);
   return {
-    mean: dot(toAhead, y) + unexplained * mean,
+    mean: dot(toAhead, whitenedValues) + unexplained * mean,
     variance: (Math.max(0, spread) * squares) / freedom,
     likelihood: -0.5 * freedom * Math.log(squares) - logRoots + Math.log(model.prior),
   };
@@ -143,15 +143,16 @@ function covariance({ known, ahead }: Problem, { walk, memory }: (typeof MODELS)
 /** Estimates the mean and the residual sum of squares, including the prior's. */
 function squaresOf({ known, values }: Problem, covarianceOf: (a: Day, b: Day) => number) {
   const root = cholesky(known.map((a, i) => known.slice(0, i + 1).map((b) => covarianceOf(a, b))));
-  const y = forward(root, values);
-  const ones = forward(
+  const whitenedValues = forward(root, values);
+  const whitenedOnes = forward(
     root,
     values.map(() => 1),
   );
-  const information = dot(ones, ones);
-  const mean = dot(ones, y) / information;
-  const squares = Math.max(0, dot(y, y) - mean ** 2 * information) + PRIOR_DAYS * PRIOR_DEVIATION ** 2;
-  return { root, y, ones, information, mean, squares };
+  const information = dot(whitenedOnes, whitenedOnes);
+  const mean = dot(whitenedOnes, whitenedValues) / information;
+  const squares =
+    Math.max(0, dot(whitenedValues, whitenedValues) - mean ** 2 * information) + PRIOR_DAYS * PRIOR_DEVIATION ** 2;
+  return { root, whitenedValues, whitenedOnes, information, mean, squares };
 }
 
 function varianceOf(values: readonly number[]): number {
