@@ -55,6 +55,12 @@ async function bundleCommand() {
     external: FOUND_AS_INSTALLED,
     plugins: [{ name: 'files beside', setup: filesBeside }],
   });
+  // esbuild leaves other characters in regular expressions, and the bundle is read as one byte a character.
+  const text = readFileSync(bundle, 'utf8');
+  writeFileSync(
+    bundle,
+    text.replaceAll(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  );
   storeCodeCache(bundle);
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
  * The built command: runs the bundle of main.ts that lies beside it. From the code cache that the build has stored, V8 compiles nothing.
- * It refuses a cache that another version of it, or other flags, have made, and compiles as usual.
+ * It refuses a cache that another version of it, or other flags, have made, and compiles as usual. It does not compare the code: the build
+ * always makes both files.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -119,7 +119,7 @@ it('a restart that nobody is known to have been told of is not said to be unanno
   expect(await lost(lostAtMs, { record })).toEqual({ unannounced: 'boundary' });
 });
 
-const late = { owner: 'team-web', announcedAtMs: EIGHT, restarts: 2 };
+const late = { owner: 'team-web', slotMs: EIGHT, announcedAtMs: EIGHT, restarts: 2 };
 const unseen = { limitBetween: () => 'unseen' as const };
 
 it('an announced restart is late after two minutes, unless a limit has spread the restarts', async () => {
@@ -250,7 +250,7 @@ it('restarts between the beginning of its slot and the announced instant are tho
     latestEvaluation: () => ({ compute, record }),
   } as unknown as ToldBeforeDeps['fleet'];
   const given = { nowMs: announcedAtMs + 3 * MINUTE_MS, told, record, fleet };
-  expect(await untold(given)).toEqual({ late: { owner: 'team-web', announcedAtMs, restarts: 2, left: 2 } });
+  expect(await untold(given)).toEqual({ late: { ...late, announcedAtMs, left: 2 } });
 });
 
 it('a restart is late if it comes later than it was announced itself, though others were announced for later', async () => {
@@ -259,7 +259,7 @@ it('a restart is late if it comes later than it was announced itself, though oth
     toMs: EIGHT + 12 * MINUTE_MS,
   };
   const span = { announcedAtMs: EIGHT + 7 * MINUTE_MS, announcedToMs: EIGHT + 12 * MINUTE_MS };
-  const spanLate = { owner: 'team-web', restarts: 2, ...span };
+  const spanLate = { ...late, ...span };
   const outages = outagesOf({ ended: [['control API', { message: '503', atMs: EIGHT + 9 * MINUTE_MS }]] });
   const given = { told: waits, outages, slots: { limitBetween: () => 'reached' as const } };
   const why = 'control API was not available until 2026-03-02T08:09:00Z: 503';

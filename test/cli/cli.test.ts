@@ -42,6 +42,11 @@ describe('ebb', () => {
     expect(bundle.match(/[^.\w$"'`]import\([^)]*\)/g)).toBeNull();
   });
 
+  it('has one byte a character, as it is read', () => {
+    const bundle = readFileSync(join(inject('ebbMain'), '../bundle.cjs'));
+    expect(bundle.every((byte) => byte < 0x80)).toBe(true);
+  });
+
   it('runs without its code cache', async () => {
     const copy = join(folder, 'dist/cli');
     cpSync(join(inject('ebbMain'), '..'), copy, { recursive: true, filter: (path) => !path.endsWith('.cache') });

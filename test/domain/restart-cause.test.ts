@@ -146,7 +146,7 @@ describe('since when a change is due', () => {
       windows: [hours(8, 10, 8), hours(10, 12, 4)],
       otherwise: { size: { minCu: 1, maxCu: 1 } },
     });
-    const compute = aCompute({ minCu: 2, maxCu });
+    const compute = aCompute({ minCu: 1, maxCu });
     const situation = { policies: compiled(policy), compute, record: aRecord(), nowMs: MORNING + 3 * HOUR_MS };
     return changeDueSince({ ...situation, mode: 'enforce', projectBusy: false }, { group: 'size', raises });
   };

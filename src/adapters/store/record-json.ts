@@ -38,6 +38,7 @@ const Intent = z.looseObject({
       owner: z.string(),
       announcedAtMs: z.number(),
       announcedToMs: z.number().exactOptional(),
+      slotMs: z.number().exactOptional(),
       left: z.number().exactOptional(),
       restarts: z.number(),
       why: z.string().exactOptional(),

@@ -17,17 +17,20 @@ import { computeOwners } from '../../domain/policy/owners.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import { LONGEST_WAVE_LEAD_MS } from '../../domain/policy/waves.ts';
 import { withoutLag } from '../../domain/records/lag.ts';
-import { MINUTE_MS } from '../../domain/time/units.ts';
 import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { outboxEntry } from '../notifications/notify.ts';
 import { type ObstacleDeps, obstacleTo } from '../notifications/obstacle.ts';
-import { digestAfter, digestId, digestKey, type SentDigest, type SentDigests } from '../notifications/sent-digests.ts';
+import {
+  digestAfter,
+  digestId,
+  digestKey,
+  EARLY_MS,
+  type SentDigest,
+  type SentDigests,
+} from '../notifications/sent-digests.ts';
 import { hasReadyWaves } from '../stored-waves.ts';
 import type { IsGathered } from './gathering.ts';
-
-/** A restart up to this long before the announced instant, in milliseconds, is the announced one. */
-const EARLY_MS = MINUTE_MS;
 
 /** Restarts of computes that have woken since a digest are told once, this part of the lead before them: the later, the fewer are missed. */
 const WOKEN_PART = 1 / 4;

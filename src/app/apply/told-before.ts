@@ -12,7 +12,7 @@ import type { ControlApi } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { StoreWatch } from '../group/store-loss.ts';
-import { type Announced, announcedInstant, announcementOf } from '../notifications/sent-digests.ts';
+import { type Announced, announcedInstant, announcementOf, EARLY_MS } from '../notifications/sent-digests.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 import { CONTROL_API, concernsAccount, controlApiFor, type OutageDeps } from '../telemetry/outages.ts';
 import type { AuditDeps } from './audit.ts';
@@ -31,9 +31,6 @@ export interface ToldBeforeDeps extends AuditDeps, OutageDeps {
   /** When this daemon started, milliseconds since the epoch; absent for a command. */
   startedAtMs?: number;
 }
-
-/** A change in the announced direction that was made up to this long before the announced instant is the announced one; in milliseconds. */
-const EARLY_MS = MINUTE_MS;
 
 /** What was announced with the restart of a compute, and for when. */
 type AnnouncedRestart = Announced & { atMs: number };
@@ -146,10 +143,18 @@ async function lateOf(
   if (trouble === undefined && isSpread(deps, { ...announced, atMs }, { compute, policy: action.policy })) return {};
   const why = deps.caller ? 'a person has applied it' : (trouble ?? otherDelay(deps, compute, atMs));
   const counts = { restarts: ownIds.length, ...(await leftOf(deps, announced, action)) };
-  return { late: { owner, ...announcedSpan(announced), ...counts, ...(why !== undefined && { why }) } };
+  return {
+    late: {
+      owner,
+      slotMs: announced.slotMs,
+      ...announcedSpan(announced),
+      ...counts,
+      ...(why !== undefined && { why }),
+    },
+  };
 }
 
-/** The first and the last announced instant of the owner's restarts: they are the same for each, so that one message is sent for all. */
+/** The first and the last announced instant of the owner's restarts. */
 function announcedSpan(announced: Announced): Pick<LateChange, 'announcedAtMs' | 'announcedToMs'> {
   const instants = announced.ownIds.map((computeId) => announcedInstant(announced, computeId));
   const announcedAtMs = Math.min(...instants);
@@ -160,8 +165,30 @@ function announcedSpan(announced: Announced): Pick<LateChange, 'announcedAtMs' |
 /** Projects whose records are read concurrently. */
 const CONCURRENT_READS = 8;
 
-/** The late announcements whose computes were looked up in the store. The first late restart is told; the count of others is for the audit. */
-const lookedUp = new WeakMap<ToldBeforeDeps['store'], Set<string>>();
+/** The records of late announcements, as the store had them when their first late restart was told: that message has the count. */
+const storedRecords = new WeakMap<ToldBeforeDeps['store'], Map<string, Promise<ReadonlyMap<string, ComputeRecord>>>>();
+
+/** So many announcements are remembered; the oldest are forgotten. */
+const MAX_ANNOUNCEMENTS = 100;
+
+/** Reads the records of projects once for each announcement; again if that failed. */
+function recordsOnce(
+  store: ToldBeforeDeps['store'],
+  announcement: string,
+  projectIds: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, ComputeRecord>> {
+  const known = storedRecords.get(store) ?? new Map();
+  storedRecords.set(store, known);
+  const reading =
+    known.get(announcement) ??
+    pLimit(CONCURRENT_READS)
+      .map(projectIds, (projectId) => store.records(projectId))
+      .then((records) => new Map(records.flatMap((ofProject) => [...ofProject])));
+  known.set(announcement, reading);
+  for (const oldest of [...known.keys()].slice(0, -MAX_ANNOUNCEMENTS)) known.delete(oldest);
+  reading.catch(() => known.delete(announcement));
+  return reading;
+}
 
 /**
  * Returns how many of the owner's computes, at most, are not restarted yet; nothing where this daemon does not know all of them. Restarts
@@ -180,14 +207,9 @@ async function leftOf(
   const isLeft = ({ compute: { computeId }, record }: Subject) =>
     lastMs(record) < announcedInstant(announced, computeId);
   const left = known.filter(isLeft);
-  const announcements = lookedUp.get(store) ?? new Set();
-  const key = JSON.stringify([owner, slotMs]);
-  if (announcements.has(key)) return { left: left.length };
-  lookedUp.set(store, announcements.add(key));
   // Other daemons may have restarted computes since this one has read them, such as while it started.
-  const projectIds = [...new Set(left.map(({ compute }) => compute.projectId))];
-  const records = await pLimit(CONCURRENT_READS).map(projectIds, (projectId) => store.records(projectId));
-  const stored = new Map(records.flatMap((ofProject) => [...ofProject]));
+  const projectIds = new Set(left.map(({ compute }) => compute.projectId));
+  const stored = await recordsOnce(store, JSON.stringify([owner, slotMs]), projectIds);
   const asStored = left.map(({ compute, record }) => ({ compute, record: stored.get(compute.computeId) ?? record }));
   return { left: asStored.filter(isLeft).length };
 }

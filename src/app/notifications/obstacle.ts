@@ -17,15 +17,15 @@ export function obstacleTo(
     return sinceMs === undefined ? undefined : `the ${name} has not been available since ${isoInstant(sinceMs)}`;
   };
   const ofAll = outageOf(CONTROL_API);
-  if (ofAll !== undefined) return `${ofAll}: they come once it is`;
+  if (ofAll !== undefined) return `${ofAll}: they can't be made before it is`;
   const accounts = new Set(computes.map(({ account }) => account));
   const found = [...accounts].flatMap((account) => {
     const whose = accounts.size === 1 ? 'they' : 'its changes';
     const outage = outageOf(controlApiFor(account));
-    if (outage !== undefined) return `${outage}: ${whose} come once it is`;
+    if (outage !== undefined) return `${outage}: ${whose} can't be made before it is`;
     const trouble = api.accountStatus().find((status) => status.account === account)?.keyTrouble;
     if (trouble === undefined || trouble.endedAgoMs !== undefined) return [];
-    return `the API key of account ${account} is ${trouble.state}: ${whose} come once it works`;
+    return `the API key of account ${account} is ${trouble.state}: ${whose} can't be made before it works`;
   });
   return found.length === 0 ? undefined : found.join('; ');
 }

@@ -2,12 +2,15 @@
 import { createHash } from 'node:crypto';
 import type { ComingChange } from '../../domain/notifications/coming-change.ts';
 import { changeKind } from '../../domain/plan/plan.ts';
-import { HOUR_MS } from '../../domain/time/units.ts';
+import { HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import type { Store } from '../../ports/store.ts';
 import { sharedDocuments } from '../shared-documents.ts';
 
 /** A digest is kept for this long after its changes are due, in milliseconds: retries, limits and outages delay changes. */
 const KEPT_MS = 6 * HOUR_MS;
+
+/** A restart up to this long before the announced instant, in milliseconds, is the announced one. */
+export const EARLY_MS = MINUTE_MS;
 
 /** The computes that digests for a receiver have named, of one owner's slot. */
 export interface SentDigest {

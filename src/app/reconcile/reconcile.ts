@@ -297,10 +297,11 @@ async function decideAndApply(
   const isReplaced = () => deps.rules.current !== current;
   const applyOptions = { ...options, isReplaced };
   const outcome = await applyInOrder(fixedDeps, lease, cachedProject, evaluatedComputes, applyOptions);
+  if (outcome !== undefined) return outcome;
+  await step('scheduling what comes next', () => scheduleNext(fixedDeps, projectId));
   // What was decided by replaced rules would stay until the next reading.
-  if (outcome === undefined && isReplaced()) return 'outdated';
-  if (outcome === undefined) await step('scheduling what comes next', () => scheduleNext(fixedDeps, projectId));
-  return outcome;
+  if (isReplaced()) await requestReconcile(deps, projectId);
+  return undefined;
 }
 
 interface ApplyOptions extends PassOptions {

@@ -1,4 +1,4 @@
-import { afterOperation, type Compute, type FieldGroup, groupOf } from '../compute/compute.ts';
+import { afterOperation, type Compute, type FieldGroup, groupOf, isRaise } from '../compute/compute.ts';
 import type { Reason } from '../compute/reasons.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import { type ConnectionHistory, connectionsAt } from '../connections/connections.ts';
@@ -247,12 +247,12 @@ export function changeDueSince(
   { group, raises }: { group: FieldGroup; raises: boolean },
 ): number | undefined {
   const input = decideInput(situation);
-  const { maxCu } = situation.compute;
+  const { compute } = situation;
   let dueMs = lastBoundary(input, situation.nowMs, group);
   for (let passed = 0; group === 'size' && passed < MAX_PASSED; passed += 1) {
     if (dueMs === undefined || !Number.isFinite(dueMs)) break;
-    const before = decide({ ...input, instantMs: dueMs - 1 }).desired.size?.maxCu ?? maxCu;
-    if (raises ? before <= maxCu : before >= maxCu) break;
+    const { size } = decide({ ...input, instantMs: dueMs - 1 }).desired;
+    if (!size || !(raises ? isRaise(compute, size) : isRaise(size, compute))) break;
     dueMs = lastBoundary(input, dueMs - 1, group);
   }
   return dueMs;

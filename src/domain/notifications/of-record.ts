@@ -64,7 +64,7 @@ const WHY_UNANNOUNCED: Record<RestartCause, string> = {
 function lateChanges(change: RecordChange): RecordNotification[] {
   const { late, policy, atMs } = completedIntent(change) ?? {};
   if (!late || atMs === undefined) return [];
-  const { owner, announcedAtMs, announcedToMs, restarts, left, why } = late;
+  const { owner, announcedAtMs, announcedToMs, slotMs = announcedAtMs, restarts, left, why } = late;
   const announced = isoInstant(announcedAtMs);
   const span = announcedToMs === undefined ? announced : `${announced} to ${isoInstant(announcedToMs)}`;
   const reason = why === undefined ? '' : `; reason: ${why}`;
@@ -75,7 +75,7 @@ function lateChanges(change: RecordChange): RecordNotification[] {
   const comeLate = isSeveral ? `come late: from ${firstAt} on, ${first} first` : `comes late: ${first} at ${firstAt}`;
   return [
     {
-      id: `change_coming:late:${owner}:${announcedAtMs}`,
+      id: `change_coming:late:${owner}:${slotMs}`,
       kind: 'change_coming',
       atMs: change.nowMs,
       owner,

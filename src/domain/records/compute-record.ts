@@ -53,6 +53,8 @@ export interface LateChange {
   /** The first announced instant of the restarts, and the last if it is another; milliseconds since the epoch. */
   announcedAtMs: number;
   announcedToMs?: number;
+  /** The beginning of the announced slot, which the restarts have in common; absent in records of earlier versions. */
+  slotMs?: number;
   /** How many restarts were announced with it. */
   restarts: number;
   /** How many of them were not made by then; absent if unknown. */
