@@ -29,6 +29,7 @@ interface Given extends Partial<ToldBeforeDeps> {
   approvedAtMs?: number[];
   /** What the store has of the computes; what this daemon has read unless said otherwise. */
   records?: Store['records'];
+  store?: Store;
 }
 
 /** Outages of a daemon: the control API's current one, and one that has ended. */
@@ -47,13 +48,13 @@ async function toldBefore({
   boundaryMs = EIGHT,
   approvedAtMs,
   records = async () => new Map(),
+  store = { ...createMemoryStore(createSteppedClock(0, () => false)), records },
   ...more
 }: Given = {}) {
   const rules = currentRules(aSchedule());
   const url = { from: 'text', text: 'http://127.0.0.1/' } as const;
   const receiver: Receiver = { ...{ name: 'ops', to: 'webhook', allowedOrigins: [], file: 'ebb.yaml' }, url };
   rules.current.notify = { receivers: [receiver], beforeMs: 15 * MINUTE_MS };
-  const store = { ...createMemoryStore(createSteppedClock(0, () => false)), records };
   const digest = {
     computeIds: ['ep-1', 'ep-2'],
     restartIds: ['ep-1', 'ep-2'],
@@ -239,6 +240,13 @@ it('what another daemon has restarted since this one has read it does not count 
     (await untold({ fleet, records: async () => new Map(stored) })).late?.left;
   expect(await left([])).toBe(2);
   expect(await left([['ep-2', restarted]])).toBe(1);
+  // Late restarts that begin together have one count, whichever of them is stored first.
+  const store = {
+    ...createMemoryStore(createSteppedClock(0, () => false)),
+    records: async () => new Map([['ep-2', restarted]]),
+  };
+  const together = await Promise.all([untold({ fleet, store }), untold({ fleet, store })]);
+  expect(together.map(({ late }) => late?.left)).toEqual([1, 1]);
 });
 
 it('restarts between the beginning of its slot and the announced instant are those of an earlier boundary', async () => {

@@ -22,6 +22,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import { outboxEntry } from '../notifications/notify.ts';
 import { type ObstacleDeps, obstacleTo } from '../notifications/obstacle.ts';
 import {
+  announcedInstant,
   digestAfter,
   digestId,
   digestKey,
@@ -112,14 +113,14 @@ export function comingDigests(
  * and have woken since, one by one.
  */
 function newsOf({ slotMs, changes, leadMsOf }: ComingGroup, sentBefore: SentDigest | undefined, nowMs: number) {
-  const { computeIds = [], restartIds = [], timeoutIds = [], instants = {}, isWokenTold } = sentBefore ?? {};
+  const { computeIds = [], restartIds = [], timeoutIds = [], instants, isWokenTold } = sentBefore ?? {};
   const named = new Set(computeIds);
   const timeouts = new Set(timeoutIds);
   const restarts = new Set(restartIds);
   // Two waits of a compute may end in one slot.
   const isAgain = ({ compute: { computeId }, instantMs, restartedAtMs }: GroupedChange) =>
     named.has(computeId) &&
-    restartedAtMs >= (instants[computeId] ?? slotMs) - EARLY_MS &&
+    restartedAtMs >= announcedInstant({ slotMs, instants }, computeId) - EARLY_MS &&
     instantMs > restartedAtMs + EARLY_MS;
   const isUntold = (change: GroupedChange) => {
     const { computeId } = change.compute;

@@ -165,30 +165,8 @@ function announcedSpan(announced: Announced): Pick<LateChange, 'announcedAtMs' |
 /** Projects whose records are read concurrently. */
 const CONCURRENT_READS = 8;
 
-/** The records of late announcements, as the store had them when their first late restart was told: that message has the count. */
-const storedRecords = new WeakMap<ToldBeforeDeps['store'], Map<string, Promise<ReadonlyMap<string, ComputeRecord>>>>();
-
-/** So many announcements are remembered; the oldest are forgotten. */
-const MAX_ANNOUNCEMENTS = 100;
-
-/** Reads the records of projects once for each announcement; again if that failed. */
-function recordsOnce(
-  store: ToldBeforeDeps['store'],
-  announcement: string,
-  projectIds: ReadonlySet<string>,
-): Promise<ReadonlyMap<string, ComputeRecord>> {
-  const known = storedRecords.get(store) ?? new Map();
-  storedRecords.set(store, known);
-  const reading =
-    known.get(announcement) ??
-    pLimit(CONCURRENT_READS)
-      .map(projectIds, (projectId) => store.records(projectId))
-      .then((records) => new Map(records.flatMap((ofProject) => [...ofProject])));
-  known.set(announcement, reading);
-  for (const oldest of [...known.keys()].slice(0, -MAX_ANNOUNCEMENTS)) known.delete(oldest);
-  reading.catch(() => known.delete(announcement));
-  return reading;
-}
+/** How many restarts were left of late announcements as the first late one was told, by owner and slot: that message has the count. */
+const leftCounts = new WeakMap<ToldBeforeDeps['store'], Map<string, Promise<number>>>();
 
 /**
  * Returns how many of the owner's computes, at most, are not restarted yet; nothing where this daemon does not know all of them. Restarts
@@ -206,12 +184,27 @@ async function leftOf(
   const lastMs = (record: ComputeRecord) => Math.max(lastChangeAtMs(record, 'size'), fulfilledUntilMs(record, action));
   const isLeft = ({ compute: { computeId }, record }: Subject) =>
     lastMs(record) < announcedInstant(announced, computeId);
-  const left = known.filter(isLeft);
-  // Other daemons may have restarted computes since this one has read them, such as while it started.
+  const counts = leftCounts.get(store) ?? new Map<string, Promise<number>>();
+  leftCounts.set(store, counts);
+  const key = JSON.stringify([owner, slotMs]);
+  const count = counts.get(key) ?? countAsStored(store, known.filter(isLeft), isLeft);
+  counts.set(key, count);
+  // It is counted again if that failed.
+  count.catch(() => counts.delete(key));
+  return { left: await count };
+}
+
+/** Counts those that are still left by the store: other daemons may have restarted computes since this one has read them. */
+async function countAsStored(
+  store: ToldBeforeDeps['store'],
+  left: readonly Subject[],
+  isLeft: (subject: Subject) => boolean,
+): Promise<number> {
   const projectIds = new Set(left.map(({ compute }) => compute.projectId));
-  const stored = await recordsOnce(store, JSON.stringify([owner, slotMs]), projectIds);
-  const asStored = left.map(({ compute, record }) => ({ compute, record: stored.get(compute.computeId) ?? record }));
-  return { left: asStored.filter(isLeft).length };
+  const records = await pLimit(CONCURRENT_READS).map(projectIds, (projectId) => store.records(projectId));
+  const stored = new Map(records.flatMap((ofProject) => [...ofProject]));
+  return left.filter(({ compute, record }) => isLeft({ compute, record: stored.get(compute.computeId) ?? record }))
+    .length;
 }
 
 /**

@@ -14,7 +14,7 @@ import { HOURS_KEPT } from '../../domain/usage/stored.ts';
 import type { CostRules } from '../../ports/rules.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { addOperations } from '../fleet/read-operations.ts';
-import { decodeOperations, readKeptOperations, readPlan } from '../usage/kept-operations.ts';
+import { decodeOperations, planOfAccount, readKeptOperations } from '../usage/kept-operations.ts';
 import { type StoredUsage, storedUsageOf } from '../usage/usage-account.ts';
 import { type PastCompute, pastOfComputes } from './facts.ts';
 
@@ -63,8 +63,8 @@ async function pastOf(
       log.project(projectId).coverFrom(Math.max(span.fromMs, read.oldestMs));
     }
     if (!project) continue;
-    const { usage, plan: storedPlan } = await storedUsageOf(store, project, computes);
-    const plan = costs.plans.get(project.account) ?? storedPlan ?? (await readPlan(store, project.account));
+    const { usage, plan: inUsage } = await storedUsageOf(store, project, computes);
+    const plan = await planOfAccount(store, costs, { account: project.account, inUsage });
     const pricing = () => (plan === undefined ? {} : { plan, price: costs.prices[plan] });
     const storedAtMs = new Map(read ? [[projectId, read.readAtMs]] : []);
     for (const past of pastOfComputes({ computes, log, usage, ...span, pricing, storedAtMs }))

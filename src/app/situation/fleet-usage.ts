@@ -31,6 +31,8 @@ import { type FleetSource, noteOf } from './read-situation.ts';
 
 export interface FleetUsage {
   usages: OrganizationUsage[];
+  /** The plans of accounts that are known without asking, by account. */
+  plans: ReadonlyMap<string, AccountPlan>;
   computes: Compute[];
   projects: Project[];
   /** Names, deleted computes and unread projects, from which owners are found. */
@@ -87,8 +89,19 @@ export async function fleetUsage(
   const trialDays = stored && trial ? await readAllTrialDays(stored, organizations, trial) : new Map();
   const policyChanges = stored && trial && (await readAllPolicyChanges(stored, organizations, trial.name));
   const { computes, projects } = fleet;
+  const plans = await plansOf(sources, { projects, mayAsk: false, usages });
   const notes = noteOf(sources);
-  return { usages, computes, projects, known, missing, notes, trialDays, ...(policyChanges && { policyChanges }) };
+  return {
+    usages,
+    plans,
+    computes,
+    projects,
+    known,
+    missing,
+    notes,
+    trialDays,
+    ...(policyChanges && { policyChanges }),
+  };
 }
 
 /** The projects that have computes; others have no operations of interest. */

@@ -7,6 +7,7 @@ import type { BranchRole } from '../../domain/compute/compute.ts';
 import { ACCOUNT_PLANS, type AccountPlan } from '../../domain/compute/cost.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import type { ApiResult, OperationsReader, Project } from '../../ports/control-api.ts';
+import type { CostRules } from '../../ports/rules.ts';
 import type { UsageStore } from '../../ports/store.ts';
 import type { Branches } from '../fleet/branches.ts';
 import { readOperations } from '../fleet/read-operations.ts';
@@ -278,6 +279,18 @@ const PLAN = ' ';
 
 export async function storePlan(store: UsageStore, account: string, plan: AccountPlan): Promise<void> {
   await store.putUsage(OPERATIONS_KEY, new Map([[`${PLAN}${account}`, Buffer.from(plan)]]));
+}
+
+/**
+ * Returns the plan of an account: by the settings, or the last that its usage has shown, or else the last that a reading of a project has shown;
+ * undefined if unknown.
+ */
+export async function planOfAccount(
+  store: StoredUsage,
+  { plans }: Pick<CostRules, 'plans'>,
+  { account, inUsage }: { account: string; inUsage: AccountPlan | undefined },
+): Promise<AccountPlan | undefined> {
+  return plans.get(account) ?? inUsage ?? (await readPlan(store, account));
 }
 
 export async function readPlan(store: StoredUsage, account: string): Promise<AccountPlan | undefined> {

@@ -19,6 +19,7 @@ import type { Store } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import type { CompiledRules } from '../rules.ts';
 import { sharedDocument } from '../shared-documents.ts';
+import { planOfAccount } from './kept-operations.ts';
 import { lastPlan } from './project-periods.ts';
 import { readTrialDays } from './trial-days.ts';
 import { type Organization, usageAccount } from './usage-account.ts';
@@ -98,7 +99,8 @@ async function stopOf(
   for (const organization of organizations) {
     const projectIds = new Set(organization.projectIds);
     const stored = usageAccount(store, organization);
-    const plan = costs.plans.get(organization.account) ?? lastPlan((await stored.metadata())?.plans ?? []);
+    const inUsage = lastPlan((await stored.metadata())?.plans ?? []);
+    const plan = await planOfAccount(store, costs, { account: organization.account, inUsage });
     const usdPerCuHour = plan === undefined ? undefined : costs.prices[plan];
     const ofOrganization = selected.filter(({ projectId }) => projectIds.has(projectId));
     const byUnit = groupBy(ofOrganization, (compute) => unitOf(trial, compute));

@@ -1,11 +1,9 @@
 import type { FleetUsage } from '../../app/situation/fleet-usage.ts';
 import { type Undo, undosBetween } from '../../app/situation/stored-source.ts';
-import { lastPlan } from '../../app/usage/project-periods.ts';
 import { readFact, readFleetUsage } from '../../compose/situation.ts';
 import { awakeHistory } from '../../domain/awake/intervals.ts';
 import type { OperationLog } from '../../domain/awake/operation-log.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
-import type { AccountPlan } from '../../domain/compute/cost.ts';
 import { unitOf, usageUnitOf } from '../../domain/decide/control-group.ts';
 import { measuredUnit } from '../../domain/evaluate/trials.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
@@ -156,15 +154,12 @@ async function readUsage(
   settings: Settings,
   { fleet, live }: SavingsFlags,
   { nowMs, trial }: { nowMs: number; trial: { name: string; units: readonly UsageUnit[] } },
-): Promise<
-  Pick<FleetUsage, 'missing' | 'trialDays' | 'policyChanges'> & Pick<UnitFacts, 'plans'> & { series: UsageSeries[] }
-> {
+): Promise<Pick<FleetUsage, 'plans' | 'missing' | 'trialDays' | 'policyChanges'> & { series: UsageSeries[] }> {
   if (fleet !== undefined) return { series: [], plans: new Map(), missing: [], trialDays: new Map() };
   const { usages, ...others } = orFail(
     await withProgress((progress) => readFleetUsage({ settings, live, nowMs, trial, onProgress: progress.fleet })),
   );
-  const plans = new Map(usages.map((usage) => [usage.account, lastPlan(usage.plans)]));
-  return { ...others, plans, series: usages.flatMap(({ series }) => series) };
+  return { ...others, series: usages.flatMap(({ series }) => series) };
 }
 
 async function readUsageFile(file: string, computes: readonly Compute[]): Promise<UsageSeries[]> {
@@ -177,7 +172,7 @@ interface UnitFacts {
   trial: TrialPolicy;
   settings: Settings;
   /** The plans that usage has shown, by account: for accounts whose settings name none. */
-  plans: ReadonlyMap<string, AccountPlan | undefined>;
+  plans: FleetUsage['plans'];
   ownerOf: (unit: UsageUnit) => string;
   subjects: readonly ForecastSubject[];
   series: readonly UsageSeries[];
