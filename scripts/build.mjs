@@ -15,7 +15,7 @@ import { Script } from 'node:vm';
 /** Not in the bundle, but found as installed: it loads files that lie beside it. */
 const FOUND_AS_INSTALLED = ['@electric-sql/pglite', 'pg-native'];
 
-/** The bundle is a function, as Node.js makes one of each file in CommonJS. `start-built.ts` calls it. */
+/** Wraps the bundle in a function, as Node.js wraps each CommonJS file. `start-built.ts` calls it. */
 const HEAD = `(function (exports, require, module, __filename, __dirname) {
 const $url = require('node:url').pathToFileURL(__filename).href;`;
 
@@ -48,14 +48,14 @@ async function bundleCommand() {
     sourcesContent: false,
     format: 'cjs',
     define: { 'import.meta.url': '$url' },
-    // Code from a cache can't import: Node.js 20 has forgotten how. What it would import it requires.
+    // Code from a cache can't call import() in Node.js 20, so esbuild turns each import() into a require.
     supported: { 'dynamic-import': false },
     banner: { js: HEAD },
     footer: { js: '})' },
     external: FOUND_AS_INSTALLED,
     plugins: [{ name: 'files beside', setup: filesBeside }],
   });
-  // esbuild leaves other characters in regular expressions, and the bundle is read as one byte a character.
+  // esbuild leaves characters beyond ASCII in regular expressions, but the bundle is read as Latin-1.
   const text = readFileSync(bundle, 'utf8');
   writeFileSync(
     bundle,
@@ -65,8 +65,8 @@ async function bundleCommand() {
 }
 
 /**
- * Stores what V8 makes of the bundle. All functions are compiled, not only those that run at the start. The flags are as usual again
- * when the cache is made, since V8 compares them.
+ * Stores V8's code cache of the bundle, with all functions compiled, not only those that run at the start. The flags are reset before the
+ * cache is made, since V8 compares them.
  */
 function storeCodeCache(bundle) {
   setFlagsFromString('--no-lazy');

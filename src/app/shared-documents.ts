@@ -2,6 +2,15 @@
 import { parseJson } from '../common/result.ts';
 import type { DocumentStore } from '../ports/store.ts';
 
+/** Attempts to change a document while other daemons write it. */
+const MAX_TRIES = 50;
+
+/** Tells that the store has lost its data. */
+export interface StoreLosses {
+  /** Calls `writeBack` after each loss: for what this daemon remembers of its work as the leader, though another may lead by now. */
+  onLoss(writeBack: () => Promise<void>): void;
+}
+
 /** A document that was opened to be changed. */
 export interface OpenDocument<Value> {
   /** Undefined if there is no document, or another version of ebb has written it. */
@@ -15,7 +24,13 @@ export interface SharedDocuments<Value> {
   all(store: Pick<DocumentStore, 'documents'>): Promise<Map<string, Value>>;
   read(store: Pick<DocumentStore, 'document'>, name: string): Promise<Value | undefined>;
   open(store: Pick<DocumentStore, 'document' | 'replaceDocument'>, name: string): Promise<OpenDocument<Value>>;
-  /** Stores the value, unless there is one. */
+  /** Replaces the value by a changed one, again while other daemons replace it. Returns false after {@link MAX_TRIES} attempts. */
+  update(
+    store: Pick<DocumentStore, 'document' | 'replaceDocument'>,
+    name: string,
+    change: (stored: Value | undefined) => Value,
+  ): Promise<boolean>;
+  /** Stores the value if none is stored. */
   fill(store: Pick<DocumentStore, 'document' | 'replaceDocument'>, name: string, value: Value): Promise<void>;
   put(store: Pick<DocumentStore, 'putDocument'>, name: string, value: Value): Promise<void>;
   delete(store: Pick<DocumentStore, 'deleteDocuments'>, names: readonly string[]): Promise<void>;
@@ -26,7 +41,12 @@ interface SharedDocument<Value> {
   /** Undefined if there is none, or another version of ebb has written it. */
   read(store: Pick<DocumentStore, 'document'>): Promise<Value | undefined>;
   open(store: Pick<DocumentStore, 'document' | 'replaceDocument'>): Promise<OpenDocument<Value>>;
-  /** Stores the value, unless there is one. Without a value, does nothing. */
+  /** Like `update` of {@link SharedDocuments}. */
+  update(
+    store: Pick<DocumentStore, 'document' | 'replaceDocument'>,
+    change: (stored: Value | undefined) => Value,
+  ): Promise<boolean>;
+  /** Stores the value, if there is one and none is stored. */
   fill(store: Pick<DocumentStore, 'document' | 'replaceDocument'>, value: Value | undefined): Promise<void>;
   /** Without a value, deletes what is stored. */
   keep(store: Pick<DocumentStore, 'putDocument' | 'deleteDocuments'>, value: Value | undefined): Promise<void>;
@@ -38,6 +58,7 @@ export function sharedDocument<Value>(collection: string, name: string, version:
   return {
     read: (store) => documents.read(store, name),
     open: (store) => documents.open(store, name),
+    update: (store, change) => documents.update(store, name, change),
     fill: async (store, value) => void (value !== undefined && (await documents.fill(store, name, value))),
     keep: (store, value) => (value === undefined ? documents.delete(store, [name]) : documents.put(store, name, value)),
   };
@@ -68,6 +89,13 @@ export function sharedDocuments<Value>(collection: string, version: number): Sha
     },
     read: async (store, name) => decode(await store.document(collection, name)),
     open,
+    async update(store, name, change) {
+      for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+        const { value, replace } = await open(store, name);
+        if (await replace(change(value))) return true;
+      }
+      return false;
+    },
     async fill(store, name, value) {
       const stored = await open(store, name);
       if (stored.value === undefined) await stored.replace(value);

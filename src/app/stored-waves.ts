@@ -6,11 +6,11 @@ import type { ReadyWaves } from '../domain/policy/waves.ts';
 import { HOUR_MS } from '../domain/time/units.ts';
 import { sharedDocument } from './shared-documents.ts';
 
-export const { read: readReadyWaves, open: openReadyWaves } = sharedDocument<readonly ReadyWaves[]>(
-  'ready-waves',
-  'all',
-  1,
-);
+export const {
+  read: readReadyWaves,
+  open: openReadyWaves,
+  update: updateReadyWaves,
+} = sharedDocument<readonly ReadyWaves[]>('ready-waves', 'all', 1);
 
 /** How long waves are kept after their windows open, in milliseconds: they show when a change became due. */
 const KEEP_AFTER_OPENING_MS = HOUR_MS;

@@ -19,7 +19,7 @@ WAITS.subscribe((line) => writeErrLine(String(line)));
 
 const args = process.argv.slice(2);
 
-/** Settles when the command has ended, never with an error. The built command awaits it: CommonJS knows no `await` at the top. */
+/** Settles when the command has ended; never rejects. The built command awaits it, since CommonJS has no top-level await. */
 export const ended = runProgram(args).catch((error: unknown) => {
   writeErr(`${describeFailure(error, { verbose: args.includes('--verbose') })}\n`);
   process.exitCode = 1;

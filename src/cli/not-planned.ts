@@ -68,7 +68,7 @@ export function notPlannedJson(all: readonly NotPlanned[]): { not_planned?: read
   return all.length === 0 ? {} : { not_planned: all };
 }
 
-/** An additional field of JSON documents: a line for each part of the fleet that could not be read; absent if all was read. */
+/** An additional field of JSON documents: a line for each fact that is missing; absent if there is none. */
 export function missingJson(missing: readonly string[]): { missing?: readonly string[] } {
   return missing.length === 0 ? {} : { missing };
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * The built command: runs the bundle of main.ts that lies beside it. From the code cache that the build has stored, V8 compiles nothing.
- * It refuses a cache that another version of it, or other flags, have made, and compiles as usual. It does not compare the code: the build
- * always makes both files.
+ * The built command: runs the bundle of main.ts that lies beside it. With the code cache that the build has stored, V8 compiles nothing. V8
+ * refuses a cache of another version or of other flags, and compiles as usual. It does not compare the code, but the build always makes both
+ * files.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

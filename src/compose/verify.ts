@@ -4,7 +4,6 @@ import { createVerifyApi } from '../adapters/control-api/verify-api.ts';
 import { createSettingsFile } from '../adapters/store/local-files.ts';
 import { BOUNDS, putBack, type VerifyReport, verifyAccount } from '../app/verify/verify.ts';
 import type { Result } from '../common/result.ts';
-
 import { chooseAccount } from '../settings/accounts.ts';
 import type { Settings } from '../settings/settings.ts';
 import { openCommandBudget } from './command-budget.ts';

@@ -214,6 +214,11 @@ export interface AccountStatus {
   waiting?: WaitingRequests;
 }
 
+/** Returns true while the account's key is refused or missing; never for an account with a key for each project. */
+export function isKeyInTrouble({ keyTrouble }: AccountStatus): boolean {
+  return keyTrouble !== undefined && keyTrouble.endedAgoMs === undefined;
+}
+
 /** The usage of a project in its current billing period; available on every plan. */
 export interface ProjectPeriod {
   /** Absent if ebb doesn't know the plan. */

@@ -137,11 +137,11 @@ it('a message about coming changes says what stops them now: an outage, or a key
   };
   const text = await textWith({});
   const outage = (name: string) =>
-    `; the ${name} has not been available since 2026-03-02T17:42:00Z: they can't be made before it is`;
+    `; the ${name} has not been available since 2026-03-02T17:42:00Z: they can't be made until it is available`;
   for (const away of ['control API', 'control API for default'])
     expect(await textWith({ away })).toBe(`${text}${outage(away)}`);
   expect(await textWith({ keyTrouble: { state: 'refused' } })).toBe(
-    `${text}; the API key of account default is refused: they can't be made before it works`,
+    `${text}; the API key of account default is refused: they can't be made until it works`,
   );
   // Another account's, or over.
   for (const given of [

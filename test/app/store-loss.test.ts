@@ -20,6 +20,8 @@ function aGroup() {
   const ids = { store: 'before' };
   const time = { ms: 0 };
   const documents = memoryDocumentStore();
+  /** What daemons know of the compute, where that is not what they started with. */
+  const known: { record?: ComputeRecord } = {};
   const decisions = { readyWaves: [] as ReadyWaves[], trialStops: [] as TrialStop[] };
   const ofDecisions = { current: { policies: decisions } };
   const daemon = (record: ComputeRecord, digests: SentDigests = new Map(), rules: object = ofDecisions) => {
@@ -37,7 +39,7 @@ function aGroup() {
         clock: { now: () => 0, monotonicMs: () => time.ms },
         telemetry: { log: memoryLog(), metrics: { increment() {} } },
       },
-      fleet: { evaluatedComputes: () => [{ compute: aCompute({ computeId: 'ep' }), record }] },
+      fleet: { evaluatedComputes: () => [{ compute: aCompute({ computeId: 'ep' }), record: known.record ?? record }] },
       rules,
       ...{ overrides: { refresh: async () => {} }, newestGeneration: () => undefined, ensureTriggers: async () => {} },
     };
@@ -47,7 +49,7 @@ function aGroup() {
     stored.clear();
     ids.store += ' lost';
   };
-  return { stored, documents, decisions, daemon, lose, time };
+  return { stored, documents, decisions, daemon, lose, time, known };
 }
 
 const OLDER = aRecord({ firstSeenAtMs: 1_000, lastSentAtMs: 2_000, lastApplied: { minCu: 1, maxCu: 2 } });
@@ -210,6 +212,24 @@ it('what only the leader remembers is asked of it once for each loss', async () 
   await watch.check();
   await watch.check();
   expect(asked).toBe(1);
+});
+
+it('what could not be written back is written back with the next check, and the records are those from before the loss', async () => {
+  const { daemon, lose, stored, known } = aGroup();
+  const watch = daemon(OLDER);
+  let asked = 0;
+  watch.onLoss(async () => {
+    asked += 1;
+    if (asked === 1) throw new Error('the store is away');
+  });
+  await watch.check();
+  lose();
+  await expect(watch.check()).rejects.toThrow('the store is away');
+  // The compute has been decided by the empty store since.
+  known.record = aRecord({ firstSeenAtMs: 9_000 });
+  await watch.check();
+  expect(asked).toBe(2);
+  expect(stored.get('ep')).toEqual(OLDER);
 });
 
 it('after a loss nothing is decided until other daemons have written back what they know', async () => {

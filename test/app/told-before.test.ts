@@ -27,7 +27,7 @@ interface Given extends Partial<ToldBeforeDeps> {
   raises?: boolean;
   boundaryMs?: number;
   approvedAtMs?: number[];
-  /** What the store has of the computes; what this daemon has read unless said otherwise. */
+  /** The stored records; by default none, so that the records that this daemon has read count. */
   records?: Store['records'];
   store?: Store;
 }

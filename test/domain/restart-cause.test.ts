@@ -7,6 +7,7 @@ import {
   type Situation,
 } from '../../src/domain/evaluate/evaluate.ts';
 import { withWanted } from '../../src/domain/evaluate/wanted-since.ts';
+import type { Policy } from '../../src/domain/policy/policy.ts';
 import type { RestartCause } from '../../src/domain/records/compute-record.ts';
 import { aCompute, aHold, aRecord, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 
@@ -141,18 +142,29 @@ describe('since when a change is due', () => {
     at: [aWindow({ startMinute: 60 * from, endMinute: 60 * until })],
     size: { minCu: 1, maxCu },
   });
-  const dueSince = (raises: boolean, maxCu: number) => {
+  const dueSince = (raises: boolean, maxCu: number, ...others: Policy[]) => {
     const policy = aSchedule({
       windows: [hours(8, 10, 8), hours(10, 12, 4)],
       otherwise: { size: { minCu: 1, maxCu: 1 } },
     });
     const compute = aCompute({ minCu: 1, maxCu });
-    const situation = { policies: compiled(policy), compute, record: aRecord(), nowMs: MORNING + 3 * HOUR_MS };
+    const situation = {
+      policies: compiled(policy, ...others),
+      compute,
+      record: aRecord(),
+      nowMs: MORNING + 3 * HOUR_MS,
+    };
     return changeDueSince({ ...situation, mode: 'enforce', projectBusy: false }, { group: 'size', raises });
   };
 
   it('is the boundary that made it due, though another moved the size since', () => {
     expect(dueSince(true, 2)).toBe(MORNING);
+  });
+
+  it('does not depend on policies that only observe', () => {
+    const otherwise = { size: { minCu: 1, maxCu: 8 } };
+    const observing = aSchedule({ name: 'observing', mode: 'observe', priority: 900, windows: [], otherwise });
+    expect(dueSince(true, 2, observing)).toBe(MORNING);
   });
 
   it('is the last boundary if nothing was due in this direction before', () => {

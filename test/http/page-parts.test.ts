@@ -168,7 +168,7 @@ it('links of the first screen keep the filter', () => {
   ]);
 });
 
-it('in observe mode the first screen says how many computes would be changed now', () => {
+it('the first screen says how many computes are only observed', () => {
   const nextOf = (waiting: StatusDocument['waiting']) => {
     const status = { ...QUIET, mode: 'observe', waiting } as unknown as StatusDocument;
     const page = Overview({
@@ -180,7 +180,7 @@ it('in observe mode the first screen says how many computes would be changed now
     return textOf(page).replace(/\s+/g, ' ').split('What changes next')[1];
   };
   expect(nextOf([{ reason: 'observe', computes: 82 }])).toBe(
-    '82 computes would be changed now in enforce modeNo policy changes anything else within a day.',
+    '82 computes would be changed, at once or after a wait, if ebb did not only observeNo policy changes anything else within a day.',
   );
   expect(nextOf([])).toBe('No policy changes anything within a day.');
 });

@@ -28,7 +28,7 @@ export interface ApiAccount {
 
 /**
  * Adds the account's key to a call, redacts in answers every key that was ever used, and stops calls under a refused key. A refused key
- * is read again at once, and tried again now and then. Listing the projects of a returned account forgets keys that are no longer listed.
+ * is read again at once, and tried again now and then. Listing the project keys of a returned account forgets the states of those that are gone.
  */
 export function withAccountKeys(
   send: SendExchange,

@@ -29,7 +29,7 @@ export function afterHerds(
     if (!busy) return;
     if (!told.has(busy)) onWait(busy);
     told.add(busy);
-    // If it was aborted, the call that follows says so.
+    // If the wait was aborted, the API call that follows returns that error.
     const isOver = await clock.sleepUntil(busy.untilMs, signal).then(
       () => true,
       () => false,

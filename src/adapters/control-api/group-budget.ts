@@ -15,7 +15,7 @@ import { createPostgresBudgets } from './postgres-budget.ts';
 import { type BudgetStore, createRateBudget } from './rate-budget.ts';
 import { createRedisBudgets } from './redis-budget.ts';
 
-/** While the engine is unavailable each daemon takes one of this many parts of the limit, so that as many daemons stay within it. */
+/** While the engine is unavailable, each daemon takes a share of 1 / this of the limit, so that this many daemons stay within it. */
 const DAEMONS_WITHOUT_ENGINE = 4;
 
 /**
@@ -39,7 +39,7 @@ interface Sent {
   atMs: number;
   /** The time of its entry in the log, by the clock of the log. */
   loggedMs: number;
-  /** Identifies the log that has the entry by the time when the log began; undefined if no log has it. */
+  /** When the log that has the entry began, which identifies it; undefined if no log has the entry. */
   log: number | undefined;
 }
 

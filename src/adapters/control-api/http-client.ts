@@ -31,9 +31,9 @@ const MAX_CONNECTIONS = 128;
 
 /**
  * Loads undici when it is needed: that takes a tenth of a command's time, and most commands send nothing. A daemon loads it at its start,
- * since the first request's deadline would include that. A bundled CommonJS package has only a default export when imported dynamically.
+ * since the first request's deadline would include that.
  */
-export const loadHttpClient = async () => (await import('undici')).default;
+export const loadHttpClient = () => import('undici');
 
 /** A keep-alive pool. It ignores environment variables, and never uses a proxy for loopback. */
 export async function createDispatcher(options: {

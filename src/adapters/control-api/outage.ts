@@ -24,8 +24,8 @@ interface NextTry {
 }
 
 /**
- * Decides whether a failed call is tried again. One for each client: once there was no connection for `unreachedMs`, none of its calls waits
- * until there is one.
+ * Decides whether a failed call is tried again. One for each client: once there was no connection for `unreachedMs`, its calls fail at once
+ * until there is one again.
  */
 export function createOutage(clock: Pick<Clock, 'now' | 'monotonicMs'>, patience: Patience | undefined) {
   let unreachedSinceMs: number | undefined;

@@ -147,7 +147,7 @@ const ListedChange = z.object({
   compute: z.string().describe('Id of the compute.'),
   at: z.string().meta({ format: 'date-time' }),
   policy: z.string(),
-  disconnects: z.boolean().describe('Whether it disconnects clients, if the state of the compute stays as it is.'),
+  disconnects: z.boolean().describe('Whether it disconnects clients, if the compute does not start or sleep before.'),
   from: Settings.describe('The present values of the settings that change. Empty: the compute is only restarted.'),
   to: Settings,
 });

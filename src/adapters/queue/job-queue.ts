@@ -64,7 +64,7 @@ export function createJobQueue(options: {
     },
     delayedIds: async (queue) => {
       const ids = await queues.get(queue).getRanges(['delayed']);
-      // The ids of a scheduler's jobs, which this prefix begins, are BullMQ's own.
+      // BullMQ's own jobs of schedulers have ids with this prefix.
       return ids.filter((id) => !id.startsWith('repeat:'));
     },
     remove: async (queue, id) => {

@@ -21,8 +21,8 @@ export const addWhereHeld = (first: number) => `INSERT INTO ebb_audit (compute_i
 const PAGE = (ofCompute: string) => `SELECT at_ms, id, body FROM ebb_audit
   WHERE at_ms >= $1 AND at_ms <= $2 AND (at_ms, id) < ($3::double precision, $4::text) ${ofCompute}
   ORDER BY at_ms DESC, id DESC LIMIT $5`;
-const OF_ALL = PAGE('');
-const OF_COMPUTE = PAGE('AND compute_id = $6');
+const AUDIT_OF_ALL = PAGE('');
+const AUDIT_OF_COMPUTE = PAGE('AND compute_id = $6');
 
 /** An entry with a timestamp in the future doesn't make others expire. */
 const FORGET_OLD = `DELETE FROM ebb_audit WHERE at_ms <
@@ -71,8 +71,8 @@ export function createPostgresAudit(options: { engine: PostgresEngine; limits: S
       const params = [sinceMs, untilMs, place.atMs, place.id, limit];
       type Row = { at_ms: number; id: string; body: string };
       const { rows } = await (computeId === undefined
-        ? pool.query<Row>(OF_ALL, params)
-        : pool.query<Row>(OF_COMPUTE, [...params, computeId]));
+        ? pool.query<Row>(AUDIT_OF_ALL, params)
+        : pool.query<Row>(AUDIT_OF_COMPUTE, [...params, computeId]));
       return auditPage(
         rows.map(({ at_ms: atMs, id, body: text }) => ({ atMs, id, text })),
         limit,

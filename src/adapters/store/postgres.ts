@@ -267,7 +267,7 @@ function createPostgresHistory(options: {
   const { engine, limits, audit } = options;
   const { pool } = engine;
   /** Removing the oldest entries scans all, so it is done each time that 1 % of the limit were added. */
-  const countEvery = Math.ceil(limits.history / 100);
+  const forgetEvery = Math.ceil(limits.history / 100);
 
   return {
     audit: audit.audit,
@@ -287,7 +287,7 @@ function createPostgresHistory(options: {
           await client.query(FORGET_OF_COMPUTE, [id, limits.historyPerCompute]);
           await client.query(FORGET_OLD_OF_COMPUTE, [...age, id]);
         }
-        if (rows.every(({ id }) => Number(id) % countEvery !== 0)) return;
+        if (rows.every(({ id }) => Number(id) % forgetEvery !== 0)) return;
         await client.query(FORGET_OLD, age);
         await client.query(FORGET_OLDEST, [limits.history]);
       });

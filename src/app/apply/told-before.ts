@@ -72,7 +72,7 @@ export async function untoldOf(
     sinceMs: Math.max(lastMs, oldestMs),
     nowMs,
     ...(approvedAtMs !== undefined && { approval: { atMs: approvedAtMs, sinceMs: lastMs } }),
-    // A daemon that does not know the wave of the compute makes the announced change too early.
+    // A daemon that does not know the compute's wave may make the announced change early.
     ...(cause === 'boundary' && { aheadMs: EARLY_MS }),
   });
   if (!announced || isOver(announced, nowMs, dueSinceMs))
@@ -108,7 +108,10 @@ function fulfilledUntilMs({ lastDisruption }: ComputeRecord, { raises }: Pick<Ac
   return lastDisruption && lastDisruption.lowered !== raises ? lastDisruption.atMs + EARLY_MS : 0;
 }
 
-/** Returns true if another boundary since the announced instant has made the restart due: it is not the announced one. */
+/**
+ * Returns true if another boundary since the announced instant has made the restart due: it is not the announced one. The last instant of the
+ * slot counts, since a wave may move within it.
+ */
 function isOver({ atMs }: Announced, nowMs: number, dueSinceMs: Reasons['dueSinceMs']): boolean {
   // The search for a boundary is left out where none can be later.
   if (atMs === undefined || nowMs - atMs <= LATE_MS) return false;

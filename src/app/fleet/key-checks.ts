@@ -1,5 +1,5 @@
 import type { Clock } from '../../ports/clock.ts';
-import type { AccountStatus, ControlApi } from '../../ports/control-api.ts';
+import { type AccountStatus, type ControlApi, isKeyInTrouble } from '../../ports/control-api.ts';
 import { type RunInBackground, type Running, StoppedError } from '../background.ts';
 import type { TriggerDeps } from '../triggers.ts';
 import { readProjectList } from './cached-projects.ts';
@@ -35,13 +35,8 @@ async function checkKeys(deps: KeyCheckDeps, signal: AbortSignal): Promise<void>
   const { api, queue } = deps;
   const check = async ({ account }: AccountStatus) => {
     await readProjectList(deps, { account, signal, deadlineMs: CHECK_EVERY_MS });
-    const isStillInTrouble = api.accountStatus().some((status) => status.account === account && isInTrouble(status));
+    const isStillInTrouble = api.accountStatus().some((status) => status.account === account && isKeyInTrouble(status));
     if (!isStillInTrouble) await queue.add('inventory', { key: 'key-works', data: {} });
   };
-  await Promise.all(api.accountStatus().filter(isInTrouble).map(check));
-}
-
-/** Returns true while the account's key is refused or missing; never for an account with a key for each project. */
-function isInTrouble({ keyTrouble }: AccountStatus): boolean {
-  return keyTrouble !== undefined && keyTrouble.endedAgoMs === undefined;
+  await Promise.all(api.accountStatus().filter(isKeyInTrouble).map(check));
 }

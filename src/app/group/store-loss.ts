@@ -11,28 +11,23 @@ import { type LeaseDeps, withProjectLease } from '../leases/locked-project.ts';
 import { type KnownDigests, SENT_DIGESTS } from '../notifications/sent-digests.ts';
 import type { Overrides } from '../overrides.ts';
 import type { CurrentRules } from '../rules.ts';
-import type { OpenDocument } from '../shared-documents.ts';
-import { openReadyWaves, withNewWaves } from '../stored-waves.ts';
-import { mergeReleases, mergeStates, openBudgets, openReleases } from '../usage/budget-store.ts';
-import { openTrialStops } from '../usage/trial-stops.ts';
+import type { StoreLosses } from '../shared-documents.ts';
+import { updateReadyWaves, withNewWaves } from '../stored-waves.ts';
+import { mergeReleases, mergeStates, updateBudgets, updateReleases } from '../usage/budget-store.ts';
+import { updateTrialStops } from '../usage/trial-stops.ts';
 
 /** Notices a store that came back empty, and writes back what this daemon remembers. */
-export interface StoreWatch {
+export interface StoreWatch extends StoreLosses {
   /** Throws if the store can't be asked. */
   check(): Promise<void>;
   /** Returns for how long nothing may be decided yet, in milliseconds: other daemons may still write back what they have done. */
   waitMs(): number;
   /** Returns when this daemon last found that the store had lost its data, milliseconds since the epoch; undefined if never. */
   lostAtMs(): number | undefined;
-  /** Calls `writeBack` after each loss: for what this daemon remembers of its work as the leader, though another may lead by now. */
-  onLoss(writeBack: () => Promise<void>): void;
 }
 
 /** How long daemons need to notice the loss (they check every 2 s) and to write back what they know, in milliseconds. */
 const WRITE_BACK_MS = 15_000;
-
-/** Attempts to write back a document while other daemons do so. The next check tries again. */
-const MAX_TRIES = 50;
 
 export interface StoreWatchDeps extends LeaseDeps {
   clock: Clock;
@@ -63,7 +58,8 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
       lostAtMonotonicMs = clock.monotonicMs();
       lostAtMs = clock.now();
       const evaluated = groupBy(deps.fleet.evaluatedComputes(), ({ compute }) => compute.projectId);
-      for (const [projectId, computes] of evaluated) toRestore.set(projectId, computes);
+      // Earlier ones stay: when a failed check is repeated, the fleet may have evaluations by the empty store.
+      for (const [projectId, computes] of [...evaluated, ...toRestore]) toRestore.set(projectId, computes);
       await overrides.refresh(store, clock.now());
       await restoreDocuments(deps, writeBacks);
       telemetry.metrics.increment('ebb_store_lost_total', {});
@@ -103,7 +99,7 @@ async function restoreGeneration({ newestGeneration, store }: StoreWatchDeps): P
 async function restoreDigests({ knownDigests, store, clock }: StoreWatchDeps): Promise<void> {
   const stored = await SENT_DIGESTS.all(store);
   for (const [key, digest] of knownDigests.current)
-    if (!stored.has(key) && digest.untilMs >= clock.now()) await SENT_DIGESTS.put(store, key, digest);
+    if (!stored.has(key) && digest.untilMs >= clock.now()) await SENT_DIGESTS.fill(store, key, digest);
 }
 
 /**
@@ -115,41 +111,23 @@ async function restoreDecisions({ rules, store, clock }: StoreWatchDeps): Promis
   // Without budgets no step limits. That is stored, too: a command with a set that adds a budget would take the steps for unknown.
   const { states, releases = [] } = rules.budgets ?? { states: [] };
   if (readyWaves.length > 0)
-    await merge(
-      () => openReadyWaves(store),
-      (stored = []) => withNewWaves(readyWaves, stored, clock.now()),
-    );
+    await stored(updateReadyWaves(store, (others = []) => withNewWaves(readyWaves, others, clock.now())));
   if (trialStops.length > 0)
-    await merge(
-      () => openTrialStops(store),
-      (stored = []) => [...stored, ...trialStops.filter((stop) => !isStored(stop, stored))],
+    await stored(
+      updateTrialStops(store, (others = []) => [...others, ...trialStops.filter((stop) => !isStored(stop, others))]),
     );
-  if (states !== undefined)
-    await merge(
-      () => openBudgets(store),
-      (stored = []) => mergeStates(stored, states),
-    );
-  if (releases.length > 0)
-    await merge(
-      () => openReleases(store),
-      (stored = []) => mergeReleases(stored, releases),
-    );
+  if (states !== undefined) await stored(updateBudgets(store, (others = []) => mergeStates(others, states)));
+  if (releases.length > 0) await stored(updateReleases(store, (others = []) => mergeReleases(others, releases)));
+}
+
+/** Throws if other daemons kept writing a document at the same time: the next check tries again. */
+async function stored(updating: Promise<boolean>): Promise<void> {
+  if (await updating) return;
+  throw new Error('what the store lost could not be written back: others were writing at the same time');
 }
 
 function isStored({ policy, terms }: TrialStop, stored: readonly TrialStop[]): boolean {
   return stored.some((one) => one.policy === policy && one.terms === terms);
-}
-
-/** Repeated while other daemons write back at the same time. Throws if that never ends. */
-async function merge<Value>(
-  open: () => Promise<OpenDocument<Value>>,
-  merged: (stored: Value | undefined) => Value,
-): Promise<void> {
-  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    const { value, replace } = await open();
-    if (await replace(merged(value))) return;
-  }
-  throw new Error('what the store lost could not be written back: others were writing at the same time');
 }
 
 /** Stores the remembered records of a project again. Returns false if another process has the project's lease. */

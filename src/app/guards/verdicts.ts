@@ -7,6 +7,7 @@ import { asKind } from '../../domain/policy/kinds/kinds.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { SeriesSources } from '../../ports/guards.ts';
 import { type RunInBackground, type Running, StoppedError } from '../background.ts';
+import type { StoreLosses } from '../shared-documents.ts';
 import { createGuardAsker, type GuardAnswer } from './ask.ts';
 import { askedOf } from './observed.ts';
 import { ANSWERS, type StoredAnswer } from './stored-states.ts';
@@ -56,7 +57,7 @@ export interface GuardRoundsDeps extends GuardWatchesDeps {
   clock: Clock;
   series: SeriesSources;
   guards: GuardVerdicts;
-  storeWatch: { onLoss(writeBack: () => Promise<void>): void };
+  storeWatch: StoreLosses;
   runInBackground: RunInBackground;
   /** Interval between rounds, in real milliseconds. */
   rhythm: { guardsMs: number };
@@ -101,15 +102,13 @@ export function startGuardRounds(deps: GuardRoundsDeps): Running {
     await watches.advance(policy, selected, answer, nowMs);
   }
 
-  // The lease is lost with the rest, so another daemon, which knows nothing, may lead by now.
-  deps.storeWatch.onLoss(() =>
-    deps.runInBackground('guards', async () => {
-      mayHaveStoredAnswers = true;
-      await watches.writeBack();
-      const answers = guards.stored();
-      if (answers.size > 0) await ANSWERS.fill(deps.store, Object.fromEntries(answers));
-    }),
-  );
+  // The lease is lost with the data, so a daemon that remembers nothing may lead by now.
+  deps.storeWatch.onLoss(async () => {
+    mayHaveStoredAnswers = true;
+    await watches.writeBack();
+    const answers = guards.stored();
+    if (answers.size > 0) await ANSWERS.fill(deps.store, Object.fromEntries(answers));
+  });
   const rounds = clock.every(deps.rhythm.guardsMs, () => deps.runInBackground('guards', round));
   return {
     async close() {

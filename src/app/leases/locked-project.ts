@@ -1,7 +1,6 @@
 import { thenCleanUp } from '../../common/errors.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
-import type { Clock } from '../../ports/clock.ts';
 import type { Lease, Store } from '../../ports/store.ts';
 
 /** Delay before another attempt to read a project, in milliseconds. */
@@ -17,10 +16,6 @@ export interface LeaseDeps {
   store: Store;
   /** Names this daemon as the holder of a lease; random. */
   holder: string;
-}
-
-export interface LockDeps extends LeaseDeps {
-  clock: Clock;
 }
 
 /** Runs the work with the project's lease. If another process has the lease, returns undefined without running it. */

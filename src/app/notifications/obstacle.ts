@@ -1,6 +1,6 @@
-/** Says with announced changes what keeps them from being made. */
+/** Finds what at present keeps announced changes from being made. */
 import { isoInstant } from '../../domain/time/units.ts';
-import type { ControlApi } from '../../ports/control-api.ts';
+import { type ControlApi, isKeyInTrouble } from '../../ports/control-api.ts';
 import { CONTROL_API, controlApiFor, type OutageDeps } from '../telemetry/outages.ts';
 
 export interface ObstacleDeps extends OutageDeps {
@@ -17,15 +17,15 @@ export function obstacleTo(
     return sinceMs === undefined ? undefined : `the ${name} has not been available since ${isoInstant(sinceMs)}`;
   };
   const ofAll = outageOf(CONTROL_API);
-  if (ofAll !== undefined) return `${ofAll}: they can't be made before it is`;
+  if (ofAll !== undefined) return `${ofAll}: they can't be made until it is available`;
   const accounts = new Set(computes.map(({ account }) => account));
   const found = [...accounts].flatMap((account) => {
     const whose = accounts.size === 1 ? 'they' : 'its changes';
     const outage = outageOf(controlApiFor(account));
-    if (outage !== undefined) return `${outage}: ${whose} can't be made before it is`;
-    const trouble = api.accountStatus().find((status) => status.account === account)?.keyTrouble;
-    if (trouble === undefined || trouble.endedAgoMs !== undefined) return [];
-    return `the API key of account ${account} is ${trouble.state}: ${whose} can't be made before it works`;
+    if (outage !== undefined) return `${outage}: ${whose} can't be made until it is available`;
+    const status = api.accountStatus().find((one) => one.account === account);
+    if (!status || !isKeyInTrouble(status)) return [];
+    return `the API key of account ${account} is ${status.keyTrouble?.state}: ${whose} can't be made until it works`;
   });
   return found.length === 0 ? undefined : found.join('; ');
 }

@@ -2,6 +2,7 @@ import pLimit from 'p-limit';
 import type { Priority } from '../../domain/rate-budget/grant.ts';
 import type { ComputeRecord, OpenOperation } from '../../domain/records/compute-record.ts';
 import { withFailure, withoutFailures } from '../../domain/records/failures.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { ComputeEvent, ReportEvent } from '../../ports/compute-events.ts';
 import type { ControlApi, Operation, Project } from '../../ports/control-api.ts';
 import type { JobHandler } from '../../ports/job-queue.ts';
@@ -10,7 +11,7 @@ import { type ReadProjectDeps, readProject } from '../fleet/cached-projects.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { ownerByCurrentRules } from '../fleet/owner-now.ts';
 import type { SharedReadings } from '../fleet/stored-readings.ts';
-import { type LockDeps, withProjectLease } from '../leases/locked-project.ts';
+import { type LeaseDeps, withProjectLease } from '../leases/locked-project.ts';
 import { recordEntries } from '../notifications/notify.ts';
 import type { CurrentRules } from '../rules.ts';
 import { type OutageDeps, reportApiError } from '../telemetry/outages.ts';
@@ -32,7 +33,8 @@ interface ComputeId {
   computeId: string;
 }
 
-export interface FollowDeps extends LockDeps, OutageDeps {
+export interface FollowDeps extends LeaseDeps, OutageDeps {
+  clock: Clock;
   api: ControlApi;
   fleet: Fleet;
   reportEvent: ReportEvent;

@@ -22,6 +22,7 @@ import { addOperations } from '../fleet/read-operations.ts';
 import type { Overrides } from '../overrides.ts';
 import { OPERATIONS_KEY } from '../readings/reading.ts';
 import type { CompiledRules, CurrentRules } from '../rules.ts';
+import type { StoreLosses } from '../shared-documents.ts';
 import {
   deleteOldOperations,
   OPERATION_DAYS,
@@ -50,7 +51,7 @@ const REQUESTS_PER_PROJECT = 2;
 export interface WasteRoundsDeps {
   api: Pick<ControlApi, 'operationsFrom' | 'listBranches' | 'projectPeriod'>;
   store: Store;
-  storeWatch: { onLoss(writeBack: () => Promise<void>): void };
+  storeWatch: StoreLosses;
   clock: Clock;
   fleet: Pick<Fleet, 'cachedProjects' | 'listed' | 'evaluatedComputes' | 'boundaryReconciles'>;
   overrides: Pick<Overrides, 'holds'>;

@@ -33,7 +33,7 @@ import { type CachedProject, FRESH_MS } from '../fleet/fleet.ts';
 import type { SharedReadings } from '../fleet/stored-readings.ts';
 import { MAX_CLOCK_SKEW_MS } from '../group/clock-skew.ts';
 import type { StoreWatch } from '../group/store-loss.ts';
-import { type LockDeps, type LockedProject, lockProject, READ_RETRY_MS } from '../leases/locked-project.ts';
+import { type LeaseDeps, type LockedProject, lockProject, READ_RETRY_MS } from '../leases/locked-project.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 import type { Overrides, OverridesSnapshot } from '../overrides.ts';
 import { requestFollowing, requestReconcile, type ScheduleDeps, scheduleBoundaries, wakeAt } from '../triggers.ts';
@@ -65,7 +65,13 @@ const LEASE_RETRY_MS = 500;
 /** If another job or daemon has changed a project at the same boundary, it is evaluated again after this delay, in milliseconds. */
 const AFTER_OTHERS_MS = 30_000;
 
-export interface ReconcileDeps extends LockDeps, FreshProjectDeps, ApplyDeps, RecordsDeps, ScheduleDeps, MayDecideDeps {
+export interface ReconcileDeps
+  extends LeaseDeps,
+    FreshProjectDeps,
+    ApplyDeps,
+    RecordsDeps,
+    ScheduleDeps,
+    MayDecideDeps {
   clock: Clock;
   store: Store;
   overrides: Overrides;

@@ -2,7 +2,7 @@ import { evaluateNow } from '../../domain/evaluate/evaluate.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { type EvaluateDeps, situationOf, subjectsOf } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
-import type { LockDeps } from '../leases/locked-project.ts';
+import type { LeaseDeps } from '../leases/locked-project.ts';
 import { SLOT_RETRY_MS, type Slots } from '../operations/restart-slots.ts';
 import type { Overrides } from '../overrides.ts';
 import { type TriggerDeps, wakeAt } from '../triggers.ts';
@@ -13,7 +13,7 @@ const TRIES_AT_A_TIME = 250;
 /** A waiting project is still read at this interval, in real milliseconds: somebody may have changed it, or it may sleep by now. */
 const READ_EVERY_MS = 60_000;
 
-interface WaitDeps extends Omit<EvaluateDeps, 'overrides' | 'slots'>, Pick<LockDeps, 'store'>, TriggerDeps {
+interface WaitDeps extends Omit<EvaluateDeps, 'overrides' | 'slots'>, Pick<LeaseDeps, 'store'>, TriggerDeps {
   fleet: Pick<Fleet, 'cachedProject' | 'latestEvaluation' | 'ageMs'>;
   overrides: Overrides;
   slots: Slots;

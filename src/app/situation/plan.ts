@@ -10,6 +10,7 @@ import { type CompiledPolicies, compilePolicies, withBudgetSteps } from '../../d
 import type { ConnectionNeed } from '../../domain/policy/directive.ts';
 import type { ManualChanges, PartialDisruption } from '../../domain/policy/disruption.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
+import { limitingBudgets } from '../../domain/policy/limiting-budgets.ts';
 import { DEFAULT_SOURCE_EVERY_MS, type PolicySet } from '../../domain/policy/policy.ts';
 import type { ReadyWaves } from '../../domain/policy/waves.ts';
 import type { RateLimits } from '../../domain/rate-budget/limits.ts';
@@ -113,7 +114,7 @@ export async function planFor(
     projects: fleet.projects,
     takenAtMs: source.takenAtMs,
     isStored: source.isStored === true,
-    missing: [...missing, ...missingSteps(options.policies, facts)],
+    missing: [...missing, ...missingSteps([options.policies], facts)],
     unread: fleet.unread.flatMap(({ projectId, name }) => {
       const error = fleet.errors.find((one) => one.projectId === projectId);
       return error ? [{ projectId, name, problem: source.explain(error) }] : [];
@@ -125,17 +126,14 @@ export async function planFor(
   return { ok: true, value };
 }
 
-/** A line if the policies have limiting steps of budgets, and it is not known which of them limit now. */
+/** A line if the sets have budgets with limiting steps, and it is not known which of these limit now. */
 export function missingSteps(
-  { policies }: PolicySet,
+  sets: readonly PolicySet[],
   { budgetsUnknown }: Pick<StoredFacts, 'budgetsUnknown'>,
 ): string[] {
-  const limiting = policiesOfKind(policies, 'budget').filter(
-    ({ mode, steps }) => mode === 'enforce' && steps.some(({ limits }) => limits !== undefined),
-  );
-  if (!budgetsUnknown || limiting.length === 0) return [];
-  const names = limiting.map(({ name }) => name).join(', ');
-  return [`steps of ${names}: daemons have not stored yet which of them limit`];
+  const names = new Set(sets.flatMap(limitingBudgets).map(({ name }) => name));
+  if (!budgetsUnknown || names.size === 0) return [];
+  return [`steps of ${[...names].join(', ')}: daemons have not stored yet which of them limit`];
 }
 
 /** Adds the waves that the leader has fixed and, if the whole fleet is known, those of the next day. */

@@ -9,9 +9,13 @@ import type { BudgetDocument } from '../../ports/cost-documents.ts';
 import { sharedDocument } from '../shared-documents.ts';
 
 /** The states of all budgets, which the leader replaces. While they can't be read, callers keep those that they know. */
-export const { read: readBudgets, open: openBudgets } = sharedDocument<readonly BudgetState[]>('budgets', 'all', 1);
+export const {
+  read: readBudgets,
+  open: openBudgets,
+  update: updateBudgets,
+} = sharedDocument<readonly BudgetState[]>('budgets', 'all', 1);
 
-export const { read: readReleases, open: openReleases } = sharedDocument<readonly BudgetRelease[]>(
+export const { read: readReleases, update: updateReleases } = sharedDocument<readonly BudgetRelease[]>(
   'budget-releases',
   'all',
   1,
@@ -28,22 +32,16 @@ export interface BudgetRelease {
 /** Older releases are dropped: each is valid for a month at most, and only the newest of a budget counts. */
 const MAX_RELEASES = 200;
 
-/** Attempts to store a release while others write at the same time. */
-const MAX_TRIES = 50;
-
 /** Stores a release for the leader, in place of an older one of the budget. Throws if concurrent writes never stop. */
-export async function addRelease(store: Parameters<typeof openReleases>[0], release: BudgetRelease): Promise<void> {
-  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    const stored = await openReleases(store);
-    const others = (stored.value ?? []).filter(({ policy }) => policy !== release.policy);
-    if (await stored.replace([...others, release].slice(-MAX_RELEASES))) return;
-  }
+export async function addRelease(store: Parameters<typeof updateReleases>[0], release: BudgetRelease): Promise<void> {
+  const others = (stored: readonly BudgetRelease[]) => stored.filter(({ policy }) => policy !== release.policy);
+  if (await updateReleases(store, (stored = []) => [...others(stored), release].slice(-MAX_RELEASES))) return;
   throw new Error(
     `the release of budget ${release.policy} could not be stored: other releases were stored at the same time; try again`,
   );
 }
 
-/** What this daemon has last read of budgets. A store that has lost its data gets it back from here. */
+/** The budgets as this daemon last read or decided them. A store that has lost its data gets them back from here. */
 export interface KnownBudgets {
   states?: readonly BudgetState[] | undefined;
   releases?: readonly BudgetRelease[] | undefined;

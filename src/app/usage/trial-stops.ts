@@ -25,11 +25,11 @@ import { readTrialDays } from './trial-days.ts';
 import { type Organization, usageAccount } from './usage-account.ts';
 
 /** The ended trials. */
-export const { read: readTrialStops, open: openTrialStops } = sharedDocument<readonly TrialStop[]>(
-  'trial-stops',
-  'all',
-  1,
-);
+export const {
+  read: readTrialStops,
+  open: openTrialStops,
+  update: updateTrialStops,
+} = sharedDocument<readonly TrialStop[]>('trial-stops', 'all', 1);
 
 /** The oldest stops beyond this number are dropped, since the records of computes have them, too. */
 const MAX_STOPS = 200;

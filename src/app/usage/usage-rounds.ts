@@ -15,6 +15,7 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 import { oneAtATime, type RunInBackground, type Running, StoppedError } from '../background.ts';
 import type { Rhythm } from '../daemon.ts';
 import { addOperations, readOperations } from '../fleet/read-operations.ts';
+import type { StoreLosses } from '../shared-documents.ts';
 import { createBudgetRounds } from './budget-rounds.ts';
 import { collectUsage } from './collect-usage.ts';
 import { costDetail, fillDetail, keepDetail } from './cost-detail.ts';
@@ -55,7 +56,7 @@ export interface UsageRoundsDeps extends SpendersDeps {
   leaderLease: { isHeld(): boolean };
   mode: 'enforce' | 'observe';
   mayWrite(): Promise<{ ok: boolean }>;
-  storeWatch: { onLoss(writeBack: () => Promise<void>): void };
+  storeWatch: StoreLosses;
   runInBackground: RunInBackground;
   rhythm: Pick<Rhythm, 'usageMs'>;
 }
@@ -73,7 +74,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   let shownAttribution = '';
   let identities: Identities = { projects: [], computes: [] };
   const budgets = createBudgetRounds(deps);
-  const trialStops = createStopTrials();
+  const decideStops = createStopTrials();
   const sendDigests = createWeeklyDigest(deps);
 
   // Runs beside the rounds, since it takes long for a large fleet, and only the counterfactual needs it.
@@ -107,20 +108,18 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
       logAnomalies(telemetry, shown, loggedAnomalies);
     }
     await budgets.decide(isNew, identities);
-    await stopTrials(deps, trialStops);
+    await stopTrials(deps, decideStops);
     await sendDigests(() => ({ ...spendersOf(deps, identities), months: shown }));
     exportUsageAge(telemetry, shown, clock.now());
     const failure = results.find((result) => typeof result === 'object');
     if (failure) throw new Error(`usage of account ${failure.account}: ${failure.message}`);
   }
 
-  // The lease is lost with the rest, so another daemon, which knows nothing, may lead by now.
-  deps.storeWatch.onLoss(() =>
-    runInBackground('usage', async () => {
-      notedPolicies.clear();
-      if (shown.length > 0) await writeBackCosts(deps, shown, identities);
-    }),
-  );
+  // The lease is lost with the data, so a daemon that remembers nothing may lead by now.
+  deps.storeWatch.onLoss(async () => {
+    notedPolicies.clear();
+    if (shown.length > 0) await writeBackCosts(deps, shown, identities);
+  });
 
   // The first reading of a large fleet takes longer than the interval.
   const check = oneAtATime(() => runInBackground('usage', round));
@@ -144,7 +143,7 @@ async function keepCosts(deps: UsageRoundsDeps, months: readonly MonthCosts[], i
   await keepDetail(deps.store, detail);
 }
 
-/** Stores them where there are none: a new leader may have stored its own. */
+/** Stores the costs where there are none: a new leader may have stored its own. */
 async function writeBackCosts(
   deps: UsageRoundsDeps,
   months: readonly MonthCosts[],
@@ -240,10 +239,10 @@ async function notePolicies(deps: UsageRoundsDeps, noted: Map<string, string>): 
   }
 }
 
-async function stopTrials(deps: UsageRoundsDeps, trialStops: StopTrials): Promise<void> {
+async function stopTrials(deps: UsageRoundsDeps, decideStops: StopTrials): Promise<void> {
   if (!(await mayDecide(deps))) return;
   const { store, rules, clock, telemetry } = deps;
-  await trialStops({
+  await decideStops({
     store,
     log: telemetry.log,
     rules: rules.current,

@@ -75,7 +75,7 @@ async function playDemo(flags: DemoFlags, { withHeadroom, cleanUp, signal, stopp
   cleanUp.push(() => untouched.close());
   const narrator = createNarrator(() => clock.now());
   managed.onEvents(narrator.tellPlatformEvents);
-  const settingsHad = settingsLog(clock);
+  const settingsHistory = settingsLog(clock);
   const daemon = await startDemoDaemon(
     { folder, platform: managed, listen: flags.listen },
     {
@@ -83,7 +83,7 @@ async function playDemo(flags: DemoFlags, { withHeadroom, cleanUp, signal, stopp
       clock,
       onEvent(event) {
         narrator.tellDaemonEvent(event);
-        settingsHad.add(event);
+        settingsHistory.add(event);
       },
     },
   );
@@ -91,7 +91,7 @@ async function playDemo(flags: DemoFlags, { withHeadroom, cleanUp, signal, stopp
   await liveTheDay({ platforms: [managed, untouched], clock, signal, onTick: narrator.narrateUntil });
   const estimate = await readEstimate(daemon.url);
   await managed.serveUsage(true);
-  const measured = await measureDay(demoSettings(folder, managed), settingsHad.spansOf);
+  const measured = await measureDay(demoSettings(folder, managed), settingsHistory.spansOf);
   await managed.serveUsage(false);
   const [used, without] = await Promise.all([managed.use(), untouched.use()]);
   const cuHoursOf = (uses: readonly ComputeUse[]) => sum(uses.map(({ cu_seconds }) => cu_seconds)) / 3600;

@@ -50,8 +50,7 @@ export async function runDiff(oldPath: string, newPath: string, flags: DiffFlags
     span,
   );
   const comparison = { ...compared, notPlanned };
-  const { missing } = start;
-  const unknownSteps = new Set([before.set, after.set].flatMap((set) => missingSteps(set, start)));
+  const missing = [...start.missing, ...missingSteps([before.set, after.set], start)];
   writeNotes({ notes: [...start.notes, ...unknownBudgetNotes([before.set, after.set], start.budgets)], missing });
   if (flags.format === 'json') {
     // Only JSON lists the findings that the changes follow; the text has the total saving.
@@ -62,9 +61,7 @@ export async function runDiff(oldPath: string, newPath: string, flags: DiffFlags
       subjects,
     });
     writeNotes({ notes });
-    writeOut(
-      `${jsonText({ ...diffJson(span, { ...comparison, findings }), ...missingJson([...missing, ...unknownSteps]) })}\n`,
-    );
+    writeOut(`${jsonText({ ...diffJson(span, { ...comparison, findings }), ...missingJson(missing) })}\n`);
   } else {
     const asText = flags.format === 'markdown' ? diffMarkdown : diffText;
     writeOut(`${asText(comparison, { ...span, zone })}\n`);

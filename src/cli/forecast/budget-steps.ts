@@ -1,6 +1,6 @@
 import { printable } from '../../common/safe-text.ts';
-import type { BudgetPolicy } from '../../domain/policy/kinds/budget.ts';
-import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
+import { asKind } from '../../domain/policy/kinds/kinds.ts';
+import { limitingBudgets } from '../../domain/policy/limiting-budgets.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
 import { type BudgetOutlook, expectedSteps, nextDecisionMs } from '../../domain/spend/state.ts';
 import { type StepSpan, sameStep, stepText } from '../../domain/spend/terms.ts';
@@ -26,15 +26,6 @@ export function unknownBudgetNotes(sets: readonly PolicySet[], budgets: readonly
   return [...names]
     .filter((name) => budgets.every(({ policy }) => policy !== name))
     .map((name) => `the spending of ${name} is unknown: the forecast assumes that none of its steps limits`);
-}
-
-/** Enforced budgets with their limiting steps. */
-function limitingBudgets({ policies }: PolicySet): Pick<BudgetPolicy, 'name' | 'steps'>[] {
-  return policiesOfKind(policies, 'budget').flatMap((policy) => {
-    if (policy.mode === 'observe') return [];
-    const steps = policy.steps.filter(({ limits }) => limits !== undefined);
-    return steps.length > 0 ? [{ name: policy.name, steps }] : [];
-  });
 }
 
 /** The expected instants of steps that don't limit yet: null if unknown, or after the end of the month. */

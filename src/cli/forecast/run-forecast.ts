@@ -41,7 +41,8 @@ export async function runForecast(names: string[], flags: ForecastFlags): Promis
   const compiled = compilePolicies(set);
   const selectsByBranch = compiled.selectsByBranch || filtersByBranch(flags);
   const read = await readForecastStart(settings, flags, { selectsByBranch, nowMs });
-  const { missing, budgets } = read;
+  const { budgets } = read;
+  const missing = [...read.missing, ...missingSteps([set], read)];
   const policies = withLeaderDecisions(compiled, { ...read, settings, span });
   const start = { ...read, subjects: withRespected(read, { policies, settings, nowMs }) };
   const wanted = filtered(selectComputes(start.subjects, names), flags, { settings, policies });
@@ -58,7 +59,7 @@ export async function runForecast(names: string[], flags: ForecastFlags): Promis
       held_back: heldBackJson(outlooks),
       guards: guardedJson(outlooks, policies),
       ...notPlannedJson(notPlanned),
-      ...missingJson([...missing, ...missingSteps(set, read)]),
+      ...missingJson(missing),
     };
     writeOut(`${jsonText(document)}\n`);
   } else {

@@ -24,7 +24,8 @@ interface Streams {
 
 /**
  * The number of computes to send with the command, once a person has confirmed it; undefined for any number: with `--yes`, or if it is unknown.
- * It asks unless the number is 0 or 1; with `--json` on standard error. Throws a UserError without a confirmation, or without a terminal.
+ * Without `--yes` and `--confirm` it asks, unless the number is 0 or 1; with `--json` on standard error. Throws a UserError without a
+ * confirmation, or without a terminal.
  */
 export async function agreedCount(
   count: number | undefined,

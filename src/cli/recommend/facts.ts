@@ -16,7 +16,7 @@ import { writeNotes } from '../output.ts';
 interface Readable extends Pick<ReadPolicies, 'broken'> {
   /** Undefined if files that belong to no team can't be read. */
   policies: CompiledPolicies | undefined;
-  /** False if a policy file can't be read; true if there are none. */
+  /** False if a policy file can't be read. True if there are no files. */
   isComplete: boolean;
 }
 

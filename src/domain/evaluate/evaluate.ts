@@ -235,7 +235,7 @@ function lastBoundaryOf(situation: Situation, group: FieldGroup): number | undef
   return lastBoundary(decideInput(situation), situation.nowMs, group);
 }
 
-/** At most so many boundaries that only moved the wanted size are passed by {@link changeDueSince}. */
+/** {@link changeDueSince} passes at most this many boundaries that only moved the wanted size. */
 const MAX_PASSED = 4;
 
 /**
@@ -251,7 +251,7 @@ export function changeDueSince(
   let dueMs = lastBoundary(input, situation.nowMs, group);
   for (let passed = 0; group === 'size' && passed < MAX_PASSED; passed += 1) {
     if (dueMs === undefined || !Number.isFinite(dueMs)) break;
-    const { size } = decide({ ...input, instantMs: dueMs - 1 }).desired;
+    const { size } = decide({ ...input, instantMs: dueMs - 1 }).enforced;
     if (!size || !(raises ? isRaise(compute, size) : isRaise(size, compute))) break;
     dueMs = lastBoundary(input, dueMs - 1, group);
   }

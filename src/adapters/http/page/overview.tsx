@@ -180,7 +180,7 @@ function Next({ status, fleet, query }: Omit<OverviewProps, 'costs'>) {
       {observed > 0 && (
         <p>
           <a href={fleetLink({ ...query, reason: 'observe', page: 1 })}>{plural(observed, 'compute')}</a> would be
-          changed now in enforce mode
+          changed, at once or after a wait, if ebb did not only observe
         </p>
       )}
       {upcoming.length > 0 ? (
