@@ -30,7 +30,7 @@ export interface WaitingRequests {
   perMinute: number;
   /** How long the first has waited, in milliseconds. */
   waitedMs: number;
-  /** Milliseconds until about the last waiting write is sent, or the last waiting request if no write waits. */
+  /** About how many milliseconds until the last waiting write is sent, or the last waiting request if no write waits. */
   inMs: number;
 }
 

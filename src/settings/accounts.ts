@@ -5,9 +5,9 @@ import type { AccountFacts } from '../domain/compute/account-facts.ts';
 import type { AccountPlan } from '../domain/compute/cost.ts';
 import type { ConnectionProfile } from '../domain/connections/connection-profile.ts';
 import type { ApiKeySource, KeyFolder } from './api-key.ts';
-import type { SettingName, settingsSchema } from './schema.ts';
+import type { settingsSchema } from './schema.ts';
 import { secret } from './secret.ts';
-import type { Environment, SettingInput } from './sources.ts';
+import type { Environment, Inputs } from './sources.ts';
 
 export interface Account {
   name: string;
@@ -24,7 +24,7 @@ export interface Account {
 
 interface SettingsContext {
   values: z.output<typeof settingsSchema>;
-  inputs: ReadonlyMap<SettingName, SettingInput>;
+  inputs: Inputs;
   env: Environment;
   cwd: string;
 }

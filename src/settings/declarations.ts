@@ -159,11 +159,11 @@ export const SETTINGS = {
   },
   login: {
     fallback: '',
-    help: 'A login provider whose tokens (JWTs) are accepted, too. See docs/how-to-login.md.',
+    help: 'A login provider whose tokens (JWTs) are also accepted. See docs/how-to-login.md.',
   },
   audit: {
     fallback: '',
-    help: 'Where each line of the audit is also sent, at once: {file: PATH}, {webhook: {url: URL, secret_env: NAME}}, or both. See docs/operations.md.',
+    help: 'Where each line of the audit is also sent as soon as it is written: {file: PATH}, {webhook: {url: URL, secret_env: NAME}}, or both. See docs/operations.md.',
   },
   log_level: {
     variable: 'EBB_LOG_LEVEL',

@@ -12,12 +12,11 @@ import { MISPLACED_KEYS, SETTINGS } from './declarations.ts';
 import { LOGIN_KEYS, unknownTeams } from './login-schema.ts';
 import { destinationRefused, RECEIVER_KEYS } from './notify-schema.ts';
 import type { SettingName, settingsSchema } from './schema.ts';
-import type { Environment, SettingInput } from './sources.ts';
+import type { Environment, Inputs } from './sources.ts';
 import { TEAM_KEYS } from './team-schema.ts';
 
 type Issue = z.core.$ZodIssue;
 type Values = z.output<typeof settingsSchema>;
-type Inputs = ReadonlyMap<SettingName, SettingInput>;
 
 /** The keys of mappings within a setting, by its name. */
 const NESTED_KEYS: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
@@ -87,19 +86,19 @@ function unknownKeys({ keys, message }: UnrecognizedKeys, path: readonly string[
     const where = placeOf([...path, key], config) ?? config.file;
     const misplaced = MISPLACED_KEYS.get(list === undefined ? key : `${list}.${key}`);
     if (misplaced !== undefined) return `${where}: ${key}: ${misplaced}`;
-    return `${where}: ${lines[index] ?? unknownSetting(key, path)}`;
+    return `${where}: ${lines[index] ?? unknownSettingProblem(key, path)}`;
   });
 }
 
-function unknownSetting(key: string, path: readonly string[]): string {
-  if (path.length === 0) return unknownSettingMessage(key, Object.keys(SETTINGS));
-  if (path[0] === 'accounts' && path.length === 2) return unknownSettingMessage(key, ACCOUNT_KEYS);
-  if (path[0] === 'notify' && path.length === 2) return unknownSettingMessage(key, RECEIVER_KEYS);
-  if (path[0] === 'teams' && path.length === 2) return unknownSettingMessage(key, TEAM_KEYS);
-  return unknownSettingMessage(key, NESTED_KEYS.get(path.at(-1) ?? '') ?? []);
+function unknownSettingProblem(key: string, path: readonly string[]): string {
+  if (path.length === 0) return unknownKeyMessage(key, Object.keys(SETTINGS));
+  if (path[0] === 'accounts' && path.length === 2) return unknownKeyMessage(key, ACCOUNT_KEYS);
+  if (path[0] === 'notify' && path.length === 2) return unknownKeyMessage(key, RECEIVER_KEYS);
+  if (path[0] === 'teams' && path.length === 2) return unknownKeyMessage(key, TEAM_KEYS);
+  return unknownKeyMessage(key, NESTED_KEYS.get(path.at(-1) ?? '') ?? []);
 }
 
-function unknownSettingMessage(key: string, known: readonly string[]): string {
+function unknownKeyMessage(key: string, known: readonly string[]): string {
   return `unknown setting "${key}"${didYouMean(key, known) || '; see docs/settings.md'}`;
 }
 

@@ -19,16 +19,9 @@ import { loginOf } from './login-schema.ts';
 import { notifyRulesOf } from './notify-schema.ts';
 import { combinationProblems, schemaProblems } from './problems.ts';
 import { findProxy, type ProxySetting } from './proxy.ts';
-import {
-  knownSourcesOf,
-  type LOG_FORMATS,
-  type LOG_LEVELS,
-  type MODES,
-  type SettingName,
-  settingsSchema,
-} from './schema.ts';
+import { knownSourcesOf, type LOG_FORMATS, type LOG_LEVELS, type MODES, settingsSchema } from './schema.ts';
 import { type Secret, secret, secretPartsOf } from './secret.ts';
-import { type Environment, gatherInputs, type SettingInput, type SettingsFlags, sourceVariables } from './sources.ts';
+import { type Environment, gatherInputs, type Inputs, type SettingsFlags, sourceVariables } from './sources.ts';
 import { teamsOf } from './team-schema.ts';
 
 /** The checked settings. Secrets in it are not shown when logged or turned into JSON. */
@@ -74,7 +67,7 @@ export interface Settings {
   token: Secret | undefined;
   /** The file of tokens for each person; absolute. */
   tokenFile: string | undefined;
-  /** The login provider whose tokens are accepted, too. */
+  /** The login provider whose tokens are also accepted. */
   login: LoginProvider | undefined;
   audit: AuditCopies;
   /** Host names that are accepted without a token, besides those of this machine; in lower case. */
@@ -93,7 +86,6 @@ export type SettingsResult =
   | { ok: false; problems: string[]; policies?: readonly string[] };
 
 type Values = z.output<typeof settingsSchema>;
-type Inputs = ReadonlyMap<SettingName, SettingInput>;
 
 /**
  * Reads `ebb.yaml` (or `configFile`), overridden by variables, overridden by flags. Each problem is one line with the place and the remedy, and

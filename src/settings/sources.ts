@@ -36,13 +36,16 @@ export interface SettingInput {
   base: string;
 }
 
+/** The settings that are set, by name. */
+export type Inputs = ReadonlyMap<SettingName, SettingInput>;
+
 /** The setting of each name from a flag, else a variable, else the file. An empty variable counts as not set. */
 export function gatherInputs(options: {
   flags: SettingsFlags;
   env: Environment;
   config: ConfigFile;
   cwd: string;
-}): Map<SettingName, SettingInput> {
+}): Inputs {
   const { flags, env, config, cwd } = options;
   const fromFlags = flagValues(flags);
   const fileBase = config.file === undefined ? cwd : dirname(resolve(cwd, config.file));

@@ -147,7 +147,7 @@ const ListedChange = z.object({
   compute: z.string().describe('Id of the compute.'),
   at: z.string().meta({ format: 'date-time' }),
   policy: z.string(),
-  disconnects: z.boolean().describe('Whether it disconnects clients, if the compute does not start or sleep before.'),
+  disconnects: z.boolean().describe('Whether it disconnects clients, if the compute stays asleep or awake.'),
   from: Settings.describe('The present values of the settings that change. Empty: the compute is only restarted.'),
   to: Settings,
 });
@@ -157,7 +157,7 @@ const Changes = z
     computes: z.number().int(),
     raised: z.number().int(),
     lowered: z.number().int(),
-    disconnecting: z.number().int().describe('How many disconnect clients, if the computes stay in their states.'),
+    disconnecting: z.number().int().describe('How many disconnect clients, if each compute stays asleep or awake.'),
     from: z.string().meta({ format: 'date-time' }),
     to: z.string().meta({ format: 'date-time' }),
     list: z.array(ListedChange).describe('Each change, at most 500: those that disconnect clients come first.'),

@@ -243,8 +243,8 @@ export function clientText({ kind, user, application, queries, periodMs, visits 
 }
 
 /** The first check that finds a cause counts. */
-const CHECKS_WITHOUT_LOG: readonly Check[] = [neverSuspends, openTransaction, replication, ebbItself];
-const CHECKS_OF_LOG: readonly Check[] = [longIntervals, periodicProbe, shortVisits, mostlyAwake];
+const CHECKS_WITHOUT_LOG: readonly Check[] = [neverSuspends, openTransaction, replication];
+const CHECKS_OF_LOG: readonly Check[] = [ebbItself, longIntervals, periodicProbe, shortVisits, mostlyAwake];
 
 /** True if the compute is above its minimum for much of the time, so that clients keep it busy. */
 function isBusy({ use: { flatShare, averageCu = 0 }, compute }: CheckInput): boolean {

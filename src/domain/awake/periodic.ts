@@ -1,7 +1,7 @@
 import { HOUR_MS } from '../time/units.ts';
 import { type AwakeHistory, type AwakeInterval, awakeShare } from './intervals.ts';
 
-/** A start of a probe may be off by this share of the period, or by 3 s if that is more. */
+/** A start of a probe may be off by this share of the period, or by {@link MIN_TOLERANCE_MS} if that is more. */
 const TOLERANCE = 0.04;
 const MIN_TOLERANCE_MS = 3_000;
 /** Differences within a factor of this count as the same period. */

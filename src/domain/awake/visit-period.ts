@@ -46,19 +46,19 @@ interface Rhythm {
  * Finds the period of visits (oldest first). If two clients send the same query, one of them several times at each visit, they are
  * separated if that makes both regular.
  */
-export function rhythmsOf(visits: readonly Visit[], span: Sampling): Rhythm[] {
-  const { fromMs, toMs, resolutionMs } = span;
+export function rhythmsOf(visits: readonly Visit[], sampling: Sampling): Rhythm[] {
+  const { fromMs, toMs, resolutionMs } = sampling;
   const inSpan = visits.filter((visit) => visit.fromMs >= fromMs);
-  const intervals = byInterval(inSpan, span);
+  const intervals = byInterval(inSpan, sampling);
   const density = (intervals.size * resolutionMs) / (toMs - fromMs);
   const shown = burstsOf(inSpan, resolutionMs, NEAR, 0).length;
-  if (!span.countsCalls && shown * resolutionMs > FULL_SHARE * (toMs - fromMs)) {
+  if (!sampling.countsCalls && shown * resolutionMs > FULL_SHARE * (toMs - fromMs)) {
     return [{ visits, periodMs: (toMs - fromMs) / shown, isFrequent: true }];
   }
-  const periodMs = span.countsCalls && density > DENSE_SHARE ? undefined : byGaps(burstsOf(inSpan, resolutionMs));
-  if (periodMs !== undefined || !span.countsCalls) return [{ visits, periodMs }];
+  const periodMs = sampling.countsCalls && density > DENSE_SHARE ? undefined : byGaps(burstsOf(inSpan, resolutionMs));
+  if (periodMs !== undefined || !sampling.countsCalls) return [{ visits, periodMs }];
   const separated = density < FULL_SHARE ? byLevels([...intervals.values()], resolutionMs) : undefined;
-  return separated ?? [{ visits, periodMs: byCalls(intervals, span) }];
+  return separated ?? [{ visits, periodMs: byCalls(intervals, sampling) }];
 }
 
 /** Joins the visits of each interval between samples: how their calls are distributed is unknown. */

@@ -12,7 +12,7 @@ export interface ConnectionProfile {
 
 const CONNECTIONS_PER_CU = 419.66;
 const MIN_CONNECTIONS = 100;
-const MAX_USEFUL_RATIO = 8;
+export const MAX_USEFUL_RATIO = 8;
 
 /** `max_connections` by min(max, 8 · min). Source: the vendor's documentation, as of 2026-11-21. */
 function maxConnectionsOf2026({ minCu, maxCu }: Size): number {

@@ -62,8 +62,8 @@ export interface Evaluation {
   /** The next instant at which the wanted settings change; undefined if none was found. */
   nextBoundaryMs: number | undefined;
   /**
-   * The next instant at which ebb changes the compute, if nothing else does. Unlike a boundary, it is not in a time in which people keep the
-   * compute as it is. Undefined if none was found.
+   * The next instant at which ebb changes the compute, if nothing else does. Boundaries at which people keep the compute as it is are passed.
+   * Undefined if none was found.
    */
   nextChangeMs: number | undefined;
   /** Until when manual changes are respected, milliseconds since the epoch; absent if there are none. */

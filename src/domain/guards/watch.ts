@@ -13,7 +13,10 @@ export const LONGEST_WATCH_MS = DAY_MS;
 /** The longest gap between samples of the same stretch: three rounds. */
 const MAX_GAP_MS = 90_000;
 
-/** At most this many computes of a guard, or {@link COMMON_SHARE} of them, are found hurt within ten minutes: more suggest a shared cause. */
+/**
+ * At most this many computes of a guard, or {@link COMMON_SHARE} of them, are found hurt within {@link MOST_HARMS_WITHIN_MS}: more suggest a
+ * shared cause.
+ */
 const MOST_HARMS = 2;
 const MOST_HARMS_WITHIN_MS = 10 * MINUTE_MS;
 /** The share of a guard's computes that must be bad to suggest a shared cause. */
@@ -233,7 +236,7 @@ interface BadNow {
   unlowered: readonly number[];
   /** The number of such computes with a value, bad or not. */
   unloweredCount: number;
-  /** Of watched computes, and of the harms of the last ten minutes. */
+  /** Of watched computes, and of recent harms. */
   lowered: readonly number[];
 }
 

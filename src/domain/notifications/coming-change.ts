@@ -149,7 +149,7 @@ export function digestOfChanges(
   const { projectId, projectName, computeId } = first.compute;
   const span = lastMs > firstMs ? `${isoInstant(firstMs)} to ${isoInstant(lastMs)}` : isoInstant(firstMs);
   const time = `${span}, in ${leadText(firstMs - nowMs)}${occasion === undefined ? '' : `, ${occasion}`}`;
-  const { text, ...place } =
+  const { text, ...rest } =
     changes.length === 1
       ? { projectId, projectName, computeId, ...textOfOne(first, time) }
       : textOfMany(changes, { counts, time, owner, instantMs: lastMs });
@@ -159,7 +159,7 @@ export function digestOfChanges(
     atMs: nowMs,
     owner,
     ...(policies.size === 1 && { policy: first.action.policy }),
-    ...place,
+    ...rest,
     text: obstacle === undefined ? text : `${text}; ${obstacle}`,
     changes: { ...counts, fromMs: firstMs, toMs: lastMs, ...listed(changes) },
   };

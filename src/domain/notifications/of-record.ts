@@ -60,7 +60,7 @@ const WHY_UNANNOUNCED: Record<RestartCause, string> = {
   other: 'no schedule made it due',
 };
 
-/** The notification that announced changes of an owner come late. All of them give it the same id, so that it is queued only once. */
+/** Reports that announced changes of an owner come late. All of these changes give the same id, so that it is queued once. */
 function lateChanges(change: RecordChange): RecordNotification[] {
   const { late, policy, atMs } = completedIntent(change) ?? {};
   if (!late || atMs === undefined) return [];
@@ -70,9 +70,9 @@ function lateChanges(change: RecordChange): RecordNotification[] {
   const reason = why === undefined ? '' : `; reason: ${why}`;
   const first = change.compute.computeId;
   const firstAt = isoInstant(atMs);
-  const isSeveral = left === undefined || left > 1;
-  const lateRestarts = isSeveral ? `at most ${left ?? restarts} of ${restarts} restarts` : `1 of ${restarts} restarts`;
-  const comeLate = isSeveral ? `come late: from ${firstAt} on, ${first} first` : `comes late: ${first} at ${firstAt}`;
+  const isPlural = left === undefined || left > 1;
+  const lateRestarts = isPlural ? `at most ${left ?? restarts} of ${restarts} restarts` : `1 of ${restarts} restarts`;
+  const comeLate = isPlural ? `come late: from ${firstAt} on, ${first} first` : `comes late: ${first} at ${firstAt}`;
   return [
     {
       id: `change_coming:late:${owner}:${slotMs}`,

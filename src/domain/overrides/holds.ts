@@ -37,7 +37,7 @@ export function holdsAt(holds: readonly Hold[], compute: { computeId: string }, 
 
 /**
  * Limits creation times to now: a hold is active as soon as it is read, although the clock by which it was set may be ahead. Sorts the
- * holds before, so that {@link holdsAt} still knows the newest of those that get the same time.
+ * holds first, so that {@link holdsAt} still knows the newest of those that get the same time.
  */
 export function setByNow(holds: readonly Hold[], nowMs: number): readonly Hold[] {
   if (holds.every(({ createdAtMs }) => createdAtMs <= nowMs)) return holds;

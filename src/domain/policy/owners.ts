@@ -50,7 +50,8 @@ export interface KnownProjects {
  * - of the other schedules and limits that select one of its computes, the one with the highest priority;
  * - {@link UNOWNED}.
  * A unit without computes belongs to the owner of its deleted ones or, if these are unknown, of its whole project. Units of a project that
- * has not been read belong to the owner of its last known computes or, without these, of a label on projects; else to {@link NOT_READ}.
+ * has not been read belong to the owner of its last known computes or, without these, of a matching label if no label names branches; else to
+ * {@link NOT_READ}.
  */
 export function ownersOf(
   options: {

@@ -85,16 +85,15 @@ export function removedProtections(before: readonly Policy[], after: readonly Po
   const afterByName = new Map(after.map((policy) => [policy.name, policy]));
   return before.flatMap((policy) => {
     const next = afterByName.get(policy.name);
-    if (!next || next.kind !== policy.kind) return [`${protectionNoun(policy)} ${policy.name} is gone`];
-    if (policy.mode === 'enforce' && next.mode === 'observe')
-      return [`${protectionNoun(policy)} ${policy.name} only observes`];
+    if (!next || next.kind !== policy.kind) return [`${nounOf(policy)} ${policy.name} is gone`];
+    if (policy.mode === 'enforce' && next.mode === 'observe') return [`${nounOf(policy)} ${policy.name} only observes`];
     if (ruleOf(policy).protectionNoun(policy) && contentOf(next) !== contentOf(policy))
-      return [`${protectionNoun(policy)} ${policy.name} was changed`];
+      return [`${nounOf(policy)} ${policy.name} was changed`];
     return timesOf(next) < timesOf(policy) ? [`a window of ${policy.name} is gone`] : [];
   });
 }
 
-function protectionNoun(policy: Policy): string {
+function nounOf(policy: Policy): string {
   return ruleOf(policy).protectionNoun(policy) ?? 'policy';
 }
 

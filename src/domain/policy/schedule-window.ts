@@ -18,7 +18,7 @@ export interface ScheduleWindow extends ScheduleValues {
   readyInWaves?: true;
 }
 
-/** The leads, in milliseconds, at which raises for a window may begin. With waves, a compute's own lead lies between or is one of them. */
+/** The leads, in milliseconds, of the earliest possible wave (with waves) and of a raise without one. A compute's own wave may be later than both. */
 export function leadsOf({ readyLeadMs, readyInWaves }: ScheduleWindow): number[] {
   if (readyLeadMs === undefined) return [];
   return readyInWaves ? [LONGEST_WAVE_LEAD_MS, readyLeadMs] : [readyLeadMs];

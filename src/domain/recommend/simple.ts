@@ -5,6 +5,7 @@ import { awakeShare } from '../awake/intervals.ts';
 import { usageWhileAwake, workWhileAwake } from '../awake/usage-while-awake.ts';
 import type { Size } from '../compute/compute.ts';
 import { COMPUTE_SIZES_CU, formatSize, sizeProblems } from '../compute/compute-units.ts';
+import { MAX_USEFUL_RATIO } from '../connections/connection-profile.ts';
 import { type Estimate, ZERO } from '../estimate.ts';
 import { toHundredths } from '../sum.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
@@ -75,8 +76,8 @@ export const smallerMinimum: Check = (facts) => {
   const { minCu, maxCu } = compute;
   const { flatShare = 0 } = usageWhileAwake(facts);
   if (flatShare < FLAT_SHARE || !hasEnoughData(facts)) return undefined;
-  // Connections must also stay where they follow eight times the minimum.
-  const smaller = COMPUTE_SIZES_CU.findLast((cu) => cu <= minCu / 2 && 8 * cu >= maxCu);
+  // max_connections may follow this multiple of the minimum, so a smaller minimum must not lower it.
+  const smaller = COMPUTE_SIZES_CU.findLast((cu) => cu <= minCu / 2 && MAX_USEFUL_RATIO * cu >= maxCu);
   if (smaller === undefined || sizeProblems({ minCu: smaller, maxCu }).length > 0) return undefined;
   if (profile.maxConnections({ minCu: smaller, maxCu }) < profile.maxConnections(compute)) return undefined;
   const most = (awakeShare(facts.history) ?? 0) * (minCu - smaller) * MONTH_HOURS;

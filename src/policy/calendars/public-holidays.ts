@@ -13,7 +13,7 @@ export interface HolidayPlace {
 
 const cache = new Map<string, DaysResult>();
 
-/** The public holidays of a place up to {@link LAST_YEAR}, without those that begin within a day. */
+/** The public holidays of a place up to {@link LAST_YEAR}, without those that begin later than 00:00. */
 export function publicHolidays(place: HolidayPlace): DaysResult {
   return holidaysIn(place, CALENDAR_YEARS);
 }
@@ -89,7 +89,7 @@ function codeOf(name: string, tables: readonly ReturnType<NamesIn>[]): string | 
   return entries.some(([code]) => code === found) ? found : undefined;
 }
 
-/** The days of a holiday; empty if it begins within a day. */
+/** The days of a holiday; empty if it begins later than 00:00. */
 function daysOf(holiday: { date: string; start: Date; end: Date }): number[] {
   const day = dayOfDate(holiday.date.slice(0, 10));
   const count = Math.round((holiday.end.getTime() - holiday.start.getTime()) / DAY_MS);

@@ -82,7 +82,7 @@ const GuardPolicy = mapping({
     .optional()
     .describe('An alert instead of a query: bad while it fires.'),
   match: MatchText.describe(
-    `Labels by which a series is matched to a compute, and their values, with ${Object.keys(PLACEHOLDERS).join(', ')} in braces; or a mapping of values to projects.`,
+    `Labels that assign a series to a compute. For each, its value, with ${Object.keys(PLACEHOLDERS).join(', ')} in braces; or a mapping of its values to projects.`,
   ),
   bad_when: BadWhenText.optional().describe(
     'Which values are bad: above or below a limit, or a multiple of what the compute had before. Required with query.',

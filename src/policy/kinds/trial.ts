@@ -102,7 +102,7 @@ function toTrial(policy: TrialPolicy, context: FileContext): domain.TrialPolicy 
   const of = policy.of.map((name) => (name.includes('/') ? name : qualifiedName(context.team, name)));
   const rotateDays = ROTATIONS[policy.rotate];
   const periods = (until - fromDay) / rotateDays;
-  // A trial may be prolonged, so that its digest must not depend on the number of periods.
+  // A trial may be prolonged, so its digest must not depend on the number of periods.
   const fixed = { seed, oneOf: SHARES[policy.control], rotateDays, fromDay, zone: context.timezone };
   const design: TrialDesign = { ...fixed, periods };
   return {

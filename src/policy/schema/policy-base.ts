@@ -11,7 +11,7 @@ const Rule = mapping(
       .enum(['any', 'idle', 'quiet'])
       .describe('any: at any time; idle: while the compute sleeps; quiet: while it has few connections.'),
     deadline: duration({ minMs: MINUTE_MS, maxMs: 7 * DAY_MS, text: '1m to 7d' })
-      .describe('How long a change may wait, from the start of the window or from what else made it necessary.')
+      .describe('How long a change may wait after it became due, for example at the start of its window.')
       .optional(),
     // biome-ignore lint/suspicious/noThenProperty: a key of the policy language; parsed policies are never awaited
     then: z

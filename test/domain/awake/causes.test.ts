@@ -250,4 +250,17 @@ describe('causes of being awake', () => {
     expect(findCause({ compute, history, clients })).toMatchObject({ cause: 'clients' });
     expect(findCause({ compute, history })).toBeUndefined();
   });
+
+  it('are the asked clients in less than a day, although a longer log would show that ebb itself asks', () => {
+    const { facts } = caseOf({ kind: '', causes: [], activities: always(), timeoutSeconds: 300 }, seededRandom(1));
+    const asked = { kind: 'periodic', user: 'app', periodMs: MINUTE, visits: 9, share: 1, confidence: 'high' } as const;
+    const causeIn = (fromMs: number) => {
+      const intervals = [{ startMs: fromMs, endMs: SPAN.toMs, start: 'client', end: 'open' } as const];
+      const history = { fromMs, toMs: SPAN.toMs, intervals, unknown: [], startDurationsMs: [] };
+      const clients = [{ ...asked, queries: [] }];
+      return findCause({ compute: facts.compute, history, clients, queryIntervalMs: MINUTE })?.cause;
+    };
+    expect(causeIn(SPAN.toMs - 22 * HOUR)).toBe('clients');
+    expect(causeIn(SPAN.toMs - 26 * HOUR)).toBe('ebb_itself');
+  });
 });

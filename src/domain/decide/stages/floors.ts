@@ -87,12 +87,12 @@ function guardOf({ guard: name, sinceMs }: Floor, guards: readonly Guard[], inst
   return isWithinRetry(sinceMs, guard.retryMs, instantMs) ? guard : undefined;
 }
 
-/** True for `retryMs` after a guard found harm by a lowering: in this time the lowering is not tried again. */
+/** True until `retryMs` after a guard found a lowering harmful: until then the lowering is not tried again. */
 export function isWithinRetry(sinceMs: number, retryMs: number, instantMs: number): boolean {
   return instantMs >= sinceMs && instantMs < sinceMs + retryMs;
 }
 
-/** The rules for making a raise to a floor, and for manual changes, as those of a policy. */
+/** The disruption rules of a change to the floor, and the deciding policy's rule for manual changes. */
 function changeRules(draft: Draft, group: FieldGroup, { remedy }: Guard, compute: Compute): Partial<PolicyBase> {
   const { disruption, manualChanges } = draft.deciders[group]?.policy ?? {};
   const isRaisedAnyway = group === 'size' && draft.size !== null && isRaise(compute, draft.size);

@@ -64,7 +64,7 @@ function deadlineOf(
   return Math.max(wantedSince(group), change.windowStartMs ?? Number.NEGATIVE_INFINITY) + deadlineMs;
 }
 
-/** Keeps restarts of the same compute apart. Does not delay urgent changes, a raise after a lowering, or what a person asks for. */
+/** Keeps restarts of the same compute apart. Does not delay urgent changes, a raise after a lowering, a hold, or a restore with `now`. */
 export const cooldown: Gate = ({ change, record, nowMs, disruption }) => {
   const last = record?.lastDisruption;
   if (!change.disconnects || change.urgent || !last) return undefined;
