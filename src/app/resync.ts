@@ -107,7 +107,7 @@ function isUnfinished(
   if (gatesOf(plan).some((code) => !NOT_RECHECKED.has(code))) return true;
   const dueMs = ahead.nextBoundaryMs ?? searchAgainAt(decision.instantMs, ahead);
   const isDue = plan.verdict === 'act' || (dueMs !== undefined && dueMs <= nowMs);
-  return isDue && !isAtBoundary(fleet, nowMs, compute);
+  return isDue && !isAtBoundary(fleet, nowMs, { account: compute.account });
 }
 
 function latestEvaluations({ fleet }: ResyncDeps, projectId: string): EvaluatedCompute[] {

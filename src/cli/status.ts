@@ -107,18 +107,18 @@ function daemonLines(status: Status): string[] {
   const set =
     set_hash === null ? [] : [`policy set: ${shortHash(set_hash)}${revision === null ? '' : `, ${revision}`}`];
   const bad = readiness?.checks.filter(({ ok }) => !ok) ?? [];
-  const present = recentReports(daemons ?? [], msOfIso(status.at));
+  const recent = recentReports(daemons ?? [], msOfIso(status.at));
   return [
     ...(source === 'store' ? [storeText(daemons)] : []),
     ...(mode === null ? [] : [`mode: ${mode}`]),
     ...(daemons ?? []).map((one) => daemonLine(one, status.at)),
-    ...[...new Set(present.flatMap((one) => one.staged))].map((message) => `staged: ${message}`),
+    ...[...new Set(recent.flatMap((one) => one.staged))].map((message) => `staged: ${message}`),
     ...set,
     ...(policies === null ? [] : [`policies: ${policies.map(({ name }) => name).join(', ') || 'none'}`]),
     `computes: ${counts.join(', ') || 'none'}${unreadText(unread_projects)}`,
     ...(readiness?.ready ? [`ready${readText(projects)}`] : []),
     ...bad.map(({ name, message }) => `not ready: ${name}: ${message}`),
-    ...present.flatMap((one) => reportedReadiness(one, status.at)),
+    ...recent.flatMap((one) => reportedReadiness(one, status.at)),
   ];
 }
 

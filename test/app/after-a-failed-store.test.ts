@@ -17,7 +17,7 @@ import { createMemoryStore } from '../support/simulated/store.ts';
 const MINUTE_MS = 60_000;
 const NOON = at('2026-03-02T12:00:00Z');
 const telemetry = { log: memoryLog(), metrics: { increment() {}, set() {}, clear() {}, observe() {} } };
-/** What reading the records of a project needs at noon, besides the store. */
+/** Dependencies for reading a project's records at noon, except the store. */
 const NOON_DEPS = {
   mode: 'enforce',
   generation: () => 1,

@@ -70,7 +70,7 @@ const SINCE = { latency: { key: 'since', atMs: SIX + 1, verdicts: {} } };
 it.each([
   ['which lost its lease with it', undefined, 'ep-one'],
   ['unless the next leader has stored its own since', SINCE, undefined],
-])('verdicts are stored again after a loss of the store by its leader, %s', async (_, since, known) => {
+])('the leader stores its verdicts again after the store has lost them, %s', async (_, since, known) => {
   const store = memoryDocumentStore();
   if (since) await ANSWERS.keep(store, since);
   const guards = createGuardVerdicts();

@@ -246,7 +246,7 @@ describe('after an outage', () => {
 });
 
 describe('an outage began when the first request began that failed in it', () => {
-  it('though requests are tried for half a minute before they count as failed, and others that began later are given up before', () => {
+  it('also where requests are retried for half a minute, and later ones fail first', () => {
     const { outages, time, failSince, answer } = theOutages();
     answer('p-one');
     time.ms += 30_000;

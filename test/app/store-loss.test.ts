@@ -166,7 +166,7 @@ it.each([
   expect(await readReleases(documents)).toEqual([RELEASE]);
 });
 
-it('a fleet without budgets stores again that no step limits, and takes away nothing of other daemons', async () => {
+it('a fleet without budgets stores that no step limits, and overwrites nothing of other daemons', async () => {
   const { documents, daemon, lose } = aGroup();
   const watch = daemon(OLDER, new Map(), currentRules());
   await watch.check();

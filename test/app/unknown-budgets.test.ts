@@ -16,7 +16,7 @@ const NOW_MS = at('2026-03-04T12:00:00Z');
 const NOT_KNOWN = ['steps of budget: daemons have not stored yet which of them limit'];
 const ONLY_NOTIFIES = aBudget({ steps: [{ at: 1, of: 'spent', notify: ['team'] }] });
 
-/** What is missing in the plan of a command, beside a daemon that runs if it reports. */
+/** The missing facts in a command's plan. With `staged`, a daemon has reported; with `areStored`, it has stored the steps. */
 async function missingIn(policies: Policy[], { staged, areStored }: { staged?: string[]; areStored?: true } = {}) {
   const store = createMemoryStore(createSteppedClock(NOW_MS, () => false));
   const report = { mode: 'enforce', set_hash: 'h', last_seen: isoInstant(NOW_MS), staged };

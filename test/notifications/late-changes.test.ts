@@ -111,7 +111,7 @@ it('restarts that come much later than announced are told once, with what was in
   ]);
 });
 
-it('restarts that come much later than the end of their freeze are told, though that of others ends later', async () => {
+it('restarts that come long after the end of their own freeze are told, even if another freeze ends later', async () => {
   const { clock, setOutage, messages, operator } = await startedEarly();
   for (const [projects, minutes] of [
     [['a', 'b'], 5],

@@ -79,7 +79,7 @@ export function startRounds(
     tick: () => tick(),
     /** A daemon that has just started looks every few seconds whether a list has come. */
     look: () => ticks[0]?.(),
-    /** The store has lost what it had of costs, and the daemon has noticed it after what was done `since`. */
+    /** Deletes the stored costs, does `since`, then lets the daemon notice the loss. */
     loseCosts: async (since = async () => {}) => {
       await store.deleteDocuments('costs', ['month', 'detail']);
       await since();

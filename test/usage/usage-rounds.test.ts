@@ -282,7 +282,7 @@ describe('the rounds of the leader', () => {
     await rounds.rounds.close();
   });
 
-  it('store the costs again that the store has lost, though with them the lease was lost, until they know that another leads', async () => {
+  it('write back lost costs, even if the lease is lost, too, until another daemon is known to lead', async () => {
     const rounds = startRounds();
     await firstRound(rounds);
     const known = [await readSummary(rounds.store), await readDetail(rounds.store)];

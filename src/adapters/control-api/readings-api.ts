@@ -23,7 +23,7 @@ interface ReadProject {
 
 /**
  * A read-only control API that answers from the readings of daemons. The live one, which is opened when it is first needed, answers the
- * rest: usage, running operations, past ones that are not stored (`withStored`), the computes of projects in `readAgain`, and, with
+ * rest: usage, running operations, past ones that are not stored (`withKept`), the computes of projects in `readAgain`, and, with
  * `asksBranches`, branches that the daemons don't read. The list ends with an error for listed projects that are `unread`.
  */
 export function createReadingsApi(
@@ -33,7 +33,7 @@ export function createReadingsApi(
     asksBranches = true,
   }: { projects: readonly ReadProject[]; unread?: readonly string[]; asksBranches?: boolean },
   openLive: () => Promise<ApiResult<FleetApi>>,
-  withStored: (askLive: OperationsReader['operationsFrom']) => OperationsReader,
+  withKept: (askLive: OperationsReader['operationsFrom']) => OperationsReader,
 ): FleetApi & {
   /** From now on, `listComputes` of these projects asks the live API. With `onFailure`, their stored reading is returned where that fails. */
   readAgain(projectIds: Iterable<string>, onFailure?: (error: ControlApiError) => void): void;
@@ -75,7 +75,7 @@ export function createReadingsApi(
       if (opened.ok) yield* opened.value.listOperations(projectId, options);
       else yield opened;
     },
-    ...withStored(async (...asked) => {
+    ...withKept(async (...asked) => {
       const opened = await live();
       return opened.ok ? opened.value.operationsFrom(...asked) : opened;
     }),

@@ -131,7 +131,7 @@ function stagedNotifications(deps: AnnounceDeps): Notification[] {
     const counts = Object.entries(byPolicy).map(([policy, count]) => `${policy} restarts ${count}`);
     const suffix = counts.length > 0 ? ` (${counts.join(', ')}; such as ${examples.join(', ')})` : '';
     return {
-      // With another id it is reported again: a restart has lost the policies that were in effect meanwhile.
+      // If a restart has lost the policies that were in effect, the id differs, so that the set is reported again.
       id: `staged:${hash}${unloaded.includes(team) ? ':not_loaded' : ''}`,
       kind: 'staged',
       atMs: deps.clock.now(),

@@ -43,7 +43,7 @@ interface LastingStateOptions {
   beginsAfterMs?(name: string): number;
   /** The present states: their descriptions by name. */
   present(): ReadonlyMap<string, string>;
-  /** Since when a state has been present or over, milliseconds since the epoch. Absent, or undefined: since it was first seen so. */
+  /** Since when a state has been present or over, milliseconds since the epoch. If unknown, the instant when it was first seen so counts. */
   sinceMs?(name: string): number | undefined;
   /** The owners whose computes a state concerns: they are told besides the receivers of the whole fleet. */
   concernedOwners?(name: string): readonly string[];
@@ -103,7 +103,7 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
     return { name, ...beginning(sinceMs), foundAtMs: nowMs, text, ...ownersOf(options, name) };
   }
 
-  function sinceMs(name: string): number {
+  function sinceMsOf(name: string): number {
     return options.sinceMs?.(name) ?? clock.now();
   }
 
@@ -122,8 +122,8 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
         const isSame = before !== undefined && (before.text === undefined) === (text === undefined);
         if (isUnknown(name)) seen.delete(name);
         else if (isSame && text === undefined) continue;
-        else if (isSame) seen.set(name, { text, sinceMs: Math.min(before.sinceMs, sinceMs(name)) });
-        else seen.set(name, { text, sinceMs: sinceMs(name), isEndSeen: text === undefined });
+        else if (isSame) seen.set(name, { text, sinceMs: Math.min(before.sinceMs, sinceMsOf(name)) });
+        else seen.set(name, { text, sinceMs: sinceMsOf(name), isEndSeen: text === undefined });
       }
     },
     async read() {
@@ -167,7 +167,7 @@ function settlingMs(
   return text === undefined ? settledMs : beginsAfterMs(name);
 }
 
-/** Texts for a state's beginning and end; the second is empty if nobody has seen the end. */
+/** Texts for a state's beginning and end; the second is empty unless the reporting daemon has seen the end. */
 export function describeSpan({ sinceMs, isSinceAtLeast, overSinceMs }: LastingState): { since: string; over: string } {
   return {
     since: `since ${isSinceAtLeast ? 'at least ' : ''}${isoInstant(sinceMs)}`,

@@ -93,7 +93,7 @@ export async function applyAction(
   const requestedMs = deps.clock.monotonicMs();
   const requestId = deps.newId();
   // Determined before the request: another policy set may become current before the answer.
-  const restart = restartBehind(deps, evaluatedCompute, action);
+  const restart = restartReason(deps, evaluatedCompute, action);
   const { intended, outcome: stored } = await step('storing the pending write', () =>
     storeIntent(deps, lease, evaluatedCompute, { action, restart, requestId, decidedBy }),
   );
@@ -177,7 +177,7 @@ async function abandonWrite(
 }
 
 /** Why a change restarts its compute; empty if it does not. */
-interface RestartBehind {
+interface RestartReason {
   cause?: RestartCause;
   /** What made the restart due, where more than the cause is known. */
   why?: string;
@@ -187,7 +187,7 @@ interface RestartBehind {
   counted?: RestartCause;
 }
 
-function restartBehind(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute, action: Action): RestartBehind {
+function restartReason(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute, action: Action): RestartReason {
   if (!action.disconnects) return {};
   const situation = situationThen(deps, evaluatedCompute);
   const cause = restartCause(situation, evaluatedCompute);
@@ -233,7 +233,7 @@ async function storeIntent(
     restart,
     requestId,
     decidedBy,
-  }: { action: Action; restart: RestartBehind; requestId: string; decidedBy: DecidedBy },
+  }: { action: Action; restart: RestartReason; requestId: string; decidedBy: DecidedBy },
 ): Promise<{ intended: ComputeRecord; outcome: IntentOutcome }> {
   const { compute, record } = evaluated;
   const atMs = deps.clock.now();
@@ -263,7 +263,7 @@ function disconnectionUntold(
   deps: ApplyDeps,
   evaluated: EvaluatedCompute,
   action: Action,
-  restart: RestartBehind,
+  restart: RestartReason,
 ): Promise<Partial<Intent>> {
   const { fields, raises } = action;
   const dueSinceMs = () => changeDueSince(situationThen(deps, evaluated), { group: groupOf(fields), raises });
@@ -273,7 +273,7 @@ function disconnectionUntold(
 /** A change that was made, as the answer shows it, and why it restarts its compute. */
 interface MadeChange {
   action: Action;
-  restart: RestartBehind;
+  restart: RestartReason;
   /** Set if only the answer has shown the restart: the compute has woken since it was read, or a new timeout restarts it. */
   isUnexpected?: true;
 }
@@ -281,7 +281,7 @@ interface MadeChange {
 function asMade(deps: ApplyDeps, evaluated: EvaluatedCompute, planned: MadeChange, answer: WriteAnswer): MadeChange {
   if (planned.action.disconnects || !answer.ok || !isRestart(answer.value.operations)) return planned;
   const action = { ...planned.action, disconnects: true };
-  return { action, restart: restartBehind(deps, evaluated, action), isUnexpected: true };
+  return { action, restart: restartReason(deps, evaluated, action), isUnexpected: true };
 }
 
 /** Returns true if a compute is suspended and started again. A sleeping one is first started for the change, and then suspended. */

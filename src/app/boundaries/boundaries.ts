@@ -147,7 +147,7 @@ async function projectsAt(deps: BoundaryDeps, instantMs: number): Promise<{ affe
   };
 }
 
-/** Returns true if waves raised computes before this opening, and the list shows changes: then only computes not as wanted need requests. */
+/** Returns true if waves raised computes before this opening, and the list shows changes: computes as wanted then need no request. */
 function opensInWaves({ fleet, rules }: BoundaryDeps, account: string, instantMs: number): boolean {
   const { readyWaves } = rules.current.policies;
   const isOpening = readyWaves.some((one) => one.account === account && one.opensAtMs === instantMs);

@@ -103,7 +103,7 @@ export const CONFIRMED_MS = 25_000;
 /** The confirmation time of a project that somebody has changed or used since it was read. */
 export const DOUBTED = Number.NEGATIVE_INFINITY;
 
-/** Creates an empty view. `verified` says for which accounts the list of projects shows changes; of others, ebb learns it. */
+/** Creates an empty view. `verified` says of accounts whether their list of projects shows changes; of others, ebb learns it. */
 export function createFleet({ clock, verified = new Map() }: { clock: Clock; verified?: VerifiedFacts }): Fleet {
   const listed = new Map<string, Project>();
   const cachedProjects = new Map<string, CachedProject>();

@@ -66,7 +66,7 @@ export interface ReadOperationsOptions {
   /** Stops the reading; it can be resumed. */
   signal?: AbortSignal;
   concurrency?: number;
-  mostPages?: number;
+  maxPages?: number;
   /** Real milliseconds from an arbitrary start. */
   monotonicMs: () => number;
 }
@@ -82,7 +82,7 @@ export interface OperationsRead {
  */
 export async function readOperations(options: ReadOperationsOptions): Promise<OperationsRead> {
   const { api, projects, sinceMs, nowMs, resume, signal, priority, onPage, onProgress, onNewest } = options;
-  const { concurrency = CONCURRENT_PROJECTS, mostPages = MAX_PAGES, monotonicMs } = options;
+  const { concurrency = CONCURRENT_PROJECTS, maxPages = MAX_PAGES, monotonicMs } = options;
   const startedMs = monotonicMs();
   const states = new Map(
     projects.map(({ projectId }): [string, ReadingState] => [projectId, { ...(resume?.get(projectId) ?? UNREAD) }]),
@@ -125,7 +125,7 @@ export async function readOperations(options: ReadOperationsOptions): Promise<Op
     await pLimit(concurrency).map(round, readPage);
     round = round.filter(({ projectId }) => {
       const state = states.get(projectId);
-      return state?.read === 'in part' && state.pages < mostPages;
+      return state?.read === 'in part' && state.pages < maxPages;
     });
     if (!isNewestReported && round.length > 0 && !signal?.aborted) await onNewest?.();
     isNewestReported = true;

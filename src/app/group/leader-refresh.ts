@@ -118,6 +118,6 @@ function needsEvaluation(
     const latest = fleet.latestEvaluation(computeId);
     if (!latest || fleet.evaluatedAtMonotonicMs(computeId) < readAtMonotonicMs) return true;
     const dueMs = latest.nextBoundaryMs ?? searchAgainAt(latest.decision.instantMs, latest);
-    return dueMs !== undefined && dueMs <= overdueMs && !isAtBoundary(fleet, clock.now(), project);
+    return dueMs !== undefined && dueMs <= overdueMs && !isAtBoundary(fleet, clock.now(), { account: project.account });
   });
 }

@@ -15,7 +15,7 @@ export type WriteBlock = 'clock_off' | 'staged' | 'superseded';
 export interface LeaderLease {
   /** True if the store serves this daemon only. */
   readonly isAlone: boolean;
-  /** Returns true for the leader. A group has at most one, except that a leader without a connection to the store stays one until it has. */
+  /** Returns true for the leader. A group has at most one, but a leader that is cut off from the store stays one until it reaches it again. */
   isHeld(): boolean;
   /** Takes the lease if it is free, or renews it if held. Throws if the store can't be reached; then nothing changes. */
   attend(): Promise<void>;

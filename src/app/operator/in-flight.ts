@@ -8,7 +8,7 @@ import type { OperatorParts } from './parts.ts';
 
 /**
  * The changes under way, of one project or of all. If they are read after a hold or freeze was stored, they include every change that was
- * decided without it. `concerns` is called with the id only if the daemon doesn't know the compute.
+ * decided without it. `concerns` gets the compute if the daemon knows it, and otherwise only its id.
  */
 export async function inFlight(
   { store, clock, daemon }: OperatorParts,

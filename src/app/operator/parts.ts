@@ -20,7 +20,7 @@ import type { WeekAhead } from './week-ahead.ts';
 export interface OperatorParts {
   store: Store;
   log: Log;
-  /** The instant by which holds and freezes have expired or not; milliseconds since the epoch. */
+  /** Returns the present instant, by which holds and freezes expire; milliseconds since the epoch. */
   now(): Promise<number>;
   /** Asks the daemons of the group, if any, to reconcile these projects. */
   requestReconciles(projectIds: readonly string[]): Promise<void>;

@@ -10,7 +10,7 @@ import { budgetNamed, type ComputePlace, findCompute } from './find-compute.ts';
 import { inFlight } from './in-flight.ts';
 import { allRecords, auditOf, fail, type OperatorParts } from './parts.ts';
 
-/** Ends one hold, the steps of a budget, or of one compute all holds, stopped fights and respected manual changes, or the floors of guards. */
+/** Ends one hold, the steps of a budget, or all holds, stopped fights and respected manual changes of a compute, or the floors of its guards. */
 export async function release(parts: OperatorParts, request: ReleaseRequest): Promise<OperatorResult<ReleaseDocument>> {
   const { target, owner } = request;
   const problem = ownerProblem(owner);

@@ -93,7 +93,7 @@ export function periodReport(input: {
   };
 }
 
-/** Includes all projects of these organizations, which change their plan as a whole. Undefined if none runs out, or a projection is unknown. */
+/** The price for organizations with a project that runs out, with all their projects. Undefined if there is none, or a projection is unknown. */
 function onLaunch(
   projects: readonly Project[],
   reports: readonly ProjectReport[],

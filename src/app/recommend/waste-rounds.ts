@@ -103,7 +103,7 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
     if (first) throw new Error(`findings of ${errors.length} projects: ${first.message}`);
   }
 
-  // What is lost would otherwise come only with the next analysis of each project, a day later.
+  // All projects are analysed again: otherwise their lost findings would be missing for up to a day.
   deps.storeWatch.onLoss(async () => {
     // The known totals stay in the metrics until then.
     for (const state of states?.values() ?? []) state.dueMs = 0;

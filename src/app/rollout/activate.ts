@@ -230,7 +230,7 @@ function approverOf(approvals: readonly Approval[]): Approver | undefined {
   return { who: approversOf(approvals), atMs: approvals.map(({ atMs }) => atMs) };
 }
 
-/** Returns true until the announced restarts by approved rules, the last offered, are due. If another daemon has the rules, it announces. */
+/** Returns true until the restarts by approved rules (the last of `offered`) are due. Rules that are current elsewhere were announced there. */
 async function waitsForAnnouncement(
   deps: ActivateDeps,
   offered: readonly Rules[],

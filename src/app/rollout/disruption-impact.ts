@@ -18,7 +18,7 @@ import { CONTROL_API, isOfControlApi } from '../telemetry/outages.ts';
 
 /** How many computes rules would disconnect once they are current. */
 export interface DisruptionImpact {
-  /** The number of computes that would be disconnected at once, or `later` without a further cause. */
+  /** The number of computes that would be disconnected: at once or, as far as `later` counts them, after a wait. */
   disconnected: number;
   computes: number;
   /** How many of the disconnected ones would wait first, for example since ebb has just discovered or restarted them. */

@@ -71,7 +71,7 @@ export interface StoredSource {
   facts(wanted: FactsQuery): Promise<StoredFacts>;
   /** Returns the id of the project that has this compute, or this id or name itself; undefined if it is not stored. */
   projectOf(subject: string): Promise<string | undefined>;
-  /** The fleet as daemons have read it; undefined if unknown. It is read once, and again if `again`. */
+  /** The fleet as daemons have read it; undefined if unknown. It is read once; `again` reads it anew. */
   readings(again?: boolean): Promise<SharedFleet | undefined>;
   /** True if a daemon is known to run. */
   daemonRuns(): Promise<boolean>;

@@ -86,7 +86,7 @@ function createFailingSpan(): FailingSpan {
   let answeredAtMs = Number.NEGATIVE_INFINITY;
   return {
     fails(beganAtMs) {
-      // A request is tried for half a minute before it counts as failed; others may have been answered after it began.
+      // A request may be tried for half a minute before it counts as failed; others may have been answered after it began.
       sinceMs = Math.min(sinceMs ?? Number.POSITIVE_INFINITY, Math.max(beganAtMs, answeredAtMs));
     },
     answered(nowMs) {

@@ -92,24 +92,33 @@ export function createOutages({ log, metrics }: Telemetry, clock: OutageClock): 
     if (account !== undefined && dependencies.goUp(controlApiFor(account), kind)) evidence.forgetOutage(account);
   }
 
-  function fails(project: ProjectRef, message: string, kind: RequestKind, beganAtMs = clock.monotonicMs()): void {
+  function fails(
+    project: ProjectRef,
+    message: string,
+    kind: RequestKind,
+    beganAtMonotonicMs = clock.monotonicMs(),
+  ): void {
     const { account } = project;
     // Where the account's list of projects fails already, that belongs to the outage.
-    const listBeganAtMs = account === undefined ? undefined : dependencies.beganAtMs(listOf(account));
-    if (listBeganAtMs !== undefined) evidence.otherFails(account, listBeganAtMs);
-    const scope = evidence.fails(project, beganAtMs);
+    const listBeganAtMonotonicMs = account === undefined ? undefined : dependencies.beganAtMonotonicMs(listOf(account));
+    if (listBeganAtMonotonicMs !== undefined) evidence.otherFails(account, listBeganAtMonotonicMs);
+    const scope = evidence.fails(project, beganAtMonotonicMs);
     if (scope === 'all' || dependencies.down.has(CONTROL_API))
-      dependencies.goDown(CONTROL_API, message, { kind, sinceMs: evidence.failingSinceMs() });
+      dependencies.goDown(CONTROL_API, message, { kind, sinceMonotonicMs: evidence.failingSinceMs() });
     else if (scope === 'account' && account !== undefined)
-      dependencies.goDown(controlApiFor(account), message, { kind, sinceMs: evidence.failingSinceMs(account) });
+      dependencies.goDown(controlApiFor(account), message, {
+        kind,
+        sinceMonotonicMs: evidence.failingSinceMs(account),
+      });
   }
 
   return {
-    down(dependency, message, beganAtMs = clock.monotonicMs()) {
-      if (dependency !== CONTROL_API) dependencies.goDown(dependency, message, { sinceMs: beganAtMs });
+    down(dependency, message, beganAtMonotonicMs = clock.monotonicMs()) {
+      if (dependency !== CONTROL_API)
+        dependencies.goDown(dependency, message, { sinceMonotonicMs: beganAtMonotonicMs });
       else {
-        evidence.otherFails(undefined, beganAtMs);
-        dependencies.goDown(dependency, message, { sinceMs: evidence.failingSinceMs() });
+        evidence.otherFails(undefined, beganAtMonotonicMs);
+        dependencies.goDown(dependency, message, { sinceMonotonicMs: evidence.failingSinceMs() });
       }
     },
     up(dependency) {
@@ -126,16 +135,16 @@ export function createOutages({ log, metrics }: Telemetry, clock: OutageClock): 
       const ends = namesFor(project).flatMap((name) => dependencies.ended.get(name)?.atMonotonicMs ?? []);
       return ends.some((atMonotonicMs) => beganAtMonotonicMs < atMonotonicMs);
     },
-    projectFails(project, message, kind, beganAtMs) {
+    projectFails(project, message, kind, beganAtMonotonicMs) {
       // The first failure may be the beginning of an outage, which a failure of another project would show.
       const wasFailing = evidence.isFailing(project);
-      fails(project, message, kind, beganAtMs);
+      fails(project, message, kind, beganAtMonotonicMs);
       const isDown = namesFor(project).some((name) => dependencies.down.has(name));
       if (wasFailing && !isDown) refusals.refuse(project.projectId, message, kind);
     },
-    writeFails(project, message, beganAtMs) {
+    writeFails(project, message, beganAtMonotonicMs) {
       dependencies.noteFailedWrite();
-      fails(project, message, 'write', beganAtMs);
+      fails(project, message, 'write', beganAtMonotonicMs);
     },
     projectRefused: refusals.refuse,
     refused: () => [...refusals.all.values()],
@@ -161,18 +170,22 @@ function createDependencies({ log, metrics }: Telemetry, clock: OutageClock) {
   return {
     down,
     ended,
-    beganAtMs: (dependency: string) => began.get(dependency),
+    beganAtMonotonicMs: (dependency: string) => began.get(dependency),
     sinceMs(dependency: string): number | undefined {
-      const beganAtMs = began.get(dependency);
-      if (beganAtMs === undefined) return ended.get(dependency)?.atMs;
-      return clock.now() - (clock.monotonicMs() - beganAtMs);
+      const beganAtMonotonicMs = began.get(dependency);
+      if (beganAtMonotonicMs === undefined) return ended.get(dependency)?.atMs;
+      return clock.now() - (clock.monotonicMs() - beganAtMonotonicMs);
     },
-    goDown(dependency: string, message: string, shown: { kind?: RequestKind; sinceMs: number | undefined }): void {
-      const { kind = 'read', sinceMs = clock.monotonicMs() } = shown;
+    goDown(
+      dependency: string,
+      message: string,
+      shown: { kind?: RequestKind; sinceMonotonicMs: number | undefined },
+    ): void {
+      const { kind = 'read', sinceMonotonicMs = clock.monotonicMs() } = shown;
       if (isEnded) return;
       if (kind !== 'write' || !down.has(dependency)) shownBy.set(dependency, kind);
       // Of the requests that fail in an outage, the first to begin need not be the first to be given up.
-      began.set(dependency, Math.min(sinceMs, began.get(dependency) ?? sinceMs));
+      began.set(dependency, Math.min(sinceMonotonicMs, began.get(dependency) ?? sinceMonotonicMs));
       if (down.has(dependency)) return;
       down.set(dependency, message);
       metrics.increment('ebb_outages_total', { dependency });
@@ -298,7 +311,7 @@ export function listOf(account: string): string {
   return `project list of ${account}`;
 }
 
-/** True for an outage of the control API, of that for one account, or of an account's list of projects. */
+/** True for an outage of the control API, for all or for one account, or of an account's list of projects. */
 export function isOfControlApi(dependency: string): boolean {
   return dependency.startsWith(CONTROL_API) || dependency.startsWith(listOf(''));
 }

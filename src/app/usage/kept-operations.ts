@@ -178,7 +178,7 @@ export async function updateOperations(options: UpdateOperationsOptions): Promis
     ...options,
     projects: [project],
     sinceMs,
-    mostPages: maxOperations / PAGE,
+    maxPages: maxOperations / PAGE,
     priority: 'background',
     onPage(_, operations, complete) {
       for (const operation of operations) read.push(operation);

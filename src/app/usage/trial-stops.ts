@@ -60,7 +60,7 @@ export function createStopTrials(): StopTrials {
     const running = trials.filter(({ policy }) => !before.some((stop) => isStopOf(stop, policy)));
     const stops: TrialStop[] = [];
     for (const trial of running) stops.push(...(await stopOf(trial, facts)));
-    // False if another daemon has changed the stops since they were read: they are decided again in the next round.
+    // The replacement fails if another daemon has changed the stops since they were read: they are decided again in the next round.
     if (stops.length > 0 && !(await stored.replace([...before, ...stops].slice(-MAX_STOPS)))) return;
     for (const { policy } of trials) decidedOn.set(policy.digest, today);
     for (const stop of stops) logStop(log, stop);

@@ -340,7 +340,7 @@ export function createAwakeLog(deps: {
         sinceMs,
         nowMs,
         signal,
-        mostPages: MAX_PAGES,
+        maxPages: MAX_PAGES,
         priority: 'background',
         monotonicMs: clock.monotonicMs,
         onPage(projectId, operations, complete, state) {

@@ -69,7 +69,7 @@ interface ReadOptions {
   /** Leaves usage out, so that nothing has a price. */
   withoutUsage?: boolean;
   /** The most pages of operations that are read for each project; by default all within the days. */
-  mostPages?: number | undefined;
+  maxPages?: number | undefined;
   /** Called with the past so far once the newest operations of each project were read, if there is more to read. */
   onNewest?: ((past: FleetPast) => Promise<void>) | undefined;
 }
@@ -80,7 +80,7 @@ export async function readPast(
   flags: PastFlags,
   options: Pick<
     ReadOptions,
-    'branches' | 'fleet' | 'periods' | 'projectIds' | 'mostPages' | 'onNewest' | 'withoutUsage'
+    'branches' | 'fleet' | 'periods' | 'projectIds' | 'maxPages' | 'onNewest' | 'withoutUsage'
   >,
 ): Promise<FleetPast> {
   const { operations, fleet, live, days } = flags;
@@ -113,7 +113,7 @@ async function readFiles(reading: Reading, { flags: { operations = '' } }: ReadO
 
 /** Reads the newest operations of each project first. After an interrupt the command shows what was read. */
 async function readLive(reading: Reading, options: ReadOptions): Promise<PastSources> {
-  const { settings, branches, mostPages, onNewest, periods, projectIds } = options;
+  const { settings, branches, maxPages, onNewest, periods, projectIds } = options;
   const { days } = options.flags;
   const progress = showProgress(process.stderr);
   const stop = new AbortController();
@@ -129,7 +129,7 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<PastSou
     const { toMs, journal, notes } = await resumeReading(log, {
       settings,
       days,
-      isWhole: !mostPages && !projectIds,
+      isWhole: !maxPages && !projectIds,
       readsAgain: options.flags.live === true || fleet.projects.length < FEWEST_PROJECTS_KEPT,
     });
     const fromMs = toMs - days * DAY_MS;
@@ -152,7 +152,7 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<PastSou
       nowMs: toMs,
       signal,
       onProgress: progress.operations,
-      ...(mostPages !== undefined && { mostPages }),
+      ...(maxPages !== undefined && { maxPages }),
       ...(journal && { resume: journal.states }),
       monotonicMs: () => performance.now(),
       onNewest: tellNewest,
@@ -166,7 +166,7 @@ async function readLive(reading: Reading, options: ReadOptions): Promise<PastSou
     });
     const readAndTold = operations.then(async (read) => {
       // With one page for each project, `readOperations` has nothing more to read and does not call `onNewest`.
-      if (mostPages === 1) await tellNewest();
+      if (maxPages === 1) await tellNewest();
       return read;
     });
     const [read, measured] = await Promise.all([readAndTold, measuring]);

@@ -47,7 +47,7 @@ export async function runReport(flags: ReportFlags): Promise<void> {
   const past = await readPast(
     settings,
     { days: DAYS, live: true },
-    { branches: !isLarge || needsBranches, fleet, periods, ...(isLarge && { mostPages: 1, onNewest }) },
+    { branches: !isLarge || needsBranches, fleet, periods, ...(isLarge && { maxPages: 1, onNewest }) },
   );
   const computes = await withAsked(past.computes, { settings, flags, sources: async () => policies?.set.sources });
   const stored = await storedFacts(settings, past.toMs);

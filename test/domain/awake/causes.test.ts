@@ -235,7 +235,7 @@ describe('causes of being awake', () => {
     expect(findCause({ ...facts, history: { ...facts.history, fromMs } })).toBeUndefined();
   });
 
-  it('are the asked clients in less than a day, not visits of which a few seem many a day', () => {
+  it('with less than a day known, name the asked clients, instead of taking a few visits for many a day', () => {
     const { compute } = caseOf({ kind: '', causes: [], activities: [], timeoutSeconds: 300 }, seededRandom(1)).facts;
     const [fromMs, toMs] = [SPAN.toMs - 2 * HOUR, SPAN.toMs];
     const visit = {
