@@ -68,7 +68,7 @@ it('watches are told until they are over', async () => {
 const SINCE = { latency: { key: 'since', atMs: SIX + 1, verdicts: {} } };
 
 it.each([
-  ['which lost its lease with it', undefined, 'ep-one'],
+  ['though it lost its lease, too', undefined, 'ep-one'],
   ['unless the next leader has stored its own since', SINCE, undefined],
 ])('the leader stores its verdicts again after the store has lost them, %s', async (_, since, known) => {
   const store = memoryDocumentStore();
