@@ -1,4 +1,4 @@
-import { chart, list, NO_SOURCE, ofComputes, ofOwnedPolicies, type Panel } from './parts.ts';
+import { chart, list, NO_SOURCE, NONE_DROPPED, ofComputes, ofOwnedPolicies, type Panel } from './parts.ts';
 
 const LEAST_FREE = `bottomk(10, ${ofComputes('ebb_connection_headroom_ratio')})`;
 
@@ -38,7 +38,7 @@ export function connections(): Panel[] {
           legend: '{{policy}}',
         },
       ],
-      ifEmpty: 'None dropped, or no source configured: docs/connections.md',
+      ifEmpty: NONE_DROPPED,
       width: 4,
     }),
     chart({

@@ -7,6 +7,7 @@ import {
   chart,
   labelVariable,
   list,
+  NONE_DROPPED,
   numbers,
   OWNER,
   ofComputes,
@@ -61,7 +62,8 @@ function didForYou(): Panel[] {
     numbers({
       title: 'Connections dropped in the time range',
       description: 'Clients that were connected when a change of ebb restarted their compute. An estimate.',
-      queries: [{ expr: `sum(${ofPolicies('ebb_connections_dropped_total')}) or vector(0)` }],
+      queries: [{ expr: `sum(${ofPolicies('ebb_connections_dropped_total')})` }],
+      ifEmpty: NONE_DROPPED,
       width: 5,
     }),
     numbers({

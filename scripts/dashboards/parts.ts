@@ -160,6 +160,9 @@ export function addRow(dashboard: DashboardBuilder, title: string, panels: reado
 export const NO_SOURCE =
   'No source configured: connections are counted where a policy asks for them (docs/connections.md).';
 
+/** Of dropped connections there is no series before the first. */
+export const NONE_DROPPED = 'None dropped, or no source configured: docs/connections.md';
+
 /** A choice among the values of a label. Several at once unless `single`. */
 export function labelVariable(options: {
   name: string;
