@@ -25,7 +25,7 @@ describeWith('redis-server', 'at a boundary', () => {
     const at = await startFaultCase({
       ...{ redisPort: redis.port, test, policies: upAndDown(NEVER) },
       computes: Object.fromEntries(names.map((name) => [name, { minCu: 0.5, maxCu: 0.5 }])),
-      settings: 'api_requests_per_minute: 20000\n',
+      settings: 'api_requests_per_minute: 20000\nlog_level: debug\n',
     });
     const daemon = await at.start();
     await eventually(async () => expect((await at.records()).size).toBeGreaterThanOrEqual(names.length));

@@ -16,7 +16,7 @@ describeWith('redis-server', 'three daemons', () => {
       ...{ redisPort: redis.port, test, policies: sizedAt('1-2', NEVER) },
       computes: Object.fromEntries(names.map((name) => [name, {}])),
       // The limit of the API is another test's matter.
-      settings: 'api_requests_per_minute: 20000\n',
+      settings: 'api_requests_per_minute: 20000\nlog_level: debug\n',
     });
     const daemons = await Promise.all([at.start(), at.start(), at.start()]);
     await eventually(async () => expect((await at.records()).size).toBeGreaterThanOrEqual(COMPUTES));

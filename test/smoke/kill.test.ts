@@ -27,6 +27,7 @@ describe('a daemon that is killed in the middle of an operation', () => {
           EBB_API_KEY: platform.apiKey,
           EBB_QUEUE_URL: queue.url,
           EBB_GROUP: queue.group,
+          EBB_LOG_LEVEL: 'debug',
         },
       });
       onTestFinished(() => ebb.kill());

@@ -31,7 +31,10 @@ export function createLog({ level, destination, pretty: readable, redact }: LogO
     level,
     base: null,
     timestamp: stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }), log: withoutSecretFields },
+    formatters: {
+      level: (label) => ({ level: label }),
+      log: (fields) => withoutOwnFields(withoutSecretFields(fields)),
+    },
     // `withoutSecretFields` has already serialised errors.
     serializers: { err: (shown: unknown) => shown },
     hooks: { streamWrite: (line) => printableJson(redact(line)) },
@@ -76,6 +79,19 @@ function messageOf(line: Record<string, unknown>, messageKey: string): string {
   const message = String(line[messageKey]);
   const cause = typeof line.err === 'object' && line.err !== null && 'message' in line.err ? `${line.err.message}` : '';
   return cause === '' || message.includes(cause) ? message : `${message}: ${cause}`;
+}
+
+/** Fields that pino writes itself; a second `level` would hide the severity of the line. */
+const OWN_FIELDS = ['level', 'time', 'msg'];
+
+/** `LogFields` excludes these fields; a value whose type is not known may still have them. They are shown with another name: `level_`. */
+function withoutOwnFields(fields: Record<string, unknown>): Record<string, unknown> {
+  for (const name of OWN_FIELDS) {
+    if (!(name in fields)) continue;
+    fields[`${name}_`] = fields[name];
+    delete fields[name];
+  }
+  return fields;
 }
 
 const SECRET_FIELDS: ReadonlySet<string> = new Set([

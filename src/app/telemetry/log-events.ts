@@ -1,5 +1,6 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import { formatChange } from '../../domain/compute/compute-units.ts';
+import type { Reason } from '../../domain/compute/reasons.ts';
 import { fieldsJson, settingsJson } from '../../domain/evaluate/fleet-plan-json.ts';
 import { type Action, gatesOf, reasonsOf } from '../../domain/plan/plan.ts';
 import { describeFailing } from '../../domain/records/failures.ts';
@@ -18,15 +19,16 @@ export function logEvents(telemetry: Telemetry): ReportEvent {
 
 const RECORDERS: Recorders = {
   write_started({ log }, { compute, action, reasons, origin }) {
-    log.info(
+    // A change has one line at level info, that of its end.
+    log.debug(
       { event: 'ebb.write', phase: 'before', ...describeWrite(compute, action), reasons, ...origin },
-      `changing ${nameOf(compute)}: ${reasons.map(({ message }) => message).join('; ') || action.policy}`,
+      `changing ${nameOf(compute)}: ${whyText(compute, action, reasons)}`,
     );
   },
 
   write_ended(
     { log, metrics },
-    { compute, action, outcome, operations, error, latenessMs, restartCause: cause, origin },
+    { compute, action, reasons, outcome, operations, error, latenessMs, restartCause: cause, origin },
   ) {
     metrics.increment('ebb_actions_total', { kind: action.kind, policy: action.policy, outcome });
     if (outcome === 'applied' && latenessMs !== undefined) {
@@ -38,13 +40,14 @@ const RECORDERS: Recorders = {
       phase: 'after',
       outcome,
       ...describeWrite(compute, action),
+      reasons,
       ...origin,
       operations: operations.map(({ operationId, action: name }) => ({ id: operationId, action: name })),
       ...(error && { error: { code: error.code, status: error.status, route: error.route, request: error.requestId } }),
     };
     const what = `${nameOf(compute)}: ${changeText(compute, action)}`;
     const why = error ? `: ${error.message}` : '';
-    if (outcome === 'applied') log.info(fields, `changed ${what}`);
+    if (outcome === 'applied') log.info(fields, `changed ${nameOf(compute)}: ${whyText(compute, action, reasons)}`);
     else if (outcome === 'unknown') log.warn(fields, `${unknownOutcome(error?.status)}: ${what}${why}`);
     else log.warn(fields, `did not change ${what}: ${outcome}${why}`);
   },
@@ -82,7 +85,7 @@ const RECORDERS: Recorders = {
       ...(policy !== undefined && { policy }),
     };
     const what = `${operation.action} of ${compute.computeId} of ${compute.projectId}`;
-    if (operation.outcome === 'succeeded') log.info(fields, `${what} took ${durationMs} ms`);
+    if (operation.outcome === 'succeeded') log.debug(fields, `${what} took ${durationMs} ms`);
     else log.warn({ ...fields, error: operation.error }, `${what} ended as ${operation.status}`);
   },
 
@@ -111,6 +114,11 @@ const RECORDERS: Recorders = {
 
 function nameOf({ computeId, projectName, projectId }: Compute): string {
   return `${computeId} of ${projectName || projectId}`;
+}
+
+/** What changes, and why. */
+function whyText(compute: Compute, action: Action, reasons: readonly Reason[]): string {
+  return reasons.map(({ message }) => message).join('; ') || `${changeText(compute, action)}: ${action.policy}`;
 }
 
 function changeText(compute: Compute, { kind, fields }: Action): string {
