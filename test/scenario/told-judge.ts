@@ -30,7 +30,10 @@ interface Drop {
 
 export interface Verdict {
   drops: number;
+  /** Listed in time as computes that the change restarts. */
   inTime: number;
+  /** Listed in time as computes that the change restarts if they are awake then. */
+  ifAwake: number;
   /** Announced with the real lead, since nothing was to be seen before. */
   late: number;
   unplanned: number;
@@ -46,7 +49,7 @@ export interface Verdict {
 export function judge(week: Week, fromMs: number, toMs: number): Verdict {
   const facts = factsOf(week);
   const verdict: Verdict = {
-    ...{ drops: 0, inTime: 0, late: 0, unplanned: 0, most: 0 },
+    ...{ drops: 0, inTime: 0, ifAwake: 0, late: 0, unplanned: 0, most: 0 },
     untold: [],
     untrue: [],
     table: new Map(),
@@ -77,7 +80,7 @@ export function judge(week: Week, fromMs: number, toMs: number): Verdict {
   return verdict;
 }
 
-const ORDER = ['not', 'unplanned', 'late', 'inTime'] as const;
+const ORDER = ['not', 'unplanned', 'late', 'ifAwake', 'inTime'] as const;
 
 const lineOf = ({ atMs, computeId = '' }: { atMs: number; computeId?: string }, what: string) =>
   `${new Date(atMs).toISOString()} ${computeId} ${what}`;
@@ -111,10 +114,11 @@ function factsOf(week: Week): Facts {
 function howTold(facts: Facts, drop: Drop, receiver: string): (typeof ORDER)[number] {
   const own = facts.told.filter((one) => one.receiver === receiver);
   const before = own.filter((one) => one.atMs < drop.atMs && announces(one, drop));
-  const inTime = before.some(
+  const inTime = before.filter(
     ({ atMs, message }) => Date.parse(message.changes?.from ?? '') - atMs >= LEAD_MS - ROUNDS_MS,
   );
-  if (inTime) return 'inTime';
+  if (inTime.some((one) => names(one, drop))) return 'inTime';
+  if (inTime.length > 0) return 'ifAwake';
   const first = before.at(0);
   if (first && !couldBeSeen(facts, drop, Date.parse(first.message.changes?.from ?? '') - LEAD_MS)) return 'late';
   const after = own.some(
@@ -129,6 +133,11 @@ function announces({ message: { kind, changes } }: Told, { atMs, computeId }: Dr
   if (kind !== 'change_coming' || !changes) return false;
   if (atMs < Date.parse(changes.from) || atMs > Date.parse(changes.to) + SPREAD_MS) return false;
   return changes.list.some(({ compute }) => compute === computeId);
+}
+
+/** True if the message lists the compute as one that the change restarts. */
+function names({ message }: Told, { computeId }: Drop): boolean {
+  return message.changes?.list.some(({ compute, disconnects }) => compute === computeId && disconnects) === true;
 }
 
 /** True if at that instant it was to be seen that this would disconnect: the compute was awake, and nobody has done anything since. */
@@ -150,8 +159,9 @@ function untruthOf(facts: Facts, told: Told): string | undefined {
   switch (kind) {
     case 'change_coming':
       if (!message.changes) {
-        const names = ({ computeId: id }: Change) => text.includes(`, ${id} first`) || text.includes(`late: ${id} at `);
-        const isFirst = (one: Change) => names(one) && near(one.atMs);
+        const isNamed = ({ computeId: id }: Change) =>
+          text.includes(`, ${id} first`) || text.includes(`late: ${id} at `);
+        const isFirst = (one: Change) => isNamed(one) && near(one.atMs);
         return is(facts.own.some(isFirst), 'nothing came late');
       }
       return untruthOfComing(facts, told);
@@ -160,9 +170,7 @@ function untruthOf(facts: Facts, told: Told): string | undefined {
       const restart = facts.own.findLast((one) => isOf(one) && facts.wasAwake(one.computeId, one.atMs - 1));
       if (!restart) return 'it was not restarted';
       const drop = { ...restart, connections: 0 };
-      const isNamed = ({ message: { changes } }: Told) =>
-        changes?.list.some((one) => one.compute === compute && one.disconnects) === true;
-      const isAnnounced = (one: Told) => isNamed(one) && announces(one, drop);
+      const isAnnounced = (one: Told) => names(one, drop) && announces(one, drop);
       return is(
         !isUnplanned(told) || !facts.told.some((one) => one.atMs < restart.atMs && isAnnounced(one)),
         'it was announced',
