@@ -134,7 +134,7 @@ function totals({ hours, dollars, expected, month }: Comparison, { group, line }
 function monthLine(month: Comparison['month'], hasUsage: boolean): string {
   if (month?.usd) {
     const { saved, old, new: changed } = month.usd;
-    return `it ${savedText(saved)}: expected ${formatUsd(old.mid)} → ${formatUsd(changed.mid)}`;
+    return `it ${savedText(saved)}; the expected cost goes from ${formatUsd(old.mid)} to ${formatUsd(changed.mid)}`;
   }
   return hasUsage
     ? 'a month: price unknown: set plan: in ebb.yaml'

@@ -67,7 +67,7 @@ function monthText(change: MonthChange | undefined, after: readonly PastOutlook[
     change.computes < after.length ? ` (${change.computes} of ${after.length} computes have usage data)` : '';
   const against = isChanged ? 'the baselines (what was set before ebb, or by people since)' : 'what is set now';
   return change.usd
-    ? `With these policies it ${savedText(change.usd.saved)} against ${against}: expected ${formatUsd(change.usd.new.mid)}${part}.`
+    ? `With these policies it ${savedText(change.usd.saved)} against ${against}; the month is then expected to cost ${formatUsd(change.usd.new.mid)}${part}.`
     : `With these policies it ${savedText(change.cuHours, cuHoursText)} against ${against}${part}; price unknown: set plan: in ebb.yaml.`;
 }
 
