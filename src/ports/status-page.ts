@@ -76,6 +76,11 @@ export const FleetDocument = z
         owners: z.array(z.object({ owner: text, computes: z.number() })),
       }),
     ),
+    /**
+     * How many CU less the matching computes use at this moment than with their baselines, by sizes and states: a range, negative if they use
+     * more. `computes`: those that ebb has changed.
+     */
+    saved_now: z.object({ computes: z.number(), low_cu: z.number(), high_cu: z.number() }),
     /** The totals of all computes that matched; `groups`: by group if requested, the largest first. */
     totals: FleetTotals,
     groups: z.array(z.object({ name: text, ...totals })),

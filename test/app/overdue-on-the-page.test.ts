@@ -18,12 +18,14 @@ const policies = compiled(aSchedule({ windows: [{ at: [aWindow()], size: { minCu
 interface Given {
   of?: typeof policies;
   state?: 'active' | 'idle';
+  /** 0.25-1 CU, what is set, by default. */
+  baselineCu?: [number, number];
   refused?: readonly RefusedProjectDocument[];
 }
 
 /** The pages of a daemon that has last read at 07:58, and decided then or later. */
 function pagesAt(nowMs: number, decidedMs = READ, mode: 'enforce' | 'observe' = 'enforce', given: Given = {}) {
-  const { of = policies, state = 'idle', refused = [] } = given;
+  const { of = policies, state = 'idle', refused = [], baselineCu } = given;
   const compute = aCompute({ minCu: 0.25, maxCu: 1, suspendTimeoutSeconds: 300, state });
 
   const fleet = createFleet({ clock: { now: () => nowMs, monotonicMs: () => nowMs } as typeof REAL.clock });
@@ -32,7 +34,9 @@ function pagesAt(nowMs: number, decidedMs = READ, mode: 'enforce' | 'observe' = 
     ...{ project: { projectId, name: 'shop', account: 'main' } as Project, computes: [compute], unreadable: [] },
     ...{ readAtMs: READ, readAtMonotonicMs: READ },
   });
-  const record = aRecord({ baseline: compute });
+  const [minCu, maxCu] = baselineCu ?? [compute.minCu, compute.maxCu];
+  const lastApplied = baselineCu ? { minCu: compute.minCu, maxCu: compute.maxCu } : {};
+  const record = aRecord({ baseline: { ...compute, minCu, maxCu }, lastApplied });
   const situation = { policies: of, nowMs: decidedMs, mode, projectBusy: false } as const;
   fleet.putEvaluated({ ...evaluate({ ...situation, compute, record }), compute, record });
   const parts = {
@@ -65,6 +69,18 @@ function pagesAt(nowMs: number, decidedMs = READ, mode: 'enforce' | 'observe' = 
     },
   };
 }
+
+it.each([
+  ['active', [4, 8], { computes: 1, low_cu: 3.75, high_cu: 7 }],
+  // With its baseline it would sleep, too.
+  ['idle', [4, 8], { computes: 1, low_cu: 0, high_cu: 0 }],
+  ['active', [0.25, 0.5], { computes: 1, low_cu: -0.5, high_cu: 0 }],
+  ['active', undefined, { computes: 0, low_cu: 0, high_cu: 0 }],
+] as const)('what ebb saves now of a compute that is %s, with a baseline of %j CU', async (state, baseline, saved) => {
+  const baselineCu = baseline && ([...baseline] as [number, number]);
+  const page = await pagesAt(READ, READ, 'enforce', { state, ...(baselineCu && { baselineCu }) }).fleet();
+  expect(page.saved_now).toEqual(saved);
+});
 
 describe('a change that fell due while the control API gave no answer', () => {
   it('is counted as overdue, and no longer as what comes next', async () => {

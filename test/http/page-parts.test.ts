@@ -149,6 +149,22 @@ describe('texts of the page', () => {
   });
 });
 
+it.each([
+  [
+    { computes: 12, low_cu: 3.5, high_cu: 24 },
+    /3\.5 to 24 CU saved at this moment: the 12 computes that ebb has changed/,
+  ],
+  [{ computes: 1, low_cu: -2, high_cu: 4 }, /2 CU more to 4 CU saved at this moment: the 1 compute/],
+  [{ computes: 1, low_cu: 3, high_cu: 3 }, /3 CU saved at this moment/],
+  [{ computes: 0, low_cu: 0, high_cu: 0 }, /saves ?Only a trial proves/],
+])('show in the first screen what ebb saves now while it enforces: %j', (saved_now, words) => {
+  const status = { ...QUIET, mode: 'enforce' } as unknown as StatusDocument;
+  const fleet = { ...emptyFleet(NOW), saved_now };
+  const text = textOf(Overview({ status, fleet, costs: null, query: { q: '', page: 1 } }));
+  expect(text).toMatch(words);
+  expect(text).toContain('Only a trial proves what enforcing saves');
+});
+
 it('links of the first screen keep the filter', () => {
   const upcoming = [{ first: NOW, last: NOW, computes: 1, owners: [{ owner: 'web', computes: 1 }] }];
   const budget = { budget: 'web-money', account: 'main', spent: 120, projected: null, limiting: [] };

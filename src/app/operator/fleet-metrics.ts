@@ -1,6 +1,6 @@
 import { mapInTurns } from '../../common/in-turns.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
-import { savedCuSeconds } from '../../domain/compute/cost.ts';
+import { type CuSeconds, savedCuSeconds } from '../../domain/compute/cost.ts';
 import { CONNECTION_PROFILES } from '../../domain/connections/connection-profile.ts';
 import { connectionsAt } from '../../domain/connections/connections.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
@@ -152,6 +152,16 @@ async function countJobs({ queue, telemetry: { metrics } }: GaugeDeps): Promise<
   }
 }
 
+/** The estimated saving of a compute over some seconds against its baseline; undefined if ebb has not changed the compute. */
+export function savedByEbb(
+  { compute, record }: Pick<EvaluatedCompute, 'compute' | 'record'>,
+  seconds: number,
+): CuSeconds | undefined {
+  const { maxCu, suspendTimeoutSeconds } = record.lastApplied;
+  const isChanged = maxCu !== undefined || suspendTimeoutSeconds !== undefined;
+  return isChanged ? savedCuSeconds(record.baseline, compute, seconds) : undefined;
+}
+
 export interface CountSavingsDeps extends FleetDeps {
   telemetry: Telemetry;
 }
@@ -159,9 +169,9 @@ export interface CountSavingsDeps extends FleetDeps {
 /** Adds the fleet's estimated saving over some seconds. Only the leader counts, since dashboards add the counters of all daemons. */
 export function countSavings({ fleet, leaderLease, telemetry: { metrics } }: CountSavingsDeps, seconds: number): void {
   if (!leaderLease.isHeld()) return;
-  for (const { compute, record } of fleet.evaluatedComputes()) {
-    if (record.lastApplied.maxCu === undefined && record.lastApplied.suspendTimeoutSeconds === undefined) continue;
-    const saved = savedCuSeconds(record.baseline, compute, seconds);
+  for (const evaluated of fleet.evaluatedComputes()) {
+    const saved = savedByEbb(evaluated, seconds);
+    if (!saved) continue;
     for (const bound of ['low', 'high'] as const) {
       const name = saved[bound] < 0 ? 'ebb_estimated_added_cu_seconds_total' : 'ebb_estimated_saved_cu_seconds_total';
       metrics.increment(name, { bound }, Math.abs(saved[bound]));

@@ -13,6 +13,7 @@ import { computeOwners } from '../../domain/policy/owners.ts';
 import { withoutNotLoaded } from '../../domain/policy/team-parts.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
 import { ascending } from '../../domain/sorted.ts';
+import { sum, toHundredths } from '../../domain/sum.ts';
 import { DAY_MS, HOUR_MS, isoInstant } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ComputeStatus } from '../../ports/compute-events.ts';
@@ -41,6 +42,7 @@ import {
   unmetHeadroom,
 } from './documents.ts';
 import { isId, unknownCompute } from './find-compute.ts';
+import { savedByEbb } from './fleet-metrics.ts';
 import { limitsOfDaemon } from './holds.ts';
 import { overdueSince } from './overdue.ts';
 import { type DaemonView, fail, type OperatorParts } from './parts.ts';
@@ -81,6 +83,7 @@ export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetD
     overdue: countAndFirst(matched.flatMap(({ overdueSinceMs }) => overdueSinceMs ?? [])),
     next_hour: withinAnHour(matched, nowMs),
     upcoming: upcomingOf(matched, nowMs),
+    saved_now: savedNow(matched),
     totals: totalsOf(matched),
     groups: groupsOf(matched, query.group),
     owners: [...new Set(fleet.map(({ owner }) => owner))].toSorted(ascending),
@@ -182,6 +185,17 @@ async function statusContext({ store, daemon, now }: Parts, evaluated: readonly 
     return { ...one, overdueSinceMs: overdueSince(one.evaluatedCompute, query) };
   };
   return { nowMs, holds, freezes, withStatus, withOverdue };
+}
+
+/** A saving over one second is the CU that are saved at this moment. */
+function savedNow(matched: readonly ComputeWithStatus[]): FleetDocument['saved_now'] {
+  const saved = matched.flatMap(({ evaluatedCompute }) => savedByEbb(evaluatedCompute, 1) ?? []);
+  const [low, high] = [sum(saved.map((one) => one.low)), sum(saved.map((one) => one.high))];
+  return {
+    computes: saved.length,
+    low_cu: toHundredths(Math.min(low, high)),
+    high_cu: toHundredths(Math.max(low, high)),
+  };
 }
 
 function subjectOf(

@@ -1,4 +1,5 @@
 import type { Child } from 'hono/jsx';
+import { savedRange } from '../../../domain/estimate.ts';
 import { shortHash } from '../../../domain/policy/policy.ts';
 import type { CostDetailDocument, CostsDocument } from '../../../ports/cost-documents.ts';
 import type { StatusDocument } from '../../../ports/documents.ts';
@@ -44,7 +45,7 @@ export function Overview({ status, fleet, costs, query }: OverviewProps) {
           <Costs costs={status.costs} detail={costs} owner={query.owner} />
         </Card>
         <Card title="What ebb saves" id="saved">
-          <Saved status={status} owner={query.owner} />
+          <Saved status={status} now={fleet.saved_now} owner={query.owner} />
         </Card>
         <Card title="What changes next" id="next">
           <Next status={status} fleet={fleet} query={query} />
@@ -133,7 +134,15 @@ function Costs({ costs, detail, owner }: CostsProps) {
 }
 
 /** In observe mode the saving that enforcing would have made; in enforce mode only a trial proves savings. */
-function Saved({ status: { costs, mode }, owner }: { status: StatusDocument; owner: string | undefined }) {
+function Saved({
+  status: { costs, mode },
+  now,
+  owner,
+}: {
+  status: StatusDocument;
+  now: FleetDocument['saved_now'];
+  owner: string | undefined;
+}) {
   const saved = costs?.would_have_saved;
   const more = addressOf('/recommend', { owner });
   if (saved)
@@ -149,8 +158,21 @@ function Saved({ status: { costs, mode }, owner }: { status: StatusDocument; own
       </>
     );
   return (
-    <p class="dim">
-      {whyNotSaved(mode, owner)} <a href={more}>What would save more</a>
+    <>
+      {mode !== 'observe' && now.computes > 0 && <SavedNow {...now} />}
+      <p class="dim">
+        {whyNotSaved(mode, owner)} <a href={more}>What would save more</a>
+      </p>
+    </>
+  );
+}
+
+function SavedNow({ computes, low_cu: low, high_cu: high }: FleetDocument['saved_now']) {
+  const range = savedRange({ low, high }, numberWords, ' CU');
+  return (
+    <p>
+      <strong class="figure">{low < 0 ? range : `${range} saved`}</strong> at this moment: the{' '}
+      {plural(computes, 'compute')} that ebb has changed, against their baselines, by sizes and states
     </p>
   );
 }
