@@ -28,8 +28,8 @@ interface Row {
 }
 
 /**
- * Asks each compute's server in a short session. That wakes a compute, or keeps it awake, so only active computes are asked, and after a
- * count of zero only once somebody has connected since.
+ * Asks each compute's server in a short session. A session wakes a compute, or keeps it awake, so only active computes are asked, and after
+ * a count of zero only once somebody has connected since.
  */
 export function createPostgresCounter({
   readDsnText,
@@ -172,7 +172,7 @@ export async function readDsn(text: string, host: string | undefined): Promise<R
     user: decodeUrlPart(url.username),
     database: decodeUrlPart(url.pathname.slice(1)) || 'postgres',
     ssl: tls.value,
-    // The platform's console writes it into connection strings. It is used if the server offers it.
+    // The platform's console writes this parameter into connection strings. `pg` binds the channel if the server offers that.
     ...(url.searchParams.has('channel_binding') && {
       enableChannelBinding: url.searchParams.get('channel_binding') !== 'disable',
     }),

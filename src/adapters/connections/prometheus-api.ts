@@ -139,6 +139,7 @@ export function tooManySeries(count: number): ReturnType<typeof failed> {
 
 const DECIMAL = /^\+?\d+(\.\d+)?(e[+-]?\d+)?$/i;
 
+/** A larger value, such as `1e300`, is no number of connections. */
 const MAX_CONNECTIONS = 1e9;
 
 /** A number of connections, rounded up, since averages are not whole. */

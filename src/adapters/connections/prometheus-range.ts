@@ -20,7 +20,7 @@ const MAX_POINTS = 10_000;
 
 const TIMEOUT_MS = 60_000;
 
-/** Some servers move instants to multiples of the step, so the tolerance is at least a step. */
+/** The least difference that an instant may have; a step, if that is longer, since some servers move instants to multiples of the step. */
 const LEAST_TOLERANCE_MS = 1000;
 
 /** Reads past connection counts from a Prometheus by range queries. */

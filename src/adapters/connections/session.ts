@@ -10,14 +10,14 @@ const STATEMENT_MS = 10_000;
 /** The length of a statement. It must be short, since a statement outlives its client and keeps the compute awake. */
 const WORK_SECONDS = 5;
 
-/** Parses a connection string, which no message contains. */
+/** Parses a connection string. No message contains it. */
 export async function openDatabase(text: string): Promise<Result<Database>> {
   const config = await readDsn(text.trim(), undefined);
   if (!config.ok) return { ok: false, problem: config.error.message };
   return { ok: true, value: databaseOf(config.value) };
 }
 
-/** A message if the connection string doesn't lead to the compute with this host name, nor to this machine. */
+/** Returns a message unless the connection string leads to the compute with this host name, or to this machine. */
 export function refusalFor({ host: target = '' }: ClientConfig, host: string | undefined): string | undefined {
   if (target === host || isLoopbackHost(target)) return undefined;
   return target.includes('-pooler')

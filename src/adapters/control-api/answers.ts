@@ -68,7 +68,7 @@ function refused(
   return failed(call, {
     code,
     message: oneLine(redactor.clean(refusal === '' ? describe(status) : refusal)),
-    // The service refuses a 4xx and, by its own statement, a 503 before doing anything.
+    // The service refuses a 4xx other than 408 and, by its own statement, a 503 before it does anything.
     mayHaveTakenEffect: code === 'timeout' || code === 'malformed' || (code === 'unavailable' && status !== 503),
     status,
     ...(requestId === undefined ? {} : { requestId: redactor.clean(requestId) }),

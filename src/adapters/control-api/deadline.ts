@@ -19,7 +19,8 @@ const ENDED = 'the work has ended';
 
 /**
  * Runs `work` under a signal that aborts when `deadlineMs` have passed or one of `parents` aborts, whichever is first. AbortSignal.any is
- * not used, since each call would leave an entry on a long-lived parent; nor the clock's `timeout`, since the process could end before it.
+ * not used, since each call would leave an entry on a long-lived parent. The clock's `timeout` is not used, since it doesn't keep the process
+ * alive.
  */
 export async function underDeadline<T>(
   options: { deadlineMs: number; parents: readonly AbortSignal[]; clock: Pick<Clock, 'monotonicMs' | 'wait'> },

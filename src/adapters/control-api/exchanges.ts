@@ -31,7 +31,7 @@ export function withMetrics(
   };
 }
 
-/** Longer pauses are logged. */
+/** Pauses of at least this length are logged. */
 const LONG_PAUSE_MS = 60_000;
 
 /** Sends only when the budget allows it, and reports every answer to the budget. */
@@ -98,7 +98,7 @@ export function withBudget(
   };
 }
 
-/** The last of this many grants is used even if it is late: a process that is always late would never send anything. */
+/** The last of this many grants is used even if it is late. Otherwise a process that is always late would never send anything. */
 const MAX_GRANTS = 4;
 
 /** Waits until the request may be sent, and returns the milliseconds spent waiting. A grant that is used too late is replaced. */

@@ -45,9 +45,9 @@ interface Sent {
 
 /** This daemon's requests for an account. */
 interface OwnRequests {
-  /** When the log began that has answered last. */
+  /** When the log that last gave an answer began, which identifies it. */
   log: number | undefined;
-  /** Those of the last minute. */
+  /** The requests of the last minute. */
   sent: Sent[];
 }
 

@@ -24,8 +24,8 @@ interface NextTry {
 }
 
 /**
- * Decides whether a failed call is tried again. One for each client: once there was no connection for `unreachedMs`, its calls fail at once
- * until there is one again.
+ * Decides whether a failed call is tried again. Each client has its own: once no connection could be made for `unreachedMs`, the client tries
+ * each call only once, until a connection succeeds.
  */
 export function createOutage(clock: Pick<Clock, 'now' | 'monotonicMs'>, patience: Patience | undefined) {
   let unreachedSinceMs: number | undefined;

@@ -66,15 +66,15 @@ interface Line {
   limitChanges: number;
 }
 
-/** The most grants that are asked for at once, and that are remembered as unused: all would have to be used within a quarter of a second. */
+/** The most grants that are asked for at once, and the most unused ones that are remembered. Grants reach only BATCH_MS (250 ms) ahead. */
 const MAX_AT_ONCE = 1_000;
 
 /** How late a request may be sent after its grant: half of the jitter that the limits allow. The other half is left to the network. */
 const LATE_MS = DEFAULT_RATE_LIMITS.jitterMs / 2;
 
 /**
- * A rate budget that counts requests in a log. Requests of one account wait in one line, by urgency, then those whose last grant was too
- * late, then by arrival. Grants are asked for the line, not for each waiter, and go to whoever is first when they arrive.
+ * A rate budget that counts requests in a log. Requests of one account wait in one line: the most urgent first, then those whose last grant
+ * was too late, then by arrival. The line asks for grants, not each waiter; a grant goes to the request that is first when it arrives.
  */
 export function createRateBudget(options: { budgets: BudgetStore; perMinute: number; clock: BudgetClock }): RateBudget {
   const { budgets, perMinute, clock } = options;
@@ -248,7 +248,10 @@ function newLine(about: Pick<Line, 'account' | 'budgets' | 'clock'>): Line {
   };
 }
 
-/** A request makes room for another a minute after it was sent, first for a waiting write; that one makes room a minute later, and so on. */
+/**
+ * Describes the waiting requests; undefined if none waits, or the limit has room. A request makes room for another a minute after it was sent,
+ * first for a waiting write, which in turn makes room a minute later.
+ */
 function waitingIn(line: Line, perMinute: number): WaitingRequests | undefined {
   const { waiters, isFull, clock, pausedUntilMs } = line;
   if (!isFull || waiters.length === 0) return undefined;
@@ -271,7 +274,7 @@ function rankOf({ priority }: Pick<BudgetRequest, 'priority'>): number {
   return PRIORITIES.indexOf(priority);
 }
 
-/** True if no caller is more urgent, nor equally urgent on the same route. */
+/** True if no other request is more urgent, or equally urgent on the same route. */
 function isFirst(waiter: Waiter, others: readonly Waiter[]): boolean {
   const rank = rankOf(waiter);
   return others.every((other) => rankOf(other) > rank || (rankOf(other) === rank && other.route !== waiter.route));

@@ -49,7 +49,7 @@ export interface ListSource {
   clock: ListClock;
 }
 
-/** The pages of a list; beyond the limits it is reported as malformed. */
+/** The pages of a list. A list beyond {@link LIST_LIMITS} ends with the error `malformed`. */
 export function listPages<T>(
   clock: ListClock,
   request: Request,
@@ -83,7 +83,7 @@ export function takeUnseen<T>(items: readonly T[], seen: Set<string>, idOf: (ite
   return unseen;
 }
 
-/** The largest page of a project's operations, newest first. An empty page is the last, whatever its cursor. */
+/** One page of a project's operations, of the largest size, newest first. An empty page is the last, whatever its cursor. */
 export async function operationsFrom(
   call: Caller,
   project: ProjectRef,
@@ -222,7 +222,7 @@ export async function* pagesOf<T>(options: {
   }
 }
 
-/** Which limit has been reached; undefined while the next page may be fetched. */
+/** Describes the limit that has been reached; undefined while the next page may be fetched. */
 function reachedLimit(read: ListLimits, limits: ListLimits): string | undefined {
   if (read.pages >= limits.pages) return `more than ${limits.pages} pages`;
   if (read.items >= limits.items) return `more than ${limits.items} items`;

@@ -52,8 +52,10 @@ export function createVerifyApi(options: ControlApiOptions & { bounds: VerifyBou
   };
 }
 
+/** Different values of the rate limit header that are kept. */
 const MAX_RATE_LIMITS = 20;
 
+/** A guard that enforces the bounds, and a record of what it lets pass. */
 function createBound(
   { projectId, minutes, requests, reserveMinutes, reserveRequests }: VerifyBounds,
   { clock }: Pick<ControlApiOptions, 'clock'>,

@@ -9,9 +9,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 const LOCK_FILE = 'lock';
 
 /**
- * Locks a folder for one engine of one process. On Linux by an abstract Unix socket first, which the kernel frees with the process. A
- * heartbeat file keeps out containers that share the folder but not the sockets, and is the only lock on other systems. `onLost` is called
- * once if the folder was removed, or taken by another container while this process slept.
+ * Locks a folder for one engine of one process. On Linux it first binds an abstract Unix socket, which the kernel frees when the process
+ * ends. A heartbeat file keeps out containers that share the folder but not the sockets, and is the only lock on other systems. `onLost` is
+ * called once if the folder was removed, or taken by another container while this process slept.
  */
 export async function lockFolder({
   realPath,
@@ -61,8 +61,8 @@ const WATCH_MS = 4000;
 const LONG_DEAD_MS = 60_000;
 
 /**
- * Locks by a file at `path`, which `stop` removes: one that is touched every second belongs to a living process, any other may be taken.
- * `onLost` is called once if another process has taken it, as can happen after a sleep.
+ * Locks by a file at `path`, which `stop` removes. A file that is touched every second belongs to a living process; any other may be taken.
+ * `onLost` is called once if another process has taken the file, as can happen after a sleep.
  */
 export async function startHeartbeat({
   path,
@@ -107,7 +107,7 @@ async function isAlive(path: string): Promise<boolean> {
   return touchedAtMs(path) !== touched;
 }
 
-/** The id of the process that holds a folder; of a killed one for a minute. */
+/** The id of the process that holds a folder, or that held it until it was killed less than a minute ago. */
 export function lockHolder(folder: string): number | undefined {
   const path = join(folder, LOCK_FILE);
   const isTouched = Date.now() - (touchedAtMs(path) ?? 0) <= LONG_DEAD_MS;

@@ -11,6 +11,7 @@ const COMMAND_TIMEOUT_MS = 5000;
 const WORKER_SILENCE_MS = 20_000;
 /** The shortest time between two reconnections because of READONLY errors, since a replica may stay one. */
 const READONLY_QUIET_MS = 2000;
+/** Interval at which the nodes of a Cluster are asked for its slots. */
 const CLUSTER_REFRESH_MS = 2000;
 
 /** Opens connections and closes them all, with the duplicates that BullMQ makes for its workers. */

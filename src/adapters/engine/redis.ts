@@ -126,7 +126,7 @@ function wrongMode(info: string, place: RedisPlace): string | undefined {
   return isReplica && place.kind !== 'cluster' ? 'it is a read-only replica: name the primary' : undefined;
 }
 
-/** Undefined if it is unknown. It is read from INFO, since hosted services refuse CONFIG; some leave it out of INFO, too. */
+/** Undefined if unknown. The policy is read from INFO, since hosted services refuse CONFIG; some leave it out of INFO, too. */
 async function evictionPolicyOf(commands: RedisConnection): Promise<string | undefined> {
   const reply: unknown = await commands.call('INFO', 'memory');
   return /^maxmemory_policy:(\S+)/m.exec(String(reply))?.[1];

@@ -10,7 +10,7 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 /** Allowed difference between the clocks of provider and daemon, seconds. */
 const CLOCK_TOLERANCE_S = 5;
-/** How the provider's keys are read, in milliseconds; `cooldownDuration` is the shortest time between reads for tokens of unknown keys. */
+/** Times for reading the provider's keys, in milliseconds; `cooldownDuration` is the shortest time between reads for tokens of unknown keys. */
 const KEYS = { cacheMaxAge: 600_000, cooldownDuration: 30_000, timeoutDuration: 5_000 };
 
 interface LoginOptions {

@@ -19,7 +19,7 @@ import type { Targets, Tokens } from './tokens.ts';
 /** Grace period for open requests after `close`, milliseconds. */
 const CLOSE_GRACE_MS = 1_000;
 
-/** Kept-alive connections become idle when their request has ended, so they are closed in a loop. */
+/** Interval at which `close` ends idle connections: a kept-alive one becomes idle only when its request has ended. */
 const IDLE_SWEEP_MS = 20;
 
 export interface HttpServer {

@@ -19,7 +19,7 @@ import type { Log } from '../../ports/telemetry.ts';
 export interface Tokens {
   /** True if reading needs a token, too. */
   readingNeedsToken: boolean;
-  /** Undefined for an unknown token. Takes the same time for every token. */
+  /** Undefined for an unknown token. Comparing with the daemon's own tokens takes the same time for every token. */
   holderOf(token: string): TokenHolder | undefined | Promise<TokenHolder | undefined>;
   /** The problem of the token file, in one line. */
   problem(): string | undefined;

@@ -119,7 +119,7 @@ export function createErrorLog({ engine, log }: { engine: Pick<Engine, 'isUnavai
   };
 }
 
-/** BullMQ's event log, which ebb doesn't read. */
+/** The entries that BullMQ keeps in its event log, which ebb doesn't read. */
 const EVENTS_KEPT = 100;
 
 type EbbQueue = Queue<JobData, unknown, string, JobData, unknown, string, IQueueBackend>;

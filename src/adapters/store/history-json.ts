@@ -58,7 +58,7 @@ function shorten(entry: HistoryEntry, cut: (typeof CUTS)[number]): HistoryEntry 
   };
 }
 
-/** Present names of reason codes that ebb 0.1.0 has stored. */
+/** The present names of reason codes that ebb 0.1.0 stored under other names. */
 const FORMER_CODES: Readonly<Record<string, string>> = {
   no_opinion: 'no_value',
   first_sight: 'newly_discovered',

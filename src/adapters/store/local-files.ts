@@ -43,7 +43,7 @@ const Asked = z.record(
   }),
 );
 
-/** What `--ask-postgres` last learned of each Postgres, by compute id. */
+/** The results of the last `--ask-postgres` of each Postgres, by compute id. */
 export function createAskedFile(path: string) {
   return {
     /** Empty if the file is missing or broken: then each Postgres is asked again. */

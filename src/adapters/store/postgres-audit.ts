@@ -54,7 +54,7 @@ export function createPostgresAudit(options: { engine: PostgresEngine; limits: S
   return {
     /** An entry's parameters; empty lists without an entry. */
     columns: (entry: HistoryEntry | undefined) => columnsOf(entry ? [entry] : []),
-    /** Adds entries in the transaction of `query`. */
+    /** Adds entries by `query`, and so in its transaction if it has one. */
     async add(entries: readonly HistoryEntry[], query: Query): Promise<void> {
       if (entries.length > 0) await query(ADD, columnsOf(entries));
     },

@@ -59,7 +59,7 @@ export function historyLink({ show, ...query }: Readonly<Record<string, string |
   return addressOf('/history', { show: show === 'audit' ? undefined : show, ...query });
 }
 
-/** The last reason, without the change. */
+/** The last reason other than `observe`, without the text of the change. */
 function reasonOf({ reasons }: DecisionDocument): string {
   const { message = '' } = reasons.findLast(({ code }) => code !== 'observe') ?? {};
   return message.replace(/^(?:size|suspend_after) .+? → .+?: /, '');

@@ -59,7 +59,7 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
   );
 }
 
-/** What the control API refuses: projects with the same answer share a notice. */
+/** Requests that the control API refuses; projects with the same answer share a notice. */
 export function Refused({ refused, now }: { refused: readonly RefusedProjectDocument[]; now: string }) {
   return (
     <>
@@ -79,7 +79,7 @@ export function Refused({ refused, now }: { refused: readonly RefusedProjectDocu
 interface ComputeProblem {
   id: string;
   says: string;
-  /** How to end it. */
+  /** The command that ends the problem. */
   command?: Child;
 }
 
@@ -130,7 +130,7 @@ function Problem({ problem: { id, says, command } }: { problem: ComputeProblem }
   );
 }
 
-/** Who has frozen what, why, until when, and how to end it. */
+/** Freezes by people, each with its reason, its end, and the command that ends it. */
 export function Freezes({ freezes, now }: { freezes: readonly FreezeDocument[]; now: string }) {
   return (
     <>

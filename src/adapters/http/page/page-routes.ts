@@ -30,7 +30,7 @@ const DECISIONS_SHOWN = 20;
 const HISTORY_LINES_SHOWN = 100;
 const MAX_FORM_BYTES = 16 * 1024;
 
-/** What a page confirms, by the value of `done` in its query. Another value shows nothing, since anybody can write an address. */
+/** Confirmations on a page, by the value of `done` in its query. Another value shows nothing, since anybody can write an address. */
 const DONE: ReadonlyMap<string, string> = new Map([
   ['held', 'The hold is set. Resulting changes are on their way.'],
   ['released', 'The hold is released. Resulting changes are on their way.'],

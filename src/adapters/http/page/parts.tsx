@@ -295,7 +295,7 @@ export function costWords({ cu_hours: hours, usd, projected_usd: projected, not_
   return `${formatUsd(usd)} so far${month ?? ''}`;
 }
 
-/** What enforcing would have saved or, if that is negative, cost: `$25.10 ($12.30 to $40.00)`; CU-hours if the price is unknown. */
+/** The saving that enforcing would have made or, if it is negative, the cost: `$25.10 ($12.30 to $40.00)`; CU-hours if the price is unknown. */
 export function WouldHaveSaved({ cu_hours: hours, usd }: NonNullable<CostsDocument['would_have_saved']>) {
   const unit = usd ? 'usd' : 'cu_hours';
   const saving = usd ?? hours;
