@@ -52,7 +52,7 @@ export function readYaml(source: SourceText): YamlResult {
 
 type Report = (span: Span, code: ProblemCode, message: string) => void;
 
-/** Checks depth and size before the recursive part of the parser. Undefined: refused and reported. */
+/** Checks depth and size before the recursive part of the parser. Returns undefined for a refused text, which is then reported. */
 function compose(source: SourceText, report: Report): Document.Parsed | undefined {
   const parser = new Parser();
   const tokens = [];

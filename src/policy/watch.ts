@@ -96,7 +96,7 @@ export function watchFiles({ files }: { files: () => Promise<readonly string[]> 
       const result = await read();
       const after = await stampNow();
       changes = await changesBetween(previous ?? after, after);
-      // Unchanged if `read` throws: then the changes still have to be read.
+      // `last` stays as it was if `read` throws, since the changes must still be read then.
       last = after;
       return after.text === before.text ? result : read();
     },

@@ -17,7 +17,7 @@ const STEPS_PER_YEAR: Readonly<Record<string, number>> = { DAILY: 366, WEEKLY: 5
 /** The supported parts of rules. ical.js does not terminate on some combinations, which {@link checkRule} refuses. */
 const RULE_PARTS = ['FREQ', 'INTERVAL', 'COUNT', 'UNTIL', 'WKST', 'BYDAY', 'BYMONTHDAY', 'BYMONTH'];
 
-/** Never leaves this module. */
+/** Carries the message for people; {@link daysOfIcal} catches it. */
 class CalendarError extends Error {}
 
 /** The days of all events of an iCalendar text, which must be whole-day events; repeated ones until the end of {@link LAST_YEAR}. */

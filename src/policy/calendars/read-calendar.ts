@@ -69,7 +69,7 @@ function daysOrReport({ document, report }: FileReader, at: Path, entry: string)
   return [];
 }
 
-/** Ten years, and a few days. */
+/** The longest range has ten years, and a few days. */
 const MAX_DAYS_OF_RANGE = 3660;
 
 /** The days of a date, or of a range including both ends. */

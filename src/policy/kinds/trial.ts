@@ -13,6 +13,7 @@ import { kindSyntax } from './kind.ts';
 
 /** Shares of the control group: each means one in this many units. */
 const SHARES = { '50%': 2, '33%': 3, '25%': 4, '20%': 5, '10%': 10 } as const;
+/** Days of a period. */
 const ROTATIONS = { '7d': 7, '14d': 14, '28d': 28 } as const;
 
 /** A local date, parsed to days since 1970-01-01. */

@@ -41,7 +41,7 @@ function remarkOnFile(policy: Policy, { written }: LintContext): Remark | undefi
   return remark && { ...remark, fromTop: true };
 }
 
-/** The zone in the text of a time, if any. */
+/** The zone that the text of a time names; undefined if it names none. */
 function writtenZone(text: unknown): string | undefined {
   if (typeof text === 'string') return /[\d\sa-z]\s([A-Za-z][\w/+-]*)$/.exec(text.trim())?.[1];
   const zone: unknown = typeof text === 'object' && text !== null ? Reflect.get(text, 'zone') : undefined;

@@ -34,6 +34,7 @@ import { timeoutWithoutEffect } from './timeout-without-effect.ts';
 import { twoTrials } from './two-trials.ts';
 import { createWeekSpans } from './week-spans.ts';
 
+/** Two years, as the messages of the lints say. */
 const HORIZON_MS = 2 * 366 * DAY_MS;
 
 const RULES: readonly LintRule[] = [

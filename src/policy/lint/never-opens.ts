@@ -27,7 +27,7 @@ function isSureToOpen(spec: TimeSpec, nowMs: number): boolean {
   if (spec.kind === 'cron') return spec.dates === undefined && EVERY_WEEK.test(spec.cron);
   if (spec.kind !== 'weekly') return false;
   let found = 0;
-  // In the future in every zone.
+  // This day is in the future in every zone.
   const first = Math.floor(nowMs / DAY_MS) + 2;
   for (let day = first; day < first + NEAR_DAYS && found < ENOUGH_DAYS; day += 1) {
     if (spec.days.includes(weekdayOf(day)) && allowsDay(spec.dates, day)) found += 1;

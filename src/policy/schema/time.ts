@@ -76,7 +76,7 @@ const FIELD = /^(?:\d|[*,/#-]|L|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|
 const TRIED_FROM_DAY = 20_454;
 const DAYS_TRIED = 400;
 
-/** Normalises the expression, with single spaces between the fields; adds problems to `errors`. */
+/** Normalises the expression to capitals, with single spaces between the fields; adds problems to `errors`. */
 function readCron(text: string, errors: string[]): string {
   const fields = text.trim().split(/\s+/);
   const cron = fields.join(' ').toUpperCase();

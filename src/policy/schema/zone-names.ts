@@ -1,4 +1,4 @@
-/** All names of the time zone database 2025b, for editors; that of this machine may be another version. */
+/** The names of the time zone database 2025b that policies may use, for editors. The database of this machine may be another version. */
 export const ZONE_NAMES: readonly string[] = `
 Africa/Abidjan Africa/Accra Africa/Addis_Ababa Africa/Algiers Africa/Asmara Africa/Asmera Africa/Bamako Africa/Bangui Africa/Banjul
 Africa/Bissau Africa/Blantyre Africa/Brazzaville Africa/Bujumbura Africa/Cairo Africa/Casablanca Africa/Ceuta Africa/Conakry Africa/Dakar
