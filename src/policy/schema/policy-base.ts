@@ -110,7 +110,7 @@ export const Selector = mapping(
     accounts: globs('names of accounts'),
     projects: globs('ids or names of projects'),
     branches: globs('ids or names of branches'),
-    computes: globs('ids or names of computes'),
+    computes: globs('ids of computes'),
     regions: globs('ids of regions'),
     types: z
       .array(z.enum(['read_write', 'read_only']), expected('a list of read_write, read_only'))
