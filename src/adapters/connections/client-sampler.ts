@@ -8,12 +8,12 @@ import { explainPostgresError, HIDDEN, withSession } from './postgres.ts';
 const LIMITS: ClientConfig = { application_name: OWN_MARK, connectionTimeoutMillis: 5_000, query_timeout: 5_000 };
 const MAX_SESSIONS = 2_000;
 const MAX_STATEMENTS = 5_000;
-/** Characters that are read of a query; fewer are shown. */
-const MAX_TEXT = 2_000;
+/** The characters that are read of a query; fewer are shown. */
+const MAX_TEXT_LENGTH = 2_000;
 /** pg_stat_statements keeps comments, so this marks ebb's own statements. */
 const MARK = `/* ${OWN_MARK} */`;
 
-/** The platform's role, whose sessions keep no compute awake. */
+/** Excludes the platform's own role, whose sessions keep no compute awake. */
 const NOT_PLATFORM = `IS DISTINCT FROM 'cloud_admin'`;
 const ms = (column: string) => `extract(epoch FROM ${column})::float8 * 1000`;
 
@@ -21,7 +21,7 @@ const SESSIONS = `
 SELECT coalesce(json_agg(s), '[]') FROM (
   SELECT pid, usename AS user, application_name AS application, backend_type AS type, coalesce(state, 'active') AS state,
     ${ms('backend_start')} AS started, ${ms('query_start')} AS query_started, ${ms('state_change')} AS since,
-    ${ms('xact_start')} AS transaction_started, query_id::text, left(query, ${MAX_TEXT}) AS query
+    ${ms('xact_start')} AS transaction_started, query_id::text, left(query, ${MAX_TEXT_LENGTH}) AS query
   FROM pg_stat_activity
   WHERE pid <> pg_backend_pid() AND usename ${NOT_PLATFORM} AND application_name NOT IN ('walproposer', '${OWN_MARK}')
     AND (backend_type IN ('client backend', 'walsender') OR backend_type LIKE 'logical replication%worker')
@@ -57,10 +57,10 @@ interface Row {
   statements: { user: string; id: string; calls: number }[] | null;
 }
 
-/** Samples the active clients of one Postgres, for `--ask-postgres`. It remembers statements and their numbers of calls. */
+/** Samples the sessions and statements of one Postgres, for `--ask-postgres`. Remembers texts of statements and their numbers of calls. */
 export function createClientSampler(config: ClientConfig): ClientSampler {
   const session = { ...config, ...LIMITS };
-  /** The schema of `pg_stat_statements`, quoted; null where it can't be read. */
+  /** The schema of `pg_stat_statements`, quoted; null if it can't be read, undefined before the first sample. */
   let schema: string | null | undefined;
   let callsBefore: Map<string, number> | undefined;
   const texts = new Map<string, string>();
@@ -108,7 +108,7 @@ export function createClientSampler(config: ClientConfig): ClientSampler {
     if (unread.length === 0) return;
     // A text is null if Postgres has lost its file of texts.
     const { rows } = await client.query<{ id: string; query: string | null }>(
-      `SELECT ${MARK} queryid::text AS id, min(left(query, ${MAX_TEXT})) AS query
+      `SELECT ${MARK} queryid::text AS id, min(left(query, ${MAX_TEXT_LENGTH})) AS query
         FROM ${schema}.pg_stat_statements WHERE queryid = ANY($1::bigint[]) GROUP BY 1`,
       [unread],
     );

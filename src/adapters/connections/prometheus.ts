@@ -14,7 +14,7 @@ import {
 
 const MAX_COMPUTES_PER_QUERY = 200;
 
-/** Counts by instant queries. Where the query allows it, one asks for many computes. */
+/** Counts by instant queries. Where the form of the query allows it, one request asks for many computes. */
 export function createPrometheusCounter({
   query,
   ...options
@@ -33,8 +33,8 @@ export function createPrometheusCounter({
       const ids = requests.slice(at, at + MAX_COMPUTES_PER_QUERY).map(({ compute }) => compute.computeId);
       const answer = await ask(many.textFor(ids), signal);
       for (const id of ids) {
-        const ofCompute = answer.ok ? answer.value.filter(({ labels }) => labels[many.label] === id) : [];
-        outcomes.set(id, answer.ok ? countOf(ofCompute) : answer);
+        const isOfCompute = ({ labels }: RawSeries) => labels[many.label] === id;
+        outcomes.set(id, answer.ok ? countOf(answer.value.filter(isOfCompute)) : answer);
       }
     }
     return outcomes;

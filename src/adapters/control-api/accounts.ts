@@ -28,7 +28,7 @@ export interface ApiAccount {
 
 /**
  * Adds the account's key to a call, redacts in answers every key that was ever used, and stops calls under a refused key. A refused key
- * is read again at once, and tried again now and then. Listing the project keys of a returned account forgets the states of those that are gone.
+ * is read again at once, and tried again now and then. Listing the project keys of a returned account forgets the states of keys that are gone.
  */
 export function withAccountKeys(
   send: SendExchange,
@@ -42,7 +42,7 @@ export function withAccountKeys(
 ): { send: SendOnce; accounts: readonly ApiAccount[]; status(): AccountStatus[] } {
   const { gate, clock } = options;
   const accounts = new Map(options.accounts.map((account) => [account.name, account]));
-  const states = createAccountStates({ ...options, accounts: [...accounts.values()] });
+  const states = createAccountStates(options);
   const redactor = createRedactor();
   const asResult = (call: ApiCall, exchange: Exchange) => resultOf(call, exchange, { redactor, clock });
 
@@ -149,7 +149,7 @@ function slotOf(account: ApiAccount, projectId: string | undefined): string {
   return account.projectIds === undefined ? account.name : `${account.name}/${projectId ?? ''}`;
 }
 
-/** A 401 means no; an answer, even a refusal, means yes; failures and throttling mean neither. */
+/** A 401 means no; any other answer below 500, even a refusal, means yes; a 429, a 5xx or no answer means neither. */
 function showsAccepted(exchange: Exchange): boolean | undefined {
   if (exchange.kind === 'failure') return undefined;
   if (exchange.status === 401) return false;
@@ -160,7 +160,7 @@ type AccountStates = ReturnType<typeof createAccountStates>;
 type State = AccountStatus['key'];
 type Trouble = 'refused' | 'missing';
 
-/** Keeps the state of each account's keys, exports it as a metric, and logs each change once. */
+/** Keeps the state of each account's keys, exports it as a metric, and logs when trouble begins, changes or ends. */
 function createAccountStates(options: {
   accounts: readonly ApiAccount[];
   gate: KeyGate;
@@ -266,7 +266,7 @@ export const DEFAULT_KEY_PROBES: KeyProbes = { firstMs: 5_000, longestMs: 60_000
 /** The longest pause is at least this, in milliseconds, times the number of other refused keys, so that probes take few requests. */
 const PAUSE_FOR_EACH_MS = 1_000;
 
-/** Many refused keys make it no longer than this, in milliseconds, since only a probe notices that a key works again. */
+/** Many refused keys make that pause no longer than this, in milliseconds: only a probe notices that a key works again. */
 const LONGEST_OF_MANY_MS = 300_000;
 
 interface Refusal {

@@ -24,7 +24,7 @@ export function afterHerds(
   const told = new Set<BusyTime>();
   const ends = new AbortController();
 
-  async function turn(signal: AbortSignal = ends.signal): Promise<void> {
+  async function waitWhileBusy(signal: AbortSignal = ends.signal): Promise<void> {
     const busy = busyTimes.find(({ fromMs, untilMs }) => fromMs <= clock.now() && clock.now() < untilMs);
     if (!busy) return;
     if (!told.has(busy)) onWait(busy);
@@ -34,33 +34,33 @@ export function afterHerds(
       () => true,
       () => false,
     );
-    if (isOver) await turn(signal);
+    if (isOver) await waitWhileBusy(signal);
   }
 
   return {
     ...api,
     async *listProjects(options) {
-      await turn(options?.signal);
+      await waitWhileBusy(options?.signal);
       yield* api.listProjects(options);
     },
     async listComputes(project, options) {
-      await turn(options?.signal);
+      await waitWhileBusy(options?.signal);
       return api.listComputes(project, options);
     },
     async projectPeriod(project, options) {
-      await turn(options?.signal);
+      await waitWhileBusy(options?.signal);
       return api.projectPeriod(project, options);
     },
     async *listBranches(projectId, options) {
-      await turn(options?.signal);
+      await waitWhileBusy(options?.signal);
       yield* api.listBranches(projectId, options);
     },
     async *listOperations(projectId, options) {
-      await turn(options?.signal);
+      await waitWhileBusy(options?.signal);
       yield* api.listOperations(projectId, options);
     },
     async operationsFrom(project, cursor, options) {
-      await turn(options?.signal);
+      await waitWhileBusy(options?.signal);
       return api.operationsFrom(project, cursor, options);
     },
     async close() {

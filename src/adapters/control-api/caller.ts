@@ -212,8 +212,13 @@ function withRetries(
     return Math.max(jitterMs, result.error.retryAfterMs ?? 0);
   }
 
+  /** Returns false if the wait was aborted. */
   async function waitAfter(result: ApiResult<unknown>, waitMs: number, signal: AbortSignal): Promise<boolean> {
-    if (!(await waitUnlessAborted(clock, waitMs, signal))) return false;
+    try {
+      await clock.wait(waitMs, signal);
+    } catch {
+      return false;
+    }
     if (!result.ok && result.error.code === 'throttled') onThrottledWait(waitMs);
     return true;
   }
@@ -248,9 +253,9 @@ function withRetries(
 }
 
 /**
- * 429, 503 and 423 (locked) say that nothing was done. After a lock has ended, the caller may want another change, so the caller chooses
- * whether that is repeated. If no answer came, or a 5xx, a GET is repeated, a write only if it certainly took no effect. An answer that can't
- * be parsed is final.
+ * True if the call may be sent again. A 429 or 503 says that nothing was done, and so does a 423 (locked); but once the lock has ended, the
+ * caller may want another change, so `repeatLocked` decides. If no answer came, or a 408 or 5xx, a GET is repeated, and a write only if it
+ * certainly took no effect. An answer that can't be parsed is final.
  */
 function mayRepeat(call: ApiCall, error: ControlApiError): boolean {
   if (error.code === 'locked') return call.repeatLocked;
@@ -258,18 +263,8 @@ function mayRepeat(call: ApiCall, error: ControlApiError): boolean {
   return isUnavailable(error) && error.outcomeUnknown !== true;
 }
 
-/** True if the request was not sent: the rate budget had no room before its deadline, or it ended as it waited, since the API is silent. */
+/** True if the request was not sent: it waited until its deadline, either for the rate budget or for its turn while the API is silent. */
 function isNotSent(result: ApiResult<unknown>): boolean {
   if (result.ok) return false;
   return result.error.othersFail === true || (result.error.code === 'throttled' && result.error.status === undefined);
-}
-
-/** Returns false if the wait was aborted. */
-async function waitUnlessAborted(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
-  try {
-    await clock.wait(ms, signal);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -36,7 +36,7 @@ export function slowWhileSilent(send: SendOnce, clock: Pick<Clock, 'monotonicMs'
 
   return async (call, signal) => {
     const silence = silenceOf(call.account);
-    if (!isWrite(call) && isSilent(silence) && !(await turn(silence, clock, signal))) return notSent(call, silence);
+    if (!isWrite(call) && isSilent(silence) && !(await ownTurn(silence, clock, signal))) return notSent(call, silence);
     const result = await send(call, signal);
     note(silence, call, result);
     return result;
@@ -58,7 +58,7 @@ function isSilent({ failures, projects }: Silence): boolean {
 }
 
 /** Waits for the read's turn, or until the account answers. False if the signal was aborted before. */
-function turn(silence: Silence, clock: Pick<Clock, 'monotonicMs' | 'wait'>, signal: AbortSignal): Promise<boolean> {
+function ownTurn(silence: Silence, clock: Pick<Clock, 'monotonicMs' | 'wait'>, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const go = () => {
       signal.removeEventListener('abort', leave);
@@ -98,7 +98,10 @@ function letAllGo({ waiting }: Silence): void {
   for (const go of [...waiting]) go();
 }
 
-/** Any answer ends the silence, also a refusal. A request that was not sent doesn't count, nor does a read that its caller aborted. */
+/**
+ * Any answer but a 408 or 5xx ends the silence, also a refusal. A request that was not sent doesn't count, nor does a read that its caller
+ * aborted.
+ */
 function note(silence: Silence, call: ApiCall, result: ApiResult<unknown>): void {
   if (!result.ok && isUnavailable(result.error)) {
     if (isWrite(call) || call.signal?.aborted) return;

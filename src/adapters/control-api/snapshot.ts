@@ -125,7 +125,8 @@ function parseText(text: string): Result<unknown> {
 }
 
 function explainIssue({ code, input, ...issue }: z.core.$ZodRawIssue): string | undefined {
-  if (code === 'invalid_type') return input === undefined ? 'is missing' : `must be ${nounFor(String(issue.expected))}`;
+  if (code === 'invalid_type')
+    return input === undefined ? 'is missing' : `must be ${NOUNS[String(issue.expected)] ?? issue.expected}`;
   if (code === 'invalid_value' && input === undefined) return 'is missing';
   if (code === 'invalid_value') return `must be one of ${(issue.values as unknown[]).join(', ')}`;
   return undefined;
@@ -138,10 +139,6 @@ const NOUNS: Readonly<Record<string, string>> = {
   array: 'a list',
   object: 'keys with values',
 };
-
-function nounFor(type: string): string {
-  return NOUNS[type] ?? type;
-}
 
 function firstProblem({ issues }: z.ZodError): string {
   const [issue] = issues;

@@ -60,8 +60,8 @@ export function createUsageReader({ call, clock }: { call: Caller; clock: Clock 
     const request: Request = { account: query.account, method: 'GET', template };
     const wait = { deadlineMs: DEADLINE_MS, parents: options.signal ? [options.signal] : [], clock };
     return listPages<WireUnit>(clock, request, async (cursor) => {
-      const turn = { account: query.account, route: template, priority: 'background' as const };
-      await underDeadline(wait, (signal) => budget.acquire(turn, signal));
+      const budgetRequest = { account: query.account, route: template, priority: 'background' as const };
+      await underDeadline(wait, (signal) => budget.acquire(budgetRequest, signal));
       const asked = { ...request, query: { ...queryOf(query, projectIds), cursor } };
       const answer = await ask(call, asked, Page, { deadlineMs: DEADLINE_MS, ...options });
       if (!answer.ok) return answer;

@@ -25,8 +25,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<OpenedEngi
   try {
     return await openIn(prepared.realPath, options);
   } catch (error) {
-    const reason = messageOf(error);
-    return refused(`cannot open the embedded queue in ${folder}: ${reason}`);
+    return refused(`cannot open the embedded queue in ${folder}: ${messageOf(error)}`);
   }
 }
 

@@ -46,8 +46,8 @@ export function roleGuard(options: {
   return async (context, next) => {
     const { req } = context;
     const caller = context.get('caller');
-    const isWrite = caller.grants && role !== 'read' && req.method === 'POST';
-    const body: unknown = isWrite ? await req.json().catch(() => undefined) : undefined;
+    const needsBody = caller.grants && role !== 'read' && req.method === 'POST';
+    const body: unknown = needsBody ? await req.json().catch(() => undefined) : undefined;
     const about = targets({ id: req.param('id'), body });
     const message = await whyForbidden(caller, role, about, (...asked) => operator.teamsOf(...asked));
     if (message === undefined) return next();
@@ -77,8 +77,8 @@ export function readerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
 }
 
 /**
- * Guards routes that need no token against DNS rebinding, where a web page's name is made to resolve to this machine: its requests have
- * that name as host. It is never an address, so where other machines can reach ebb, all addresses are accepted.
+ * Guards routes that need no token against DNS rebinding: a web page's name is made to resolve to this machine, and the page's requests have
+ * that name as host. Such a host is never an address, so where other machines can reach ebb, all addresses are accepted.
  */
 export function knownHostGuard({ isLocal, hosts }: { isLocal: boolean; hosts: readonly string[] }): MiddlewareHandler {
   return async (context, next) => {
@@ -135,7 +135,7 @@ function originHost(origin: string): string {
   return URL.canParse(origin) ? new URL(origin).host : '';
 }
 
-/** The answer to requests that need the store while it is unavailable. */
+/** The message for requests that need the store while it is unavailable. */
 export function unavailable({ message }: Error): string {
   return `${message}: nothing was changed, try again when /readyz says that the store answers`;
 }

@@ -46,7 +46,7 @@ export function createRedisAudit(options: {
   const streams = Array.from({ length: STREAMS }, (_, index) => `${prefix}:store:audit:${index}`);
 
   /** The keys and arguments that {@link AUDIT} needs to add an entry; empty without an entry. */
-  function part(entry: HistoryEntry | undefined): { keys: string[]; args: (string | number)[] } {
+  function keysAndArgs(entry: HistoryEntry | undefined): { keys: string[]; args: (string | number)[] } {
     if (!entry) return { keys: [], args: [] };
     const { computeId, atMs, text } = auditToJson(entry, limits.historyEntryBytes);
     return { keys: [streamOf(computeId)], args: [atMs, limits.auditMs, limits.audit, text] };
@@ -70,9 +70,9 @@ export function createRedisAudit(options: {
   }
 
   return {
-    part,
+    keysAndArgs,
     async append(entry: HistoryEntry): Promise<void> {
-      const { keys, args } = part(entry);
+      const { keys, args } = keysAndArgs(entry);
       await run(APPEND, keys, args);
     },
     async audit({ computeId, sinceMs, untilMs, limit, after }: AuditQuery) {

@@ -73,7 +73,7 @@ export function createRedisOverrides(options: {
   const keys = { holds: keysOf('holds'), freezes: keysOf('freezes'), approvals: `${prefix}:store:approvals` };
 
   const runAudited = (script: string, [scriptKeys, args]: [string[], (string | number)[]], also: WithAudit = {}) => {
-    const audited = audit.part(also.audit);
+    const audited = audit.keysAndArgs(also.audit);
     return run(script, [...scriptKeys, ...audited.keys], [...args, ...audited.args]);
   };
   const put = async (kind: 'holds' | 'freezes', entry: Hold | Freeze, also?: WithAudit): Promise<PutOutcome> => {

@@ -3,6 +3,7 @@ import { Cluster } from 'ioredis';
 import { z } from 'zod';
 import { chunksOf } from '../../common/chunks.ts';
 import { MAX_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
+import { DAY_MS } from '../../domain/time/units.ts';
 import type { RedisEngine } from '../../ports/engine.ts';
 import type {
   DecisionIdentity,
@@ -139,7 +140,7 @@ function createRedisRecords(options: {
     brokenRecords: async () => records.broken,
     putRecord: async (projectId, computeId, record, lease, { outbox = [], audit: entry } = {}) => {
       const appended = outboxArguments(engine, limits, outbox);
-      const audited = audit.part(entry);
+      const audited = audit.keysAndArgs(entry);
       const pendingCommand = record.intent ? 'SADD' : 'SREM';
       const recordArgs = [...proofOf(lease), projectId, computeId, recordToJson(record), pendingCommand];
       const scriptKeys = [...recordKeys(lease, projectId), appended.key, ...audited.keys];
@@ -254,7 +255,7 @@ local held = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not held and redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
 redis.call('ZADD', KEYS[1], ARGV[4], ARGV[1])
 local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')
-redis.call('PEXPIRE', KEYS[1], math.ceil(math.max(0, tonumber(last[2]) - tonumber(ARGV[3]))) + ${24 * 3_600_000})
+redis.call('PEXPIRE', KEYS[1], math.ceil(math.max(0, tonumber(last[2]) - tonumber(ARGV[3]))) + ${DAY_MS})
 return 1
 `;
 

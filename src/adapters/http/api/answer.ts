@@ -32,10 +32,10 @@ function withAge(context: Context<Guarded>, document: object): object {
 export async function answer(
   context: Context<Guarded>,
   result: OperatorResult<object>,
-  { status = 200, hasNoAge = false }: { status?: 200 | 201 | undefined; hasNoAge?: boolean | undefined },
+  { status = 200, omitsAge = false }: { status?: 200 | 201 | undefined; omitsAge?: boolean | undefined },
 ): Promise<Response> {
   if (!result.ok) return context.json(result.error, STATUS[result.error.code]);
-  const json = await jsonInTurns(hasNoAge ? result.value : withAge(context, result.value), TURNS);
+  const json = await jsonInTurns(omitsAge ? result.value : withAge(context, result.value), TURNS);
   return context.body(json, status, { 'content-type': 'application/json' });
 }
 

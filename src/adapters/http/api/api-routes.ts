@@ -49,7 +49,7 @@ async function serve(
   { operator, log }: { operator: DaemonOperator; log: Pick<Log, 'warn'> },
   route: ApiRoute,
 ): Promise<Response> {
-  const { path, query, body, status, hasNoAge, needs } = route;
+  const { path, query, body, status, omitsAge, needs } = route;
   const id = path.includes('{id}') ? idOf(context) : '';
   const asked = { id, query: query && queryOf(context, query), body: body && (await bodyOf(context, body)) };
   const { owner: namedOwner } = (asked.body ?? asked.query ?? {}) as { owner?: string };
@@ -68,7 +68,7 @@ async function serve(
     } as const;
     await noteForbidden({ operator, log }, caller, refusal);
   }
-  return answer(context, result, { status, hasNoAge });
+  return answer(context, result, { status, omitsAge });
 }
 
 type Json = { readonly [key: string]: unknown };

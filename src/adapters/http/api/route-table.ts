@@ -92,8 +92,8 @@ interface Route {
   answer: z.ZodType;
   /** 200 by default. */
   status?: 200 | 201;
-  /** True if the answer does not carry its age while the store is unavailable, as others do. */
-  hasNoAge?: true;
+  /** True if the answer never carries its age; others do while the store is unavailable. */
+  omitsAge?: true;
   /** The role that a token needs, and the targets of the request; absent for reads. */
   needs?: { role: Exclude<Role, 'read'>; targets: TargetsOf };
   run(asked: Asked): Promise<OperatorResult<object>>;
@@ -119,7 +119,7 @@ function route<Answer extends object, Query extends z.ZodObject = z.ZodObject, B
   return parts as unknown as Route;
 }
 
-/** The text, or the list of texts, at a key of a body that is not validated yet. */
+/** The text, or the list of texts, at a key of a body that is not validated yet. Anything else counts as `all`, which needs the most. */
 const inBody =
   (key: string): TargetsOf =>
   ({ body }): Targets => {
@@ -212,7 +212,7 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
   plan: route({
     summary: 'As ebb plan --json',
     answer: PlanDocument,
-    hasNoAge: true,
+    omitsAge: true,
     run: ({ operator }) => done(operator.plan()),
   }),
   records: route({

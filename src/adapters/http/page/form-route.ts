@@ -50,7 +50,8 @@ export function addForm<S extends Subject, Schema extends FormSchema, Shown>(
   { path, schema, find, submit, read, view, done }: FormRoute<S, Schema, Shown>,
 ): void {
   app.post(path, async (context) => {
-    const found = await find(context.req.param('id') ?? '');
+    const id = context.req.param('id') ?? '';
+    const found = await find(id);
     if (!found.ok) return errorAnswer(context, found.error);
     const fields = parseFields(schema, await formOf(context));
     const { written } = fields;
@@ -61,7 +62,6 @@ export function addForm<S extends Subject, Schema extends FormSchema, Shown>(
     const { token: given } = fields.value;
     const holder = given === '' ? await loggedIn(context, tokens) : await tokens.holderOf(given);
     if (!holder) return again(NO_TOKEN, 401);
-    const id = context.req.param('id') ?? '';
     const owner = holder.name ?? fields.value.owner;
     const caller = callerOf(holder, context, owner);
     const forbidden = await whyForbidden(holder, 'operate', [id], (...asked) => operator.teamsOf(...asked));

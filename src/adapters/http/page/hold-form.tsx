@@ -11,18 +11,19 @@ export interface TokenNeed {
 /** The typed fields, to show them again after an error; never the token. */
 export type Written = Readonly<Record<string, string>>;
 
-const HOUR = 3600;
+const HOUR_S = 3600;
 const LENGTHS: readonly [seconds: number, words: string][] = [
-  [HOUR / 2, '30 minutes'],
-  [HOUR, '1 hour'],
-  [2 * HOUR, '2 hours'],
-  [4 * HOUR, '4 hours'],
-  [8 * HOUR, '8 hours'],
-  [24 * HOUR, '1 day'],
-  [3 * 24 * HOUR, '3 days'],
-  [7 * 24 * HOUR, '7 days'],
+  [HOUR_S / 2, '30 minutes'],
+  [HOUR_S, '1 hour'],
+  [2 * HOUR_S, '2 hours'],
+  [4 * HOUR_S, '4 hours'],
+  [8 * HOUR_S, '8 hours'],
+  [24 * HOUR_S, '1 day'],
+  [3 * 24 * HOUR_S, '3 days'],
+  [7 * 24 * HOUR_S, '7 days'],
 ];
-const TIMEOUTS = [60, 300, 900, 1800, HOUR, 6 * HOUR, 24 * HOUR, -1];
+/** Seconds; -1 is never. */
+const TIMEOUTS = [60, 300, 900, 1800, HOUR_S, 6 * HOUR_S, 24 * HOUR_S, -1];
 
 interface FormProps {
   written: Written;
@@ -42,7 +43,7 @@ export function HoldForm({ computeId, written, problem, token }: FormProps & { c
         <input type="checkbox" name="freeze" value="on" checked={written.freeze === 'on'} />
         Keep it as it is, instead of the fields above
       </label>
-      <Select name="for_seconds" label="For" written={{ for_seconds: `${2 * HOUR}`, ...written }} options={FOR} />
+      <Select name="for_seconds" label="For" written={{ for_seconds: `${2 * HOUR_S}`, ...written }} options={FOR} />
       <Text name="reason" label="Reason" written={written} most={MAX_CHARACTERS.reason} needed />
       <Person written={written} token={token} />
       <button type="submit">Hold</button>

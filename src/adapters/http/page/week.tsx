@@ -1,6 +1,6 @@
 import { raw } from 'hono/html';
 import type { Child } from 'hono/jsx';
-import { HOUR_MS } from '../../../domain/time/units.ts';
+import { DAY_MS, HOUR_MS } from '../../../domain/time/units.ts';
 import type { SegmentDocument, WeekDocument } from '../../../ports/status-page.ts';
 import { instantWords, plural, sizeWords, suspendWords, Table, timeoutWords } from './parts.tsx';
 
@@ -8,7 +8,7 @@ const WEEK_HOURS = 168;
 const BAND_HEIGHT = 24;
 const CHART_HEIGHT = 120;
 
-/** The base of the logarithmic scale: half of the smallest size, so that this is visible. */
+/** The base of the logarithmic scale: half of the smallest size, so that the smallest size is visible. */
 const FLOOR_CU = 0.125;
 
 const ABSENT = {
@@ -121,9 +121,9 @@ function bandWords(segments: readonly SegmentDocument[]): string {
 }
 
 function midnights(now: string): { x: string; name: string }[] {
-  const first = Math.ceil(Date.parse(now) / (24 * HOUR_MS)) * 24 * HOUR_MS;
+  const first = Math.ceil(Date.parse(now) / DAY_MS) * DAY_MS;
   return Array.from({ length: 7 }, (_, day) => {
-    const iso = new Date(first + day * 24 * HOUR_MS).toISOString();
+    const iso = new Date(first + day * DAY_MS).toISOString();
     const [name = ''] = instantWords(iso, now).split(' ');
     return { x: percent(hoursFrom(now, iso)), name: name.includes(':') || name.includes('-') ? '' : name };
   });
