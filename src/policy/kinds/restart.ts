@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type * as domain from '../../domain/policy/kinds/restart.ts';
-import { DAY_MS } from '../../domain/time/units.ts';
+import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
 import { policyBase } from '../schema/policy-base.ts';
 import { duration, expected, mapping } from '../schema/scalars.ts';
 import { At } from '../schema/time.ts';
@@ -12,7 +12,7 @@ const RestartPolicy = mapping({
   ...policyBase,
   kind: z.literal('restart').describe('Restarts computes, so that they get updates of the platform.'),
   at: At,
-  every: duration({ minMs: DAY_MS / 24, maxMs: 365 * DAY_MS, text: '1h to 365d' })
+  every: duration({ minMs: HOUR_MS, maxMs: 365 * DAY_MS, text: '1h to 365d' })
     .describe('Minimum time since the last start.')
     .optional(),
   when: mapping(

@@ -64,8 +64,9 @@ export function overlapInFleet(fleet: readonly Compute[], policies: readonly Pol
 }
 
 /**
- * Creates a check that is false if the prefixes of two policies' project globs differ. It searches an index of the prefixes once
- * for each new `a`, so that in a set of many teams each policy is only compared with those of its team.
+ * Creates a check that is false if the prefixes of two policies' project globs rule out a common project: no prefix begins with one of
+ * the other policy. For each new `a` it searches an index of the prefixes once, so that in a set of many teams each policy is only
+ * compared with those of its team.
  */
 function createNearness(policies: readonly Policy[]): (a: Policy, b: Policy) => boolean {
   const indexes = new Map(policies.map((policy, index) => [policy, index]));
@@ -86,8 +87,8 @@ function createNearness(policies: readonly Policy[]): (a: Policy, b: Policy) => 
   let round = 0;
   let current: Policy | undefined;
 
-  function mark(indexes: readonly number[]): void {
-    for (const index of indexes) markedIn[index] = round;
+  function mark(near: readonly number[]): void {
+    for (const index of near) markedIn[index] = round;
   }
 
   function markNear(policy: Policy): void {

@@ -53,18 +53,18 @@ interface Offsets {
 
 /**
  * Spans that include the openings for all offsets. The length of a cron window is elapsed time, so by local time it may
- * end up to `delay` minutes later.
+ * end up to `lagMinutes` later.
  */
-function spansOf(spec: Repeating, { least, most }: Offsets, delay: number): MinuteSpan[] {
-  return openingsInWeek(spec, delay).flatMap(({ from, to }) => wrapToWeek({ from: from - most, to: to - least }));
+function spansOf(spec: Repeating, { least, most }: Offsets, lagMinutes: number): MinuteSpan[] {
+  return openingsInWeek(spec, lagMinutes).flatMap(({ from, to }) => wrapToWeek({ from: from - most, to: to - least }));
 }
 
-function openingsInWeek(spec: Repeating, delay: number): MinuteSpan[] {
+function openingsInWeek(spec: Repeating, lagMinutes: number): MinuteSpan[] {
   if (spec.kind === 'weekly') return weeklyMinutes(spec);
   const { firstMinute, lastMinute } = firingsOfDay(spec.cron);
   return weekdaysOf(spec.cron).map((day) => {
     const midnight = (day - 1) * DAY_MINUTES;
-    return { from: midnight + firstMinute, to: midnight + lastMinute + spec.forMs / MINUTE_MS + delay };
+    return { from: midnight + firstMinute, to: midnight + lastMinute + spec.forMs / MINUTE_MS + lagMinutes };
   });
 }
 

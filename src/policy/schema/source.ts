@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { didYouMean } from '../../common/names.ts';
-import { DAY_MS, MINUTE_MS } from '../../domain/time/units.ts';
+import { DAY_MS, SECOND_MS } from '../../domain/time/units.ts';
 import { duration, expected, mapping } from './scalars.ts';
 
-const every = duration({ minMs: MINUTE_MS / 6, maxMs: DAY_MS, text: '10s to 1d' })
+const every = duration({ minMs: 10 * SECOND_MS, maxMs: DAY_MS, text: '10s to 1d' })
   .describe('Polling interval; 1m if absent.')
   .optional();
 
