@@ -16,7 +16,7 @@ const ROUNDING_MS = 0.0005;
 interface SimulatedClockOptions {
   /** Strictly ascending in both columns; linear between the points, real time before the first and after the last. */
   table: readonly TimePoint[];
-  /** The instant at which `realMs` of the table is 0, real milliseconds since the epoch. Processes with the same one agree. Default: now. */
+  /** The instant at which `realMs` of the table is 0, real milliseconds since the epoch. Processes with the same value agree. Default: now. */
   startedAtMs?: number;
   realTime?: RealTime;
   onTickError?: TickErrorHandler;

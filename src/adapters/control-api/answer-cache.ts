@@ -155,7 +155,7 @@ export async function forgetCachedFleet(folder: string): Promise<void> {
   await rm(join(folder, FLEET_FILE), { force: true }).catch(() => {});
 }
 
-/** The entries of a file that are young enough, read on first use; at first none if `usesCache` is false. */
+/** The entries of a file that are young enough, read on first use. If `usesCache` is false, there are none at first. */
 function cacheFile<Value>(file: string, { folder, place, now, usesCache }: AnswerCacheOptions) {
   const path = join(folder, file);
   let reading: Promise<Map<string, Cached<Value>>> | undefined;

@@ -137,7 +137,7 @@ const FIRST_REFUSAL_MS = MINUTE_MS;
 const REPEATED_REFUSAL_MS = HOUR_MS;
 
 /**
- * The specification does not say that a project-scoped key may list projects, so it is tried. Where the list is refused or lacks its
+ * The specification does not say that a project-scoped key may list projects, so ebb tries. Where the list is refused or lacks its
  * project, the project is derived from its computes, with the name that an earlier list has shown.
  */
 function createScopedProjects({ call, clock }: ListSource): ScopedProjects {

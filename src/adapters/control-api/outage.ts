@@ -5,7 +5,7 @@ import { type ApiResult, type ControlApiError, isUnavailable } from '../../ports
 export interface Patience {
   /** Nothing is tried again once no connection could be made for this long, in milliseconds. */
   unreachedMs: number;
-  /** Called once, when a call has failed several times. `untilMs`: when it is given up at the latest, milliseconds since the epoch. */
+  /** Called once, when a call has failed several times. `untilMs`: when the call is given up at the latest, milliseconds since the epoch. */
   onWait(error: ControlApiError, untilMs: number): void;
 }
 

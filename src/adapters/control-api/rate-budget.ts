@@ -60,7 +60,7 @@ interface Line {
   /** Send times of the last minute's requests. */
   sentMs: number[];
   level: number;
-  /** In monotonic time: when the 429 came that led to the level, and when the level is 0 again without another. Undefined at level 0. */
+  /** In monotonic time: when the 429 came that led to the level, and when the level is 0 again if no other comes. Undefined at level 0. */
   learntAt: { sinceMs: number; normalAtMs: number } | undefined;
   /** Incremented before and after a 429 lowers the limit. */
   limitChanges: number;
@@ -280,7 +280,7 @@ function isFirst(waiter: Waiter, others: readonly Waiter[]): boolean {
   return others.every((other) => rankOf(other) > rank || (rankOf(other) === rank && other.route !== waiter.route));
 }
 
-/** Why a pause ends early. Without a reason, each call of `abort` would create an error with a stack. */
+/** The reason of a pause that ends early. Without one, each call of `abort` would create an error with a stack. */
 const HURRIED = 'somebody more urgent has come';
 
 function hurry(line: Line): void {

@@ -30,7 +30,7 @@ export function createRedisConnections(place: RedisPlace) {
   }
 
   return {
-    /** Commands fail at once while Redis is unavailable. Until `keepReconnecting` it connects only once, since the address may be wrong. */
+    /** Commands fail at once while Redis is unavailable. Before `keepReconnecting` there is one attempt only: the address may be wrong. */
     openCommands: (): RedisConnection =>
       track(
         connect(place, {
@@ -124,9 +124,9 @@ function createReconnectOnError(): (error: Error) => 2 | false {
 }
 
 /**
- * Makes a disconnected Cluster end exactly once. ioredis ends it when the first of its nodes has closed, and again for each later node: it
- * then stays closed, or fails to connect again (https://github.com/redis/ioredis/pull/1864). Also, BullMQ may connect it again before it
- * has ended. Either way a worker that is paused would wait for its connection for ever.
+ * Makes a disconnected Cluster end exactly once. ioredis ends a Cluster when the first of its nodes has closed, and again for each later node:
+ * the Cluster then stays closed, or fails to connect again (https://github.com/redis/ioredis/pull/1864). Also, BullMQ may connect a Cluster
+ * again before the end. Either way a paused worker would wait for its connection for ever.
  */
 function endOnce(cluster: Cluster): void {
   const pool: EventEmitter = Reflect.get(cluster, 'connectionPool');

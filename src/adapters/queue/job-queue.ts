@@ -218,7 +218,7 @@ function createWorkers(options: {
 
   const workersOf = (queue: QueueName) => workers.filter(({ name }) => name === queue);
 
-  // Also ends the worker's blocking call, which would consume the marker that announces a new job to another daemon's worker.
+  // Pausing also ends the worker's blocking call, which would consume the marker that announces a new job to another daemon's worker.
   const pause = async (queue: QueueName) => void (await Promise.all(workersOf(queue).map((worker) => worker.pause())));
 
   const resume = async (queue: QueueName) =>

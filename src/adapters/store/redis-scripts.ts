@@ -15,9 +15,9 @@ end
 `;
 
 /**
- * KEYS: lease, last token. ARGV: holder, ttl in ms. Returns the token, or false while the lease is held; one that lasts much longer than the
- * ttl comes from a wrong clock, and is taken over. The token is the time in microseconds, or one more than the last, so that it grows even
- * if the last one was lost with a flushed Redis.
+ * KEYS: lease, last token. ARGV: holder, ttl in ms. Returns the token, or false while the lease is held. A lease that lasts much longer than
+ * the ttl comes from a wrong clock, and is taken over. The token is the time in microseconds, or one more than the last, so that it grows
+ * even if the last one was lost with a flushed Redis.
  */
 const ACQUIRE_LEASE = `
 local left = redis.call('PTTL', KEYS[1])

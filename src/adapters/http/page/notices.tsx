@@ -155,7 +155,7 @@ interface GuardsProps {
   now: string;
 }
 
-/** The guards, of one owner if given: their last verdicts, the lowerings that they hold back, and their watches. */
+/** The guards, or those of one owner: their last verdicts, the lowerings that they hold back, and their watches. */
 export function Guards({ status, owner, now }: GuardsProps) {
   const ownerOf = new Map(status.policies?.map((policy) => [policy.name, policy.owner]));
   const isShown = ({ guard }: { guard: string }) => owner === undefined || (ownerOf.get(guard) ?? owner) === owner;
