@@ -12,7 +12,7 @@ const MAX_STEPS = 30_000;
 const MAX_INTERVAL = 1000;
 /** Repeated events may not begin earlier, as ical.js visits every occurrence from the first one on. */
 const FIRST_REPEATED_YEAR = 1900;
-/** Iterations of ical.js in a year, by frequency. For a rule with weekdays or dates, it visits each day of the named months instead. */
+/** Iterations of ical.js in a year, by frequency. For a rule with weekdays or dates, ical.js visits each day of the named months. */
 const STEPS_PER_YEAR: Readonly<Record<string, number>> = { DAILY: 366, WEEKLY: 53, MONTHLY: 12, YEARLY: 1 };
 /** The supported parts of rules. ical.js does not terminate on some combinations, which {@link checkRule} refuses. */
 const RULE_PARTS = ['FREQ', 'INTERVAL', 'COUNT', 'UNTIL', 'WKST', 'BYDAY', 'BYMONTHDAY', 'BYMONTH'];

@@ -29,7 +29,7 @@ function lessThanOne({ share, windowMs }: AtMost, selected: number | undefined):
 
 function tooSlow(policy: Policy, limit: AtMost, context: LintContext): string | undefined {
   const selected = context.overlap.computesOf(policy)?.length;
-  // The time windows that a change of all computes takes; without a fleet, the minimum for any number of computes.
+  // The number of time windows that a change of all computes takes; without a fleet, the minimum for any number of computes.
   const windowCount = selected === undefined ? 1 / limit.share : selected / atMostAllowed(selected, limit);
   const neededMs = (Math.ceil(windowCount - 1e-9) - 1) * limit.windowMs;
   const shortest = shortestOf(policy, context);
