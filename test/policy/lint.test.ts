@@ -583,6 +583,16 @@ describe('the plan of an account', () => {
     expect(severities('{ projects: ["*"] }', ['main'])).toEqual(['error']);
     expect(severities('{ projects: ["*"] }', ['other'])).toEqual([]);
   });
+
+  it('is a warning if the policy may only select something in an account without a plan', () => {
+    const profiles = (...accounts: string[]) =>
+      new Map(accounts.map((account) => [account, CONNECTION_PROFILES.specification]));
+    const text = file(schedule('a', 'windows: [{ at: Mon, size: 4 }]'));
+    const severities = (...accounts: string[]) =>
+      findingsIn(text, { ...plans(['free', 'main']), profiles: profiles(...accounts) }).map(({ severity }) => severity);
+    expect(severities('main')).toEqual(['error']);
+    expect(severities('main', 'other')).toEqual(['warning']);
+  });
 });
 
 describe('lint', () => {

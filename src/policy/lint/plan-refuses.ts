@@ -40,9 +40,11 @@ export const planRefuses: LintRule = function* (context) {
 };
 
 /** The accounts with a known plan in which a policy may select something. */
-function* accountsOf(policy: Policy, { plans, overlap }: LintContext) {
+function* accountsOf(policy: Policy, { plans, profiles, overlap }: LintContext) {
   const selected = overlap.computesOf(policy);
-  const isCertain = selected !== undefined || policy.select.accounts !== undefined || plans.size === 1;
+  // Every account of the settings has a profile, but perhaps no plan.
+  const isOnlyAccount = plans.size === 1 && profiles.size <= 1;
+  const isCertain = selected !== undefined || policy.select.accounts !== undefined || isOnlyAccount;
   for (const [account, plan] of plans) {
     const isSelected = selected
       ? selected.some((compute) => compute.account === account)
