@@ -24,6 +24,8 @@ it('a change of a compute with clients, with all its operations, has one line at
   const metrics = { increment() {}, set() {}, clear() {}, observe() {} };
   for (const { event } of daemon.events) logEvents({ log, metrics })(event);
   const lines = log.lines.filter(({ level }) => level !== 'debug').map(({ message }) => message);
-  expect(lines).toEqual([expect.stringMatching(/^changed ep-shop of shop: size 0.25 → 1-2 CU: window 1 of office-hours,/)]);
+  expect(lines).toEqual([
+    expect.stringMatching(/^changed ep-shop of shop: size 0.25 → 1-2 CU: window 1 of office-hours,/),
+  ]);
   expect(log.lines.length).toBeGreaterThan(2);
 });
