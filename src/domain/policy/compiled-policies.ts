@@ -63,7 +63,9 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
     budgetSteps: [],
     trialStops: [],
     readyWaves: [],
-    selectsByBranch: policies.some((policy) => selectsByBranch(policy.select) || ruleOf(policy).asksForRoles(policy)),
+    selectsByBranch: policies.some(
+      (policy) => selectsByBranch(policy.select) || ruleOf(policy).asksForBranches(policy),
+    ),
     selecting: (compute) => combinationOf(compute, Number.POSITIVE_INFINITY).policyIndexes,
     selects: (policyIndex, compute, instantMs) =>
       instantMs - compute.createdAtMs >= minAgeMs(policyIndex) &&

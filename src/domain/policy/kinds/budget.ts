@@ -16,7 +16,7 @@ export const budgetRule: Rule<BudgetPolicy> = {
   ...supporting,
   decides: 'nothing',
   // Limits exempt default and protected branches unless `includeProtected` is set.
-  asksForRoles: (policy) => !policy.includeProtected && groupsOf(policy).length > 0,
+  asksForBranches: (policy) => !policy.includeProtected && groupsOf(policy).length > 0,
   protectionNoun: () => undefined,
   mayChange: groupsOf,
 };

@@ -23,8 +23,7 @@ export const guardRule: Rule<GuardPolicy> = {
   directivesAt: (policy, policyIndex) => [
     { type: 'guard', policy, policyIndex, remedy: policy.remedy, retryMs: policy.retryMs ?? Number.POSITIVE_INFINITY },
   ],
-  // Branch names are only read if a policy needs them.
-  asksForRoles: ({ match }) => JSON.stringify(match).includes('{branch_name}'),
+  asksForBranches: ({ match }) => JSON.stringify(match).includes('{branch_name}'),
   protectionNoun: () => 'guard',
   mayChange: () => [],
 };

@@ -31,8 +31,9 @@ export interface Rule<P extends PolicyBase> {
   overridesHolds(policy: P): boolean;
   /** True if the policy needs the number of connections for other purposes than {@link need} and `disruption`. */
   asksForConnections(policy: P): boolean;
-  /** True if the policy needs the roles of branches for other purposes than its selector. */
-  asksForRoles(policy: P): boolean;
+  /** True if the policy needs the names or roles of branches for other purposes than its selector. */
+  asksForBranches(policy: P): boolean;
+  /** All times on which the policy's directives depend. */
   times(policy: P): readonly TimeSpec[];
   /** The next later instant at which {@link directivesAt} may change; undefined if never. */
   nextChangeAfter(policy: P, instantMs: number): number | undefined;
@@ -62,7 +63,7 @@ export const withoutWindows = { windows: () => [], restartsAt: () => undefined }
 export const withoutQuestions = {
   need: () => undefined,
   asksForConnections: () => false,
-  asksForRoles: () => false,
+  asksForBranches: () => false,
 };
 
 /** For kinds that protect, restrict or measure: they propose no values and imply no ownership, and no trial withdraws them. */
@@ -70,7 +71,7 @@ export const supporting = {
   ...withoutWindows,
   ...withoutQuestions,
   owns: false,
-  notWithdrawable: ({ name, kind }: PolicyBase & { kind: string }) =>
+  notWithdrawable: ({ name, kind }: PolicyBase) =>
     `"${name}" is of kind ${kind}; a trial withdraws schedules and soft limits only`,
   overridesHolds: () => false,
 };
