@@ -1,5 +1,5 @@
 import {
-  leadsOf,
+  countLeads,
   MAX_STEPS_OF_DECISION,
   MAX_STEPS_TO_FIND_CHANGE,
   stepsOfLeads,
@@ -154,7 +154,7 @@ export function whySetTooCostly(policies: readonly Policy[]): string | undefined
     return 'the times of all policies of the set take too long to look through; write fewer, or fewer crons that fire often';
   }
   const widest = widestCheck(policies);
-  const stepsOf = (policy: Policy) => stepsToEvaluate(policy) + leadsOf(policy) * widest;
+  const stepsOf = (policy: Policy) => stepsToEvaluate(policy) + countLeads(policy) * widest;
   if (mostStepsOfOneCompute(policies, stepsOf) > MAX_STEPS_OF_DECISION) {
     return 'the policies that may select one and the same compute take too long to decide; write fewer of them, or select by names that begin or end differently';
   }

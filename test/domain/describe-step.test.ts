@@ -74,8 +74,8 @@ describe('a step of a trace in words', () => {
   });
 
   it('writes values as policies do', () => {
-    expect(describeValue('size', { minCu: 0.25, maxCu: 0.25 })).toBe('0.25 CU');
-    expect(describeValue('suspend_timeout', 300)).toBe('5m');
+    expect(describeValue({ minCu: 0.25, maxCu: 0.25 })).toBe('0.25 CU');
+    expect(describeValue(300)).toBe('5m');
     expect(formatSize({ minCu: 1, maxCu: 4 })).toBe('1-4');
     expect([-1, 60, 90, 3600, 5400, 86_400, 604_800].map(formatSuspendTimeout)).toEqual([
       'never',

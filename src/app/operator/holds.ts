@@ -165,9 +165,9 @@ function limitByIds(policies: readonly Policy[], hold: Hold, verb: Verb): string
 }
 
 function describeCaps(trace: readonly TraceStep[], verbOf: (policy: string) => Verb): string | null {
-  const capped = trace.flatMap(({ code, group, policy, before, after }) => {
+  const capped = trace.flatMap(({ code, policy, before, after }) => {
     if (code !== 'hard_limit' || !policy || isNothing(before) || isNothing(after)) return [];
-    const values = `${describeValue(group, before)} → ${describeValue(group, after)}`;
+    const values = `${describeValue(before)} → ${describeValue(after)}`;
     return [`hard limit ${policy.name} ${verbOf(policy.name)} it: ${values}`];
   });
   return capped.length > 0 ? capped.join('; ') : null;

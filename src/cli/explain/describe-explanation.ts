@@ -117,9 +117,9 @@ function stepsOf(title: string, trace: readonly TraceStep[], group: TraceStep['g
 
 /** Steps that decide stand out; those without effect are dim. */
 function stepLine(step: TraceStep, colors: Colors): string {
-  const { group, before, after, code } = step;
+  const { before, after, code } = step;
   const isFirstValue = (before === undefined || before === null) && after !== undefined && after !== null;
-  const result = isFirstValue ? `: ${describeValue(group, after)}` : '';
+  const result = isFirstValue ? `: ${describeValue(after)}` : '';
   const mode = (step.policy ?? step.proposal?.policy)?.mode === 'observe' ? ', only observes' : '';
   const line = printable(`${describeStep(step)}${mode}${result}`);
   return after === undefined

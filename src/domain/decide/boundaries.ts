@@ -97,7 +97,7 @@ function stepsFrom({ policies, compute }: BoundaryInput, fromMs: number, instant
   });
 }
 
-/** True if the compute's desired settings change exactly at this instant. */
+/** True if the compute's desired settings change, or a restart becomes possible, exactly at this instant. */
 export function isBoundary(input: BoundaryInput, instantMs: number): boolean {
   return !sameDesired(decisionAt(input, instantMs - 1), decisionAt(input, instantMs));
 }
@@ -117,7 +117,7 @@ function nextChange(
   let next = otherInstants[otherInstants[position] === afterMs ? position + 1 : position];
   for (const index of decidingIndexes(input, afterMs, group)) {
     const change = input.policies.nextChangeAfter(index, afterMs);
-    if (change !== undefined && !(next !== undefined && next <= change)) next = change;
+    if (change !== undefined && change < (next ?? Number.POSITIVE_INFINITY)) next = change;
   }
   return next;
 }
@@ -226,7 +226,7 @@ function mayDecideTest(
   };
 }
 
-/** The proposal that decides a group, if any. */
+/** The proposal that decides a group; undefined if there is none. */
 function winnerOf({ values }: Directives, group: FieldGroup, baseline: ComputeSettings | undefined) {
   return values.find((proposal) => {
     const wanted = valueOfGroup(group, proposal);

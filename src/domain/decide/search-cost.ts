@@ -1,7 +1,7 @@
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import { asKind, ruleOf } from '../policy/kinds/kinds.ts';
 import type { Policy } from '../policy/policy.ts';
-import { leadsOf as leadsOfWindow, type ScheduleWindow } from '../policy/schedule-window.ts';
+import { leadsOf, type ScheduleWindow } from '../policy/schedule-window.ts';
 import { sum } from '../sum.ts';
 import type { TimeSpec } from '../time/time-spec.ts';
 import { DAY_MINUTES, MINUTE_MS } from '../time/units.ts';
@@ -106,11 +106,11 @@ export function stepsToDecide(
 
 /** The cost of leads: each window with a lead is compared with an open window. */
 export function stepsOfLeads(policies: readonly Policy[]): number {
-  return sum(policies.map(leadsOf)) * widestCheck(policies);
+  return sum(policies.map(countLeads)) * widestCheck(policies);
 }
 
 /** The number of a policy's windows with `ready`, which may take effect before they open. */
-export function leadsOf(policy: Policy): number {
+export function countLeads(policy: Policy): number {
   return policyCost(policy).leads;
 }
 
@@ -172,7 +172,7 @@ function stepsOfTimes(policy: Policy): number {
 function stepsOfWindow(window: ScheduleWindow): number {
   const { at } = window;
   const absolute = at.filter(({ kind }) => kind === 'interval');
-  const leads = leadsOfWindow(window).length;
+  const leads = leadsOf(window).length;
   const leadSteps = leads === 0 ? 0 : leads * stepsToFollow(at) + stepsToFindChange(at);
   return 2 * stepsToFollow(at) + leadSteps + (absolute.length > 0 ? stepsToFollow(absolute) : 0);
 }

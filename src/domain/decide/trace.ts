@@ -61,11 +61,11 @@ function describeWave({ wave, openSinceMs = 0 }: ProposedValues): string {
   return wave ? `, wave ${wave.number} of ${wave.of} from ${isoInstant(openSinceMs - wave.leadMs)}` : '';
 }
 
-function describeEffect({ group, code, before, after, connections, minimum }: TraceStep): string | undefined {
+function describeEffect({ code, before, after, connections, minimum }: TraceStep): string | undefined {
   const parts: string[] = [];
   if (code === 'selection_unknown') parts.push('not known whether it selects this compute');
   if (before !== undefined && before !== null && after !== undefined && after !== null) {
-    parts.push(`${describeValue(group, before)} → ${describeValue(group, after)}`);
+    parts.push(`${describeValue(before)} → ${describeValue(after)}`);
   }
   if (connections) {
     const { peak, need, usable } = connections;
@@ -78,9 +78,8 @@ function describeEffect({ group, code, before, after, connections, minimum }: Tr
 }
 
 /** A value as policies write it. */
-export function describeValue(group: TraceStep['group'], value: Size | number): string {
-  if (typeof value === 'number') return formatSuspendTimeout(value);
-  return group === 'size' ? `${formatSize(value)} CU` : formatSize(value);
+export function describeValue(value: Size | number): string {
+  return typeof value === 'number' ? formatSuspendTimeout(value) : `${formatSize(value)} CU`;
 }
 
 /** A trace step as JSON for other programs. Its field names are a stable interface. */

@@ -67,7 +67,7 @@ function withDetected(
   const before = record.manual?.[group];
   if (before && hasSettings(compute, before.fields)) {
     if (updatedAtMs === undefined || updatedAtMs <= (before.updatedAtMs ?? 0)) return record;
-    // With the newest date, an older reading does not end the mark.
+    // The mark keeps the newest date, so that an older reading does not end it.
     return { ...record, manual: { ...record.manual, [group]: { ...before, updatedAtMs } } };
   }
   const raises = group === 'size' && isRaise(record.lastApplied as Size, compute);
@@ -127,7 +127,7 @@ export function describeManualChange(
 /** The size or timeout as policies write it; `?` if it is not among the settings. */
 export function describeFields(group: FieldGroup, settings: Partial<ComputeSettings>): string {
   const fields = fieldsOf(group, settings);
-  return fields ? describeValue(group, settingOf(group, fields as ComputeSettings)) : '?';
+  return fields ? describeValue(settingOf(group, fields as ComputeSettings)) : '?';
 }
 
 /** Returns the record with the present values as baseline; the same record if they already are. */

@@ -10,7 +10,7 @@ export function traceOf({ trace }: Pick<Decision, 'trace'>, group: FieldGroup): 
     .filter((step) => step.group === group)
     .map(({ code, policy, hold, after }) => {
       const who = policy?.name ?? hold?.id;
-      const value = after === undefined || after === null ? '' : ` → ${describeValue(group, after)}`;
+      const value = after === undefined || after === null ? '' : ` → ${describeValue(after)}`;
       return `${code}${who === undefined ? '' : ` ${who}`}${value}`;
     });
 }
