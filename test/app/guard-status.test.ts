@@ -22,7 +22,7 @@ async function statusNow(nowMs = NOW_MS) {
   const key = guardKey(guard);
   const verdict = { state: 'bad', value: 0.5, limit: 0.4, message: '0.5, bad above 0.4' } as const;
   const fleet = planFleet({
-    ...{ policies, mode: 'enforce', profiles: new Map(), digest: (text: string) => text, nowMs: NOW_MS },
+    ...{ policies, mode: 'enforce', profiles: new Map(), nowMs: NOW_MS },
     ...{ disruption: undefined, manualChanges: undefined },
     computes: [
       aCompute({ computeId: 'ep-held', ...LARGE }),

@@ -13,7 +13,7 @@ import { aCompute, aGuard, aRecord, aSchedule, at, compiled } from '../support/b
 
 const plain = { colors: createColors(false), zone: 'UTC' };
 const situation = {
-  ...{ mode: 'enforce' as const, profiles: new Map(), digest: (text: string) => text },
+  ...{ mode: 'enforce' as const, profiles: new Map() },
   ...{ disruption: undefined, manualChanges: undefined },
 };
 
@@ -108,7 +108,7 @@ describe('ebb explain', () => {
         mode: 'enforce',
         nowMs,
       },
-      ...{ profiles: new Map(), disruption: undefined, manualChanges: undefined, digest: (text: string) => text },
+      ...{ profiles: new Map(), disruption: undefined, manualChanges: undefined },
       guardStates: new Map([['ep-one', states]]),
     });
     const explanation = { atMs, planned: computes[0] as EvaluatedCompute, guards: { policies, states, atMs } };

@@ -15,7 +15,7 @@ const TEAMS = ['web', 'api'].map((name) => ({ name, projects: [`${name}-*`] }));
 const HASH = 'abcdef'.repeat(10);
 
 const plan = planFleet({
-  ...{ policies, mode: 'enforce', profiles: new Map(), digest: (text) => text, records: new Map() },
+  ...{ policies, mode: 'enforce', profiles: new Map(), records: new Map() },
   ...{ nowMs: at('2026-03-02T09:00:00Z'), disruption: undefined, manualChanges: undefined },
   computes: ['web-shop', 'web-blog', 'api-core'].map((name) =>
     aCompute({ projectId: name, projectName: name, computeId: `ep-${name}`, state: 'idle' }),

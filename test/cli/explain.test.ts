@@ -157,7 +157,7 @@ describe('an explanation', () => {
         mode: 'enforce',
         nowMs: at(MONDAY_NINE),
       },
-      ...{ profiles: new Map(), disruption: undefined, manualChanges: undefined, digest: (text) => text },
+      ...{ profiles: new Map(), disruption: undefined, manualChanges: undefined },
     });
     const [planned] = computes;
     if (!planned) throw new Error('nothing was planned');

@@ -11,7 +11,7 @@ function aPlan() {
     planFleet({
       ...{ policies: compiled(aSchedule()), computes, records: new Map([['ep-one', aRecord()]]) },
       ...{ mode: 'enforce', nowMs: at('2026-03-02T12:00:00Z'), profiles: new Map() },
-      ...{ disruption: undefined, manualChanges: undefined, digest: () => 'digest' },
+      ...{ disruption: undefined, manualChanges: undefined },
     }),
   );
 }

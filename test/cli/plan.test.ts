@@ -428,7 +428,6 @@ describe('a plan for people', () => {
       policies: compiled(aSchedule()),
       mode: 'enforce' as const,
       profiles: new Map(),
-      digest: (text: string) => text,
     },
     ...{ nowMs: at(MONDAY_NINE), disruption: undefined, manualChanges: undefined },
   } as const;

@@ -21,7 +21,7 @@ type Wanted = Partial<FleetSituation> & { set?: readonly Policy[] };
 function planOf({ set = [aSchedule()], ...situation }: Wanted): FleetPlan {
   return planFleet({
     ...{ policies: compiled(...set), computes: [], records: new Map(), mode: 'enforce', nowMs: NOON },
-    ...{ profiles: new Map(), disruption: undefined, manualChanges: undefined, digest: (text) => text },
+    ...{ profiles: new Map(), disruption: undefined, manualChanges: undefined },
     ...situation,
   });
 }
@@ -205,7 +205,7 @@ describe('planFleet', () => {
         hashOf({ computes: [one, two], mode: 'observe' }),
         planFleet({
           ...{ computes: [one, two], records: new Map(), mode: 'enforce', nowMs: NOON, profiles: new Map() },
-          ...{ disruption: undefined, manualChanges: undefined, digest: (text) => text },
+          ...{ disruption: undefined, manualChanges: undefined },
           policies: { ...compiled(aSchedule()), set: { policies: [aSchedule()], sources: new Map(), hash: 'other' } },
         }).hash,
       ];

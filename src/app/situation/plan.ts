@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { Result } from '../../common/result.ts';
 import type { AccountFacts } from '../../domain/compute/account-facts.ts';
 import type { ConnectionProfile } from '../../domain/connections/connection-profile.ts';
@@ -188,7 +187,6 @@ function situationOf(
     ...platformOf(rules, fleet),
     disruption: rules.disruption,
     manualChanges: rules.manualChanges,
-    digest: (text) => createHash('sha256').update(text).digest('hex'),
   };
 }
 

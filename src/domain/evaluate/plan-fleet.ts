@@ -9,6 +9,7 @@ import { hasOperationRunning } from '../plan/gates/earlier-writes.ts';
 import { type Action, inWriteOrder, type Plan } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { AtMost } from '../policy/disruption.ts';
+import { digest } from '../policy/policy-set.ts';
 import { type ComputeRecord, firstRecord } from '../records/compute-record.ts';
 import { confirmWrite } from '../records/failures.ts';
 import { ascending } from '../sorted.ts';
@@ -32,8 +33,6 @@ export interface FleetSituation
   verified?: VerifiedFacts;
   /** The last verdicts of guards; absent: they have not been asked. */
   guardStates?: GuardStates;
-  /** Hashes a text. */
-  digest(text: string): string;
 }
 
 export interface FleetPlan {
@@ -66,7 +65,7 @@ export function planFleet(fleet: FleetSituation): FleetPlan {
   const computes = [...plannedById.values()];
   return {
     atMs: fleet.nowMs,
-    hash: fleet.digest(planHash(fleet.policies.set.hash, computes.map(hashedActions))),
+    hash: digest(planHash(fleet.policies.set.hash, computes.map(hashedActions))),
     computes,
   };
 }

@@ -48,7 +48,7 @@ async function monthOf(
   if (!read.ok) throw new Error(read.problems.join('\n'));
   const situation: FleetSituation = {
     ...{ policies, computes, records: new Map(), holds: [], freezes: [], mode: 'enforce', nowMs: NOW },
-    ...{ profiles: new Map(), digest: (text: string) => text, ...known },
+    ...{ profiles: new Map(), ...known },
   };
   const plan = { atMs: NOW, hash: '', computes: shown.map((compute) => ({ compute })) } as never;
   // Without what only a leader knows, as policies are written.
