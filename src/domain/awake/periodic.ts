@@ -7,6 +7,8 @@ const MIN_TOLERANCE_MS = 3_000;
 /** Differences within a factor of this count as the same period. */
 const CLUSTER_FACTOR = 1.06;
 const MAX_CANDIDATES = 4;
+/** A period fits as well as the best if it chains at least this share of the starts that the best chains. */
+const EQUALLY_GOOD = 0.8;
 /** Less frequent starts cost next to nothing. */
 const LONGEST_PERIOD_MS = 6 * HOUR_MS;
 const MIN_STARTS = 8;
@@ -27,7 +29,7 @@ export function periodicStarts(history: AwakeHistory): { periodMs: number; inter
   const maxChained = Math.max(...candidates.map(({ chained }) => chained.length));
   // Multiples of the period fit nearly as well, so the shortest good one is taken.
   const [best] = candidates
-    .filter(({ chained }) => chained.length >= 0.8 * maxChained)
+    .filter(({ chained }) => chained.length >= EQUALLY_GOOD * maxChained)
     .toSorted((a, b) => a.periodMs - b.periodMs);
   return best && { periodMs: medianPeriod(best.chained, best.periodMs), intervals: best.chained };
 }
@@ -60,7 +62,7 @@ function differencesOf(intervals: readonly AwakeInterval[]): number[] {
   return intervals.slice(1).map(({ startMs }, index) => startMs - (intervals[index]?.startMs ?? startMs));
 }
 
-/** The starts with another start one period before and after; at one of these the compute may already have been awake. */
+/** The starts that have a start one period before and one after. At one of these instants the compute may instead have been awake already. */
 function chainedBy(all: readonly AwakeInterval[], starts: readonly AwakeInterval[], periodMs: number): AwakeInterval[] {
   const toleranceMs = toleranceOf(periodMs);
   /** Creates look-ups for instants that ascend from call to call. */

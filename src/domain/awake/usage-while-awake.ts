@@ -119,6 +119,8 @@ function addHours(hours: Map<number, number>, fromMs: number, toMs: number): voi
 const IDLE_QUANTILE = 0.1;
 /** An hour has work if its usage exceeds the idle level by this factor: more where that level is above the minimum size and varies. */
 const [ABOVE_MINIMUM, ABOVE_LEVEL] = [1.01, 1.1];
+/** An hour with less than this share of the minimum was not awake throughout. */
+const LEAST_OF_AWAKE_HOUR = 0.98;
 /** Recent hours count more: those of a week ago four fifths. */
 const FADING_PER_HOUR = 0.8 ** (1 / 168);
 
@@ -141,8 +143,8 @@ export function workWhileAwake({
 }): WorkWhileAwake | undefined {
   const sizes = hours.flatMap(({ startMs, seconds, cuSeconds }) => {
     const cu = (cuSeconds ?? 0) / seconds;
-    // An hour below the minimum was not awake throughout.
-    return seconds * 1000 === HOUR_MS && cuSeconds !== null && cu >= 0.98 * minCu ? [{ startMs, cu }] : [];
+    const isWhole = seconds * 1000 === HOUR_MS && cuSeconds !== null;
+    return isWhole && cu >= LEAST_OF_AWAKE_HOUR * minCu ? [{ startMs, cu }] : [];
   });
   if (sizes.length < MIN_HOURS_OF_WORK) return undefined;
   const sorted = new Float64Array(sizes.map(({ cu }) => cu)).sort();

@@ -140,6 +140,11 @@ export function sleepAfter(text: string): PolicyDraft {
   return { name: `sleep-after-${text}`, body: { kind: 'limits', suspend_after: { max: text } } };
 }
 
+/** A draft of limits that keep a compute awake for this time after its last client, such as `1h`. */
+export function stayAwake(text: string): PolicyDraft {
+  return { name: `awake-for-${text}`, body: { kind: 'limits', suspend_after: { min: text } } };
+}
+
 /** The cause of the awake time as evidence; empty if unknown. */
 export function causeOf(facts: RecommendFacts): string[] {
   const found = findCause(facts);

@@ -61,8 +61,9 @@ export function proposeWindows(options: {
   };
   const costIn = gainsOf(now.days.map(({ awakeMs, starts }) => awakeMs + startWorthMs * starts));
   const constantIn = (period: DaySpan) => constantBefore(period.from)?.gainIn(period) ?? 0;
-  const cost = sum(validationPeriods(days).map((period) => costIn(period) - constantIn(period)));
-  const best = bestInLaterWeeks(days, optionsBefore, { gainIn: constantIn, minGain: MIN_ADVANTAGE * cost });
+  const constantCost = sum(validationPeriods(days).map((period) => costIn(period) - constantIn(period)));
+  const minGain = MIN_ADVANTAGE * constantCost;
+  const best = bestInLaterWeeks(days, optionsBefore, { gainIn: constantIn, minGain });
   if (!best) return undefined;
   return {
     suspendTimeoutSeconds: best.seconds,

@@ -60,10 +60,9 @@ function skiRentalSeconds({ plan }: RecommendFacts, coldStartWorthMs: number): n
   return CANDIDATES_SECONDS.toSorted((a, b) => distance(a) - distance(b))[0] ?? DEFAULT_SUSPEND_TIMEOUT_SECONDS;
 }
 
-/** True if the compute never suspends because of its timeout alone, and the plan allows another one. */
+/** True if a compute whose timeout is "never" would suspend with another one, and the plan allows that. */
 function mayBeLetSleep({ compute, plan }: RecommendFacts): boolean {
-  const withTimeout = { ...compute, suspendTimeoutSeconds: DEFAULT_SUSPEND_TIMEOUT_SECONDS };
-  return compute.suspendTimeoutSeconds === NEVER_SUSPENDS && maySetTimeout({ plan }) && maySleep(withTimeout);
+  return maySetTimeout({ plan }) && maySleep({ ...compute, suspendTimeoutSeconds: DEFAULT_SUSPEND_TIMEOUT_SECONDS });
 }
 
 /** The past of a compute, as far as the effect of timeouts needs it. */

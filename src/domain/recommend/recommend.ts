@@ -9,10 +9,10 @@ import {
   causeOf,
   type Fields,
   type Finding,
-  type PolicyDraft,
   paidSaving,
   type RecommendFacts,
   sleepAfter,
+  stayAwake,
   type Unpriced,
   withProposed,
 } from './finding.ts';
@@ -151,10 +151,6 @@ const betterTimeout: Check = (facts, options) => {
     policy: windows?.policy ?? (figure === 'replayed' ? stayAwake(text) : sleepAfter(text)),
   };
 };
-
-function stayAwake(text: string): PolicyDraft {
-  return { name: `awake-for-${text}`, body: { kind: 'limits', suspend_after: { min: text } } };
-}
 
 /** Reports causes of awake time that no policy removes. */
 const otherCause: Check = (facts) => {

@@ -9,7 +9,7 @@ import type { Span } from '../time/span.ts';
 import { DAY_MINUTES, DAY_MS, HOUR_MS, isoInstant, MINUTE_MS, WEEK_MS } from '../time/units.ts';
 import { localDayAt, offsetMsAt, weekdayOf } from '../time/windows/local-time.ts';
 import type { UsageBucket } from '../usage/usage.ts';
-import type { HarmFacts, PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
+import { type HarmFacts, type PolicyDraft, type RecommendFacts, stayAwake, type Unpriced } from './finding.ts';
 import { settingsAbove } from './floor-cost.ts';
 import { clockText, DAY_NAMES, windowText } from './hours-of-use.ts';
 import { type Rules, savingBetween, savingOf } from './saving.ts';
@@ -66,7 +66,6 @@ function tooShort(harm: HarmFacts, guard: string): Unpriced | undefined {
   const { from, to, badSinceMs } = harm.finding;
   const [before, after] = [from.suspendTimeoutSeconds, to.suspendTimeoutSeconds];
   if (before === undefined || after === undefined) return undefined;
-  const text = formatSuspendTimeout(before);
   return {
     finding: 'guard',
     figure: 'estimate',
@@ -78,7 +77,7 @@ function tooShort(harm: HarmFacts, guard: string): Unpriced | undefined {
       `bad since ${isoInstant(badSinceMs)}, after ${harm.policy.name} had lowered it`,
     ],
     risk: 'it is awake longer',
-    policy: { name: `awake-for-${text}`, body: { kind: 'limits', suspend_after: { min: text } } },
+    policy: stayAwake(formatSuspendTimeout(before)),
   };
 }
 
@@ -142,7 +141,7 @@ function lowerRuns(rules: Rules, size: Size): Span[] {
   return runs;
 }
 
-/** The hours around the harm that are about as busy, by the median over all such runs; the whole run if the usage is unknown. */
+/** The hours around the harm that are about as busy as its own, by the median over `alike`; the whole run if the usage is unknown. */
 function busyPart(
   run: Span,
   alike: readonly Span[],
