@@ -12,7 +12,6 @@ import {
   withBudgetSteps,
   withReadyWaves,
 } from '../policy/compiled-policies.ts';
-import { AT_ANY_AGE } from '../policy/select.ts';
 import {
   type ChangeFacts,
   type ComputeRecord,
@@ -24,7 +23,7 @@ import type { Span } from '../time/span.ts';
 
 export interface ForecastSubject {
   compute: Compute;
-  /** The compute's settings when ebb first saw it; absent: the present ones. */
+  /** Absent: the present settings. */
   baseline?: ComputeSettings | undefined;
   /** The stored draws of trials. */
   trials?: TrialRecords | undefined;
@@ -54,7 +53,7 @@ export function subjectOf(
 /** Computes that have the same forecast. */
 interface ComputeClass {
   subject: ForecastSubject;
-  /** Instants at which decisions may change for this class only, by holds, flips of trials, or minimum ages. */
+  /** Instants at which decisions may change for this class only, such as those of holds, freezes, flips of trials and minimum ages. */
   ownInstants: readonly number[];
   /** The indexes of the computes in the input. */
   members: number[];
@@ -82,7 +81,7 @@ export function groupComputes({ policies, subjects, fromMs, toMs }: GroupingInpu
   const groups = new Map<string, PolicyGroup>();
   const classByKey = new Map<string, ComputeClass>();
   for (const [member, subject] of subjects.entries()) {
-    const selecting = selectingAtAnyAge(policies, subject.compute);
+    const selecting = policies.selecting(subject.compute);
     const flips = flipsOfAll(policies, subject);
     const ownInstants = instantsOf(subject, { policies, selecting, flips }).filter((ms) => ms > fromMs && ms < toMs);
     const key = keyOf(subject, { policies, fromMs, selecting, flips, ownInstants });
@@ -127,12 +126,6 @@ function keyOf(
     JSON.stringify([trials, floors, respected, freezesOf(subject).map(({ id }) => id)]),
     isHeld ? compute.computeId : '',
   ].join(' ');
-}
-
-/** The indexes of the policies that select the compute, at any age. */
-function selectingAtAnyAge(policies: CompiledPolicies, compute: Compute): number[] {
-  const everyIndex = [...policies.set.policies.keys()];
-  return everyIndex.filter((index) => policies.selects(index, compute, AT_ANY_AGE));
 }
 
 function instantsOf(

@@ -34,7 +34,7 @@ export interface TrialUnit {
 export interface SavingsInput extends DayLimits {
   design: TrialDesign;
   units: readonly TrialUnit[];
-  /** The end of the known usage, milliseconds since the epoch: a trial is complete once all of its days have some. */
+  /** The end of the known usage, milliseconds since the epoch: a trial is complete once this is after its last day. */
   usedUntilMs: number;
   /** Periods to leave out for all units, counted from 0. */
   periodsLeftOut?: ReadonlySet<number> | undefined;
@@ -57,9 +57,9 @@ export interface Saved {
 }
 
 export interface Savings extends Saved {
-  /** `interim` until the trial is over; results may still change. */
+  /** `interim` until the usage of all days of the trial is known, and for a range that ends earlier; results may still change. */
   state: 'interim' | 'complete';
-  /** True if the interval excludes zero; null while the trial runs, and if there is no bounded interval. */
+  /** True if the interval excludes zero; null for an `interim` result, and if there is no bounded interval. */
   distinguishable: boolean | null;
   unknownHours: number;
   startsPerUnitDay: { control: number | null; treated: number | null; difference: MaybeEstimate };
@@ -89,7 +89,7 @@ export function savingsOf(input: SavingsInput): Savings {
 
 /**
  * The savings by owner, the largest usage first. Each interval has a level of 1 − 5 % / owners, so that all together hold with 95 %.
- * Owners with less than ten effective units have none.
+ * Owners with less than ten effective units have no interval.
  */
 export function savingsByOwner(input: SavingsInput): (Saved & { owner: string })[] {
   const units = input.units.filter(({ leftOut }) => leftOut === undefined);
@@ -168,10 +168,10 @@ function startsOf(input: SavingsInput, units: readonly TrialUnit[]): Savings['st
   const mean = (arm: ArmTotals) => (arm.unitDays === 0 ? null : arm.sum / arm.unitDays);
   const perDay = mean(treated);
   const relative = savedShare(effectTest(cells));
+  const saved = savedAmount(relative, perDay ?? undefined);
   // Fewer starts are a saving, so the difference has the opposite sign.
-  const difference = relative && perDay !== null ? savedAmount(relative, perDay) : null;
-  const signedDifference = difference && { low: -difference.high, mid: -difference.mid, high: -difference.low };
-  return { control: mean(control), treated: perDay, difference: signedDifference };
+  const difference = saved && { low: -saved.high, mid: -saved.mid, high: -saved.low };
+  return { control: mean(control), treated: perDay, difference };
 }
 
 /** Counts unknown hours on the trial's days within the range. */

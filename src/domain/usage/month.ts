@@ -20,8 +20,8 @@ export function monthStart(ms: number, months = 0): number {
 }
 
 /**
- * The billing month that begins in the calendar month (UTC) of an instant: with the billing period that starts in it, unless that is just
- * a change of plan; otherwise on the first day.
+ * The billing month that begins in the calendar month (UTC) of an instant: on the first day, or else when a billing period starts, unless
+ * that start is only a change of plan.
  */
 export function billingMonth(monthMs: number, plans: PlanTimes, nowMs: number): BillingMonth {
   const [fromMs, toMs] = [billingStart(monthStart(monthMs), plans), billingStart(monthStart(monthMs, 1), plans)];
@@ -32,11 +32,13 @@ export function billingMonth(monthMs: number, plans: PlanTimes, nowMs: number): 
 function billingStart(firstMs: number, plans: PlanTimes): number {
   const nextMs = monthStart(firstMs, 1);
   const starts = plans.map(([fromMs]) => fromMs).filter((fromMs) => fromMs >= firstMs && fromMs < nextMs);
-  // If a period begins on the first day, later ones in the month are changes of plan.
-  return starts.length === 0 || starts.includes(firstMs) || beganBefore(firstMs, plans) ? firstMs : Math.min(...starts);
+  // If this or an earlier period began on the first day of a month, starts within a month are changes of plan.
+  const isCalendarMonth = starts.length === 0 || starts.includes(firstMs) || hasBegunOnFirstDay(plans, firstMs);
+  return isCalendarMonth ? firstMs : Math.min(...starts);
 }
 
-function beganBefore(firstMs: number, plans: PlanTimes): boolean {
+/** True if a period before `firstMs` began on the first day of a month. */
+function hasBegunOnFirstDay(plans: PlanTimes, firstMs: number): boolean {
   return plans.some(([fromMs]) => fromMs < firstMs && fromMs === monthStart(fromMs));
 }
 

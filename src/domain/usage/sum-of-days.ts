@@ -168,12 +168,11 @@ function mixture(fits: readonly Fit[], freedom: number): Prediction {
   const weighted = (figure: (fit: Fit) => number) =>
     sum(fits.map((fit, index) => ((weights[index] ?? 0) / total) * figure(fit)));
   const mean = weighted((fit) => fit.mean);
-  const tails = (z: number) => 1 + (z * z + 1) / (4 * freedom);
   const deviation = Math.sqrt(weighted((fit) => fit.variance + (fit.mean - mean) ** 2));
   return {
     mean,
     quantile(probability) {
-      const factor = tails(NORMAL_QUANTILE_90);
+      const factor = 1 + (NORMAL_QUANTILE_90 * NORMAL_QUANTILE_90 + 1) / (4 * freedom);
       let low = mean - 8 * deviation;
       let high = mean + 8 * deviation;
       for (let step = 0; step < 50; step += 1) {
