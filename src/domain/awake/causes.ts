@@ -33,6 +33,7 @@ const LONG_MS = 20 * HOUR_MS;
 const SHORT_PART = 0.6;
 /** Short visits are reported from this many visits a day, and from this awake share, on. */
 const [SHORT_VISITS_PER_DAY, SHORT_VISITS_SHARE] = [8, 0.05];
+/** From this awake share on a compute is mostly awake; from this part of the awake time on, long intervals are its cause. */
 const MOSTLY_AWAKE = 0.5;
 /** A busy compute is at its minimum size in less than this share of the measured hours. */
 const BUSY_FLAT_SHARE = 0.5;
@@ -96,8 +97,8 @@ type CheckInput = AwakeFacts & { share: number; use: UsageWhileAwake };
 type Check = (input: CheckInput) => DetectedCause | undefined;
 
 /**
- * Finds why a compute is awake far more than its clients explain; undefined if it is not, or if too little is known. Without clear
- * evidence the cause is `unknown`.
+ * Finds what keeps a compute awake, if that is more than occasional visits; undefined if it is not, or if too little is known. Without
+ * clear evidence the cause is `unknown`.
  */
 export function findCause({ history: fullHistory, ...rest }: AwakeFacts): AwakeFinding | undefined {
   const history = historyFrom(fullHistory, fullHistory.intervals.at(-MAX_INTERVALS)?.startMs ?? fullHistory.fromMs);

@@ -21,7 +21,7 @@ export function dailyUse(
 ): KnownDays {
   // How the use of a project without computes was spread over the days is unknown.
   if (computes.length === 0) return new Map();
-  // A `period` of these computes is left out: the total of the period given is used below.
+  // Without `period`: the total of the billing period is used below.
   const sizes = computes.map(({ compute, history, hours }) => {
     const { averageCu } = usageWhileAwake({ compute, history, ...(hours && { hours }) });
     return { history, low: averageCu ?? compute.minCu, high: averageCu ?? compute.maxCu };

@@ -14,7 +14,7 @@ export interface Variant {
 }
 
 export interface BacktestInput {
-  /** Defaults from the settings, for policies without a `disruption` of their own. */
+  /** Defaults from the settings, for the fields of `disruption` that a policy leaves out. */
   disruption?: PartialDisruption | undefined;
   manualChanges?: ManualChanges | undefined;
   /** All policies, including the one under test. */

@@ -9,7 +9,7 @@ export function fieldsOf(
   return suspendTimeoutSeconds === undefined ? undefined : { suspendTimeoutSeconds };
 }
 
-/** The group of the fields that a change sets. */
+/** The group of the fields that a change sets; `size` if it sets both groups. */
 export function groupOf({ maxCu }: { maxCu?: number | undefined }): FieldGroup {
   return maxCu === undefined ? 'suspend_timeout' : 'size';
 }

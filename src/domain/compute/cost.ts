@@ -18,7 +18,7 @@ export function cuHours(use: CuSeconds): Range {
   return mapRange(use, (seconds) => seconds / 3600);
 }
 
-/** The possible CU-seconds of a compute over `seconds` if its sleep is unknown: it may be awake for none or all of them. */
+/** The possible CU-seconds of a compute over `seconds` if it is unknown when it sleeps. One that never sleeps uses at least its minimum. */
 export function possibleCuSeconds(settings: ComputeSettings, seconds: number): CuSeconds {
   return { low: maySleep(settings) ? 0 : settings.minCu * seconds, high: settings.maxCu * seconds };
 }

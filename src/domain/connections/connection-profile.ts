@@ -12,6 +12,7 @@ export interface ConnectionProfile {
 
 const CONNECTIONS_PER_CU = 419.66;
 const MIN_CONNECTIONS = 100;
+/** A maximum above this multiple of the minimum gives no more connections. */
 export const MAX_USEFUL_RATIO = 8;
 
 /** `max_connections` by min(max, 8 · min). Source: the vendor's documentation, as of 2026-11-21. */

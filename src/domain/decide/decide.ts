@@ -41,7 +41,7 @@ export interface Decision {
   holds: readonly Hold[];
   /** Enforced hard limits: a manual change beyond them is reverted. */
   hardLimits: readonly Bounds[];
-  /** The open restart window of highest priority, if any; enforcing policies come before observing ones. */
+  /** The open restart window of highest priority, enforcing policies first; undefined if none is open. */
   restart: RestartWindow | undefined;
   trace: TraceStep[];
 }
@@ -60,9 +60,9 @@ export interface DecideInput {
   instantMs: number;
   /** May include holds of other computes. */
   holds?: readonly Hold[] | undefined;
-  /** A person's restore request. Absent for decisions about other instants than now. */
+  /** A person's restore request that is valid now. Absent where it does not count, as in searches for boundaries. */
   restore?: Restore | undefined;
-  /** Absent where headroom is not evaluated, as for other instants than now. */
+  /** Absent where headroom is not evaluated, as in searches for boundaries. */
   connections?: ConnectionHistory | undefined;
   /** Absent: the specification's table. */
   profile?: ConnectionProfile | undefined;

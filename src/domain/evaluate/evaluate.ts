@@ -235,12 +235,12 @@ function lastBoundaryOf(situation: Situation, group: FieldGroup): number | undef
   return lastBoundary(decideInput(situation), situation.nowMs, group);
 }
 
-/** {@link changeDueSince} passes at most this many boundaries that only moved the wanted size. */
+/** {@link changeDueSince} passes over at most this many boundaries that only moved the wanted size. */
 const MAX_PASSED = 4;
 
 /**
- * Returns since when a compute's group of fields has been due to change, in milliseconds since the epoch: a boundary that only moved a size that
- * was due in the same direction already, such as a step of a budget, made nothing due. −Infinity or undefined if no boundary was found.
+ * Returns the boundary since which a group of fields has been due to change, milliseconds since the epoch. If the size was already due in
+ * the same direction before a boundary, such as a step of a budget, an earlier boundary counts. −Infinity or undefined if none was found.
  */
 export function changeDueSince(
   situation: Situation,

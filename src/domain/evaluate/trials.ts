@@ -107,7 +107,7 @@ export function changesSizeAtFirstFlip(
   return size !== null && !hasSettings(compute, size);
 }
 
-/** When the deadline of a value starts after a flip: at the last boundary without the trial, if that is not before the flip; else −Infinity. */
+/** The start of a value's deadline after a flip: the last boundary without the trial, if it was at or after the flip; else −Infinity. */
 export function deadlineStartAfterFlip(trial: TrialGateInput | undefined, group: FieldGroup, nowMs: number): number {
   const flippedAtMs = trial?.flips.findLast((flipMs) => flipMs <= nowMs);
   if (!trial || flippedAtMs === undefined) return Number.NEGATIVE_INFINITY;

@@ -13,12 +13,13 @@ export type DatedVerdict = Verdict & { atMs?: number };
 /** The watch of a compute after a lowering. */
 export interface WatchState {
   loweredAtMs: number;
-  /** How long the compute was awake with samples (`sampledMs`), and without (`blindMs`). */
+  /** How long the compute was awake with samples. */
   sampledMs: number;
+  /** How long it was awake without samples. */
   blindMs: number;
   /** When the current run of bad samples began. */
   badSinceMs?: number;
-  /** Set if it is bad for a cause other than the lowering, since other computes are bad, too. */
+  /** Set if the cause is not the lowering: the compute was bad before it, or other computes are bad, too. */
   isCommon?: true;
 }
 

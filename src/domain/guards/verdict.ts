@@ -39,7 +39,7 @@ const HOUR_SAMPLES = HOUR_MS / PAST_STEP_MS;
 /** With fewer samples than this there is nothing to compare with. */
 const LEAST_SAMPLES = HOUR_SAMPLES / 2;
 
-/** The quantile of an earlier day's samples up to which values are usual: single outliers are not. */
+/** The quantile of an earlier day up to which values are usual: single outliers are not. If low values are bad, 1 minus this share. */
 const USUAL_SHARE = 0.9;
 
 export interface Verdict {
@@ -93,14 +93,14 @@ interface OwnPast {
   /** Oldest first. */
   samples: readonly Sample[];
   instants: readonly number[];
-  /** Two limits of each earlier day with enough samples: the last value that was usual, and the multiple of the median. */
+  /** Two limits of each earlier day with enough samples: its {@link USUAL_SHARE} quantile, and the multiple of its median. */
   dailyLimits: readonly number[];
 }
 
 /**
- * Returns the function for the limit of a relative guard, the widest of: a multiple of the median of the last hour awake before an instant;
- * the same multiple of the median of {@link PastReadings.sameHours}, for each day; and the value that was usual in these, for each day. So a
- * batch that comes every day is compared with itself. Days with too few samples are ignored. Limits of earlier days are computed once.
+ * Returns the function for the limit of a relative guard. The widest of these limits counts: a multiple of the median of the last hour awake
+ * before an instant; and for each day of {@link PastReadings.sameHours}, the same multiple of its median, and its {@link USUAL_SHARE} quantile.
+ * So a batch that comes every day is compared with itself. Days with too few samples are ignored. Limits of earlier days are computed once.
  */
 export function limitsFrom(guard: GuardTerms, { days, sameHours }: PastReadings): LimitOf {
   const { side, limit: factor } = guard.badWhen;

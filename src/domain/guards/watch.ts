@@ -14,8 +14,8 @@ export const LONGEST_WATCH_MS = DAY_MS;
 const MAX_GAP_MS = 90_000;
 
 /**
- * At most this many computes of a guard, or {@link COMMON_SHARE} of them, are found hurt within {@link MOST_HARMS_WITHIN_MS}: more suggest a
- * shared cause.
+ * At most this many computes of a guard, or {@link COMMON_SHARE} of them if that is more, are found hurt within {@link MOST_HARMS_WITHIN_MS}:
+ * a larger number suggests a shared cause.
  */
 const MOST_HARMS = 2;
 const MOST_HARMS_WITHIN_MS = 10 * MINUTE_MS;
@@ -58,7 +58,7 @@ interface BadStretch {
 }
 
 interface WatchedCompute {
-  /** The last round in which it was awake. */
+  /** The last round in which it was awake; not updated once the watch is over and it is healthy, so that the stored memory rests. */
   lastMs: number;
   /** A bad stretch, until a healthy sample. */
   bad?: BadStretch;

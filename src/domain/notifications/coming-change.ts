@@ -61,7 +61,7 @@ export function comingChanges(
   const waitStarts = [...(mayPass ? [decision.instantMs] : []), ...boundaries];
   const waitEnds = new Set(waitStarts.flatMap((startMs) => endsOfWaits(startMs, future)));
   const instants = [...new Set([...waitEnds, ...boundaries, nextChangeMs])].filter((ms) => ms !== undefined);
-  // A next change after `untilMs` is at a boundary if no wait ends then: its slot may begin before `untilMs`.
+  // If the next change is after `untilMs` and no wait ends then, it is at a boundary, whose slot may begin before `untilMs`.
   const isBoundary = (ms: number) => boundaries.has(ms) || (ms > untilMs && !waitEnds.has(ms));
   const changes: ComingChange[] = [];
   for (const instantMs of instants.toSorted((a, b) => a - b)) {

@@ -38,7 +38,7 @@ export interface Change {
   hard: boolean;
   disruption?: PartialDisruption;
   manualChanges?: ManualChanges;
-  /** When a person requested the change; earlier manual changes don't prevent it. Milliseconds since the epoch. */
+  /** When a person set the hold that wants the change; absent for other changes, also for a restore. Milliseconds since the epoch. */
   askedAtMs?: number;
   /** The opening of the window that wants the change; milliseconds since the epoch. */
   windowStartMs?: number;
@@ -49,7 +49,7 @@ export interface Change {
   message: string;
 }
 
-/** The rules for a person's request: it waits neither for sleep nor for the time since the last restart. */
+/** The rules for a hold, and for a restore with `now`: they wait neither for sleep nor for the time since the last restart. */
 const WITHOUT_WAITING: PartialDisruption = {
   cooldownMs: 0,
   raise: { when: 'any', atDeadline: 'apply' },

@@ -104,7 +104,7 @@ export function plan(input: PlanInput): Plan {
   };
 }
 
-/** The guards that will watch the lowerings among the changes. Lowerings by people, or by policies that only observe, are not watched. */
+/** The guards that will watch the lowerings among the changes. Lowerings by holds, or by policies that only observe, are not watched. */
 function guardsOf({ guards, compute }: PlanInput, changes: readonly Change[]): LoweringGuard[] {
   const lowerings = changes.filter(
     ({ group, fields, isObserved, askedAtMs }) =>

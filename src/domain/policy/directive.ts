@@ -13,7 +13,7 @@ import type { PartialDisruption } from './disruption.ts';
 import type { PolicyBase } from './policy-base.ts';
 import type { ComputeWave } from './waves.ts';
 
-/** A value, or the compute's baseline: its settings when ebb first saw it. */
+/** A value, or the compute's baseline: what it had when ebb first saw it, or what a person has set since. */
 export type ProposedValue<T> = T | 'baseline';
 
 interface FromPolicy {
@@ -104,7 +104,7 @@ export interface RestartWindow extends FromPolicy {
 export interface FreezeWindow extends FromPolicy {
   type: 'freeze';
   allowRaise: boolean;
-  /** The end of the freeze, milliseconds since the epoch; absent if there is none. */
+  /** The end of the freeze, milliseconds since the epoch; absent if none was found. */
   untilMs?: number;
 }
 

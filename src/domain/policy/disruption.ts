@@ -6,7 +6,7 @@ export type Moment = 'any' | 'idle' | 'quiet';
 
 export interface DisruptionRule {
   when: Moment;
-  /** The longest wait for the condition, from the start of the window; absent: for ever. */
+  /** The longest wait for the condition, from the start of the window, or since the value is wanted if that is later; absent: for ever. */
   deadlineMs?: number;
   /** The action at the deadline; `skip` lasts until the next boundary. */
   atDeadline: 'apply' | 'skip';
@@ -33,7 +33,7 @@ export interface Disruption {
   newlyDiscovered: 'wait' | 'act';
 }
 
-/** The fields that a policy or the settings define; the others have the defaults of the level below. */
+/** The fields that a policy or the settings define. Fields that a policy leaves out are as in the settings, others have ebb's defaults. */
 export type PartialDisruption = Partial<Disruption>;
 
 /** Manual changes are respected until the next boundary, for a while, or not at all. */

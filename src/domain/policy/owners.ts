@@ -133,7 +133,7 @@ const ownersByPolicies = new WeakMap<
   { rules: readonly OwnerRule[]; owners: WeakMap<Compute, string> }
 >();
 
-/** Returns a cached function for the owner of a compute, by {@link ownersOf}. `computes` must contain whole projects. */
+/** Returns a function for the owner of a compute, by {@link ownersOf}, which caches owners. `computes` must contain whole projects. */
 export function computeOwners(options: {
   rules: readonly OwnerRule[];
   policies: CompiledPolicies;

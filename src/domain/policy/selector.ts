@@ -102,8 +102,8 @@ export function globListsOf({ accounts, projects, scope, branches, computes, reg
   return [accounts, projects, scope, branches, computes, regions].filter((list) => list !== undefined);
 }
 
-const STEPS_OF_STAR = 0.1;
-const STEPS_OF_STARS = 0.5;
+/** A single star compares only the beginning and the end of a name; each of several searches the name. */
+const [STEPS_OF_STAR, STEPS_OF_STARS] = [0.1, 0.5];
 /** A glob with `?` backtracks, so each of its characters may be compared with each of the name. */
 const STEPS_OF_CHARACTER = 0.5;
 

@@ -45,7 +45,7 @@ export interface PermitRequest {
   /** The number of requests, at least 1. */
   count: number;
   priority: Priority;
-  /** True if requests were sent that are not in the log, since the engine was unavailable. */
+  /** True if requests may have been sent that are not in the log, since the shared log was unavailable. */
   unlogged?: boolean;
   /** How long ago requests were sent that are not in the log, in milliseconds; they are added. */
   sentAgoMs?: readonly number[];
@@ -89,7 +89,7 @@ export const SAME_EVENT_MS = 2_000;
 export const HALVED_MS = MINUTE_MS;
 /** The time before a lower level is tried after a first 429, or after one whose cause may be a lost log. */
 export const FIRST_PROBE_MS = 5 * MINUTE_MS;
-/** The same if a 429 has come again; doubled if a lower level then leads to another. */
+/** The same time if a 429 has come again; doubled if a lower level then leads to another 429. */
 export const PROBE_MS = HOUR_MS;
 export const LONGEST_PROBE_MS = DAY_MS;
 /** The pause after a 429 that names none. */
@@ -264,8 +264,8 @@ export function learn(
 }
 
 /**
- * How long the new level lasts: an hour, or twice as long as before if a lower level was just tried without success. Only five minutes after
- * a first 429, which may have a passing cause, and while earlier requests are unknown, as after a loss of the store's data.
+ * How long the new level lasts: an hour, or twice as long as before if a lower level was just tried without success. It lasts only five
+ * minutes if the 429 is the first, which may have a passing cause, or if earlier requests are unknown, as after a loss of the store's data.
  */
 function probeAfter(
   { level, learnedAtMs, probeMs, unknownUntilMs }: RateBudgetState,

@@ -109,7 +109,7 @@ export function savingOf({
   };
 }
 
-/** The usage of a month, with three equal ends, raised to cover the saving: with less than a week of data, that may exceed the usage. */
+/** A month's usage, as an exact estimate, raised to the savings: with less than a week of data, these may exceed the measured usage. */
 export function coveringUse({ used, saved }: Saving['month'], other = saved): Amount {
   const cover = (use: Estimate, ...savings: Estimate[]) =>
     exactEstimate(Math.max(use.mid, ...savings.map(({ high }) => high)));
@@ -204,7 +204,7 @@ const UNUSED_BEFORE = 2 / 3;
 /** The least time for a rate: a week, and the hour in which it begins. */
 const LEAST_KNOWN_MS = WEEK_MS + HOUR_MS;
 
-/** When the use of a compute that may sleep began; undefined if it was used before, or that is not known. */
+/** When a compute that may sleep began to be used; undefined unless it was unused before for {@link UNUSED_BEFORE} of the known time. */
 function firstUsed({ fromMs, toMs, intervals, unknown }: AwakeHistory): number | undefined {
   const first = intervals.find(({ start }) => start !== 'check');
   const hasBegun = first && unknown.length === 0 && first.startMs - fromMs >= UNUSED_BEFORE * (toMs - fromMs);

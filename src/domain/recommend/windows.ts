@@ -127,7 +127,7 @@ function slotsOf({ usedIntervals, fromMs, toMs }: PatternOptions): Slots {
   return { first, used };
 }
 
-/** For each half hour of the local week, from Monday 00:00, the share of weeks in which it was used, without some local days. */
+/** For each half hour of the local week, from Monday 00:00, the share of weeks in which it was used. Excluded local days don't count. */
 function profileIn(zone: string, { first, used }: Slots, excludedDays?: ReadonlySet<number>): number[] {
   const usedWeeks = new Float64Array(SLOTS_PER_WEEK);
   const weeks = new Float64Array(SLOTS_PER_WEEK);

@@ -202,7 +202,7 @@ export interface GuardFinding {
   badSinceMs: number;
   foundAtMs: number;
   remedy: GuardRemedy;
-  /** What prevented setting it back when it was found, such as a freeze; absent if nothing did. */
+  /** What kept the values from being set back when the harm was found, such as a freeze; absent if nothing did. */
   obstacle?: string;
 }
 
@@ -214,7 +214,7 @@ export interface ComputeRecord {
   /** The settings when ebb first saw the compute, or those that a person has set since. */
   baseline: ComputeSettings;
   firstSeenAtMs: number;
-  /** The first reconcile that could change it; absent while it is only observed, or while all of its policies are staged. */
+  /** The first reconcile that could change it; absent while it is only observed, or while the policies of its team are not loaded. */
   enforcedSinceMs?: number;
   /** The values that ebb last applied, or that the compute already had when policies wanted them, by field. */
   lastApplied: Partial<ComputeSettings>;
@@ -254,7 +254,7 @@ export interface ComputeRecord {
   renamed?: { from: string; atMs: number; by: readonly string[] };
   /** A person's request to restore the baseline. */
   restore?: Restore;
-  /** The fields that policies set at the last decision; absent if none. Read by commands that only have the store. */
+  /** The policies that set fields at the last decision; absent if none. Guards and restores go by them, also in commands without a daemon. */
   setBy?: SetBy;
   guardFinding?: GuardFinding;
   floors?: Floors;

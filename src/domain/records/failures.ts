@@ -56,7 +56,7 @@ export function newlyDegraded(before: ComputeRecord, after: ComputeRecord): Fail
   return first && { ...first[1], desired: Object.assign({}, ...news.map(([, { desired }]) => desired)) };
 }
 
-/** Text such as `the timeout of ep-1 can't be set to 1m`, about the desired settings of a failed change; empty ones are a restart's. */
+/** Text such as `the timeout of ep-1 can't be set to 1m`, about the desired settings of a failed change; a restart has none. */
 export function describeFailing(computeId: string, desired: Partial<ComputeSettings>): string {
   const { minCu, maxCu, suspendTimeoutSeconds: seconds } = desired;
   const names: string[] = [];
@@ -138,7 +138,7 @@ function withLateEffect(
   const applied = fieldsOf(group, record.lastApplied);
   const isExpected = [applied, record.manual?.[group]?.fields].some((fields) => fields && hasSettings(actual, fields));
   const isShown = ({ fields }: LostWrite) => hasSettings(actual, fields);
-  // A daemon that was not running dates the effect by `updated_at`, which some accounts don't move.
+  // `updated_at` dates an effect that came while no daemon was running; in some accounts a change does not move it.
   const changedAtMs = ({ atMs }: LostWrite) =>
     updatedAtMs !== undefined && updatedAtMs >= atMs - CLOCKS_APART_MS ? Math.min(readAtMs, updatedAtMs) : readAtMs;
   const isLate = (write: LostWrite) =>

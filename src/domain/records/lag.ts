@@ -80,8 +80,8 @@ function lags(record: ComputeRecord, group: FieldGroup, compute: Compute, readAt
 }
 
 /**
- * The date of the newest reading that counted as lagging. That reading may have been current, after a person changed the value back, so an
- * older one proves nothing, even with ebb's own values.
+ * The `updated_at` of the newest reading that counted as lagging. If a person had changed the value back, that reading was current. So an
+ * older reading proves nothing, even if it shows ebb's own values.
  */
 function newestLagMs({ lagging }: ComputeRecord, group: FieldGroup): number {
   return lagging?.[group] ? (lagging.updatedAtMs ?? 0) : 0;

@@ -51,7 +51,7 @@ export function loweringOf(record: LoweringFacts, sinceMs: number): Lowering | u
   return { atMs: Math.max(...lowered.map(({ atMs }) => atMs)), changes: lowered.map(({ change }) => change) };
 }
 
-/** True if the maximum of the size falls, or the minimum with an equal maximum, or the timeout gets shorter. */
+/** Compares one group of fields: true if the maximum falls, or the minimum with an equal maximum; or if the timeout gets shorter. */
 export function isLower(to: Partial<ComputeSettings>, from: Partial<ComputeSettings>): boolean {
   const { minCu = 0, maxCu = 0, suspendTimeoutSeconds = 0 } = to;
   if (from.suspendTimeoutSeconds !== undefined)

@@ -61,7 +61,7 @@ const FIRST_DECISION_MS = 7 * DAY_MS;
 const DECISION_HOUR = 6;
 /** With older data, projected steps are not decided. */
 const MAX_DATA_AGE_MS = 12 * HOUR_MS;
-/** A step ends when the projection is this far below its threshold. */
+/** A step ends when the upper end of the projection is below its threshold by more than this share of the amount. */
 const HYSTERESIS = 0.05;
 /** Ended spans are kept for this long, since projections leave out the days on which a step limited computes. */
 const SPAN_RETENTION_MS = 40 * DAY_MS;

@@ -58,7 +58,7 @@ export interface CronSwitch {
   startCron: string;
   endCron: string;
   zone: string;
-  /** Starts on other dates are ignored. */
+  /** Starts on dates that the filter excludes are ignored. */
   dates?: DateFilter;
 }
 

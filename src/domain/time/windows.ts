@@ -11,10 +11,7 @@ import { earliest, latest, type WindowKind } from './windows/opening.ts';
 import { followStretch, maxSearches, type StepCache } from './windows/stretch.ts';
 import { weekly } from './windows/weekly.ts';
 
-/**
- * Windows in several zones that together have no gap for this long count as always open. Three years contain every combination of clock
- * changes.
- */
+/** Windows that together have no gap for this long count as always open. Three years contain every combination of clock changes. */
 const OPEN_FOR_EVER_MS = 3 * 366 * DAY_MS;
 
 const forward: StepCache = new WeakMap();

@@ -23,7 +23,7 @@ interface Power {
 
 /**
  * The interval that the trial would have had in the past, when nothing was withdrawn: the median over simulated draws. If the past is
- * shorter than the trial, it is scaled by the square root of the periods. `past` has the usage of each unit by local day, up to `lastDay`.
+ * shorter than the trial, the interval is scaled by the square root of the periods. `past` has each unit's usage by local day, up to `lastDay`.
  * Undefined with less than two periods, or without a bounded interval.
  */
 export function expectedPower(

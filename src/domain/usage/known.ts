@@ -78,5 +78,6 @@ function hoursAgree({ cuSeconds: total }: UsageBucket, hours: readonly UsageBuck
     if (cuSeconds === null) return false;
     sum += cuSeconds;
   }
+  // Each hour is rounded to whole CU-seconds.
   return Math.abs(sum - total) <= hours.length;
 }

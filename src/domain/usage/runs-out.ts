@@ -15,7 +15,7 @@ const SURELY = 2.576;
 export interface RunsOut {
   /** The end of the period if running out is unlikely, but possible. */
   earliestMs: number;
-  /** The median. Absent if the limit is more likely to last. */
+  /** When the mean of the projection reaches the limit. Absent if the mean stays below it. */
   midMs?: number;
   /** Absent if the limit may also last. */
   latestMs?: number;
@@ -57,7 +57,7 @@ export function runsOut(
   };
 }
 
-/** When the usage so far reached the limit. Usage is assumed to be even within each known day; the rest of `spent` to be even over the other days. */
+/** When the usage so far reached the limit. Each known day is taken as evenly used; the rest of `spent` is spread evenly over the other days. */
 function usedUpAtMs(
   days: KnownDays,
   { month: { fromMs, untilMs }, spent, limit }: { month: BillingMonth; spent: number; limit: number },

@@ -5,7 +5,7 @@ import { isoInstant } from '../time/units.ts';
 /** A branch; or a project, with `branchId` null. */
 export interface UsageUnit {
   projectId: string;
-  /** The id of a branch; `unattributed` for the project's usage beyond its branches, `deleted` for the usage of its deleted branches. */
+  /** The id of a branch; `deleted` for the sum of the project's deleted branches. */
   branchId: string | null;
 }
 

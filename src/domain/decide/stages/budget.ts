@@ -1,6 +1,6 @@
 /**
- * Budget steps limit computes; `clampGroup` (limits.ts) lowers what a policy asks for. The spans in which steps are reached depend on spending
- * (domain/spend), so they are passed as data along with the policies. Instants are milliseconds since the epoch.
+ * Budget steps that are reached limit computes. The spans in which they do depend on spending (domain/spend), so they are passed as data
+ * along with the policies. Instants are milliseconds since the epoch.
  */
 import { type Compute, FIELD_GROUPS } from '../../compute/compute.ts';
 import type { CompiledPolicies } from '../../policy/compiled-policies.ts';

@@ -26,7 +26,7 @@ export interface StageInput<S extends DirectiveType = never> {
   trials?: TrialRecords | undefined;
   /** Only those whose lowering policy is unchanged. */
   floors?: Floors | undefined;
-  /** Absent where headroom is not evaluated, as for other instants than now. */
+  /** Absent where headroom is not evaluated, as in searches for boundaries. */
   connections?: ConnectionHistory | undefined;
   profile: ConnectionProfile;
 }
@@ -40,7 +40,7 @@ export interface Draft extends Desired {
   urgent: boolean;
   /** The bounds of hard limits. */
   hardLimits: readonly Bounds[];
-  /** The open restart window of highest priority, if any. */
+  /** The open restart window of highest priority; undefined if none is open. */
   restart?: RestartWindow | undefined;
   freezes: readonly FreezeWindow[];
   /** The policy that sets each group of fields, before holds and restores. */

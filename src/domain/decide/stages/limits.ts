@@ -15,7 +15,7 @@ import type { Bounds } from '../../policy/directive.ts';
 import type { TraceStep } from '../trace.ts';
 import { type Draft, note, type StageInput, stage } from './draft.ts';
 
-/** Clamps the values of schedules to limits or, where no schedule sets a value, the baseline. */
+/** Clamps to limits: the value that a schedule sets, or the baseline where none does. */
 export const clampToLimits = stage(['bounds'], (draft, input) => {
   for (const group of FIELD_GROUPS) clampGroup(draft, input, group, input.effective.bounds, 'limited');
 });

@@ -54,7 +54,7 @@ function waitForQuiet(connections: number | undefined, below: number): Objection
   return { code: 'waiting_for_quiet', message: `${count}: waiting for fewer than ${below}` };
 }
 
-/** The deadline, counted from the opening of the window or from another cause of the change; undefined if there is none. */
+/** The deadline, counted from the opening of the window, or since the value is wanted if that is later; undefined if there is none. */
 function deadlineOf(
   { change, wantedSince }: GateInput,
   group: FieldGroup,

@@ -11,7 +11,7 @@ const SOON_MS = 2 * MINUTE_MS;
 /**
  * Holds a change that would restart an awake compute if a boundary would soon restart it again to undo the change. Such a change is
  * usually late, for example after an outage. A raise is still made while at least half of its time is left. Changes that are urgent, or
- * that a person or a hard limit demands, never wait.
+ * that a hold or a hard limit demands, never wait.
  */
 export const endsSoon: Gate = ({ change, nowMs, disruption, nextBoundaryAfter, enforcedAt, wantedSince }) => {
   const { group, disconnects, raises, urgent, hard, askedAtMs } = change;

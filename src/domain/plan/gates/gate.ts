@@ -30,7 +30,7 @@ export interface GateInput {
   freezes?: readonly Freeze[] | undefined;
   /** The number of client connections now; absent if unknown. */
   connections?: number | undefined;
-  /** Defaults from the settings, for policies without a `disruption` of their own. */
+  /** Defaults from the settings, for the fields of `disruption` that a policy leaves out. */
   disruption?: PartialDisruption | undefined;
   manualChanges?: ManualChanges | undefined;
   /** Absent if the compute is in no trial. */

@@ -2,8 +2,8 @@ import type { Change } from '../change.ts';
 import type { Gate } from './gate.ts';
 
 /**
- * Holds a lowering that would restart an awake compute unless all guards are healthy. Raises, and what a person or a hard limit demands,
- * never wait.
+ * Holds a lowering that would restart an awake compute unless all guards are healthy. Raises, and lowerings by a hold or a hard limit, never
+ * wait.
  */
 export const guard: Gate = ({ change, nowMs, guards, nextBoundaryAfter }) => {
   if (!asksGuards(change)) return undefined;
@@ -15,7 +15,7 @@ export const guard: Gate = ({ change, nowMs, guards, nextBoundaryAfter }) => {
   return { code: 'guard', message, ...(untilMs !== undefined && { untilMs }) };
 };
 
-/** True for a lowering that would restart an awake compute, unless a person or a hard limit demands it. */
+/** True for a lowering that would restart an awake compute, unless a hold or a hard limit demands it. */
 export function asksGuards({ group, disconnects, raises, hard, askedAtMs }: Change): boolean {
   return group === 'size' && disconnects && !raises && !hard && askedAtMs === undefined;
 }

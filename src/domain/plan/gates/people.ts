@@ -44,7 +44,7 @@ function setsField(hold: Hold, group: Change['group']): boolean {
   return group !== 'restart' && valueOfGroup(group, hold) !== undefined;
 }
 
-/** Respects a manual change for a while. Only hard limits, urgent raises and later requests by people override it. */
+/** Respects a manual change for a while. Only hard limits, urgent raises and later holds override it. */
 export const manualChange: Gate = ({ change, record, nowMs, nextBoundaryAfter, manualChanges, trial }) => {
   if (change.group === 'restart' || change.hard || change.urgent) return undefined;
   const mark = record?.manual?.[change.group];
@@ -59,7 +59,7 @@ export const manualChange: Gate = ({ change, record, nowMs, nextBoundaryAfter, m
   return { code: 'manual_change', message, untilMs };
 };
 
-/** Leaves a field alone after a fight, until a person releases it or requests a value. */
+/** Leaves a field alone after a fight, until a person releases it or sets it by a hold. */
 export const fightStopped: Gate = ({ change, record }) => {
   if (change.group === 'restart' || change.askedAtMs !== undefined) return undefined;
   if (!isFightStopped(record, change.group)) return undefined;

@@ -9,7 +9,7 @@ import { type Rule, withoutQuestions } from './kind.ts';
 export interface SchedulePolicy extends PolicyBase {
   kind: 'schedule';
   windows: readonly ScheduleWindow[];
-  /** The values outside of windows. `leave`: none; `baseline`: the compute's settings when ebb first saw it. */
+  /** The values outside of windows. `leave`: none; `baseline`: the compute's baseline. */
   otherwise: ScheduleValues | 'leave' | 'baseline';
 }
 

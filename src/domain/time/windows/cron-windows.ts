@@ -35,7 +35,7 @@ function openingOf(spec: CronWindow, firing: Firing): Opening {
 
 /**
  * All openings of a firing's day as one, if they touch each other and no clock changes on that day. Expressions that fire every minute
- * are thus merged day by day. Minutes of the day that come again after its end are not part of it: clocks may go back just after midnight.
+ * are thus merged day by day. If clocks go back just after midnight, the last minutes of the day come again: these firings are not merged.
  */
 function openingOfDay({ cron, forMs, zone }: CronWindow, { ms, localMs }: Firing): Opening | undefined {
   const { firstMinute, lastMinute, longestPauseMinutes } = firingsOfDay(cron);
