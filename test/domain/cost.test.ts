@@ -39,6 +39,9 @@ describe('cost', () => {
     const asleep = { minCu: 0.25, maxCu: 1, state: 'idle' as const };
     expect(savedCuSeconds(baseline, asleep, 100)).toEqual({ low: 0, high: 0 });
     expect(savedCuSeconds({ ...baseline, suspendTimeoutSeconds: -1 }, asleep, 100)).toEqual({ low: 100, high: 400 });
+    // A fixed size above 16 CU never sleeps, whatever its timeout is.
+    const large = { minCu: 20, maxCu: 20, suspendTimeoutSeconds: 300 };
+    expect(savedCuSeconds(large, asleep, 100)).toEqual({ low: 2000, high: 2000 });
   });
 });
 

@@ -1,5 +1,5 @@
 import { type Estimate, mapRange, type Range, savingOrCost } from '../estimate.ts';
-import { type ComputeSettings, type ComputeState, NEVER_SUSPENDS, type Size } from './compute.ts';
+import type { ComputeSettings, ComputeState, Size } from './compute.ts';
 import { maySleep } from './compute-units.ts';
 
 /**
@@ -33,7 +33,7 @@ export function savedCuSeconds(
   seconds: number,
 ): CuSeconds {
   const awake = now.state !== 'idle';
-  const wouldBeAwake = awake || baseline.suspendTimeoutSeconds === NEVER_SUSPENDS;
+  const wouldBeAwake = awake || !maySleep(baseline);
   const withoutEbb = cuSeconds(baseline, wouldBeAwake ? seconds : 0);
   const withEbb = cuSeconds(now, awake ? seconds : 0);
   return { low: withoutEbb.low - withEbb.low, high: withoutEbb.high - withEbb.high };
