@@ -2,6 +2,7 @@ import pLimit from 'p-limit';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { CONNECTION_PROFILES } from '../../domain/connections/connection-profile.ts';
 import {
+  asksForQuiet,
   compactSamples,
   connectionNeeds,
   lookbackMs,
@@ -11,7 +12,6 @@ import {
 import { type Evaluation, evaluateNow } from '../../domain/evaluate/evaluate.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
-import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import { type ConnectionSource, countsConnections, type Policy } from '../../domain/policy/policy.ts';
 import type { ConnectionCounters, CountOutcome } from '../../ports/connections.ts';
 import type { ConnectionSample, Store } from '../../ports/store.ts';
@@ -70,12 +70,6 @@ function policiesSelecting(policies: CompiledPolicies, compute: Compute, nowMs: 
     .selecting(compute)
     .filter((index) => policies.selects(index, compute, nowMs))
     .flatMap((index) => policies.set.policies[index] ?? []);
-}
-
-function asksForQuiet(policy: Policy): boolean {
-  if (ruleOf(policy).asksForConnections(policy)) return true;
-  const { raise, lower } = policy.disruption ?? {};
-  return raise?.when === 'quiet' || lower?.when === 'quiet';
 }
 
 /** Runs one round of a source: the daemon that counts asks it, the others only read the stored counts. Returns the source's answers. */

@@ -13,9 +13,16 @@ const MIN_WINDOW_MS = 5 * MINUTE_MS;
 /** After this many intervals without a new one, a source's last count is stale. */
 const STALE_INTERVALS = 2.5;
 
-/** True if a policy needs connections, so that they must be counted. */
+/** True if a policy needs counts of connections, for headroom or to wait for a quiet moment. */
 export function asksForConnections({ policies }: PolicySet): boolean {
-  return connectionNeeds(policies).length > 0;
+  return connectionNeeds(policies).length > 0 || policies.some(asksForQuiet);
+}
+
+/** True if a change by the policy waits until few connections are open. */
+export function asksForQuiet(policy: Policy): boolean {
+  if (ruleOf(policy).asksForConnections(policy)) return true;
+  const { raise, lower } = policy.disruption ?? {};
+  return raise?.when === 'quiet' || lower?.when === 'quiet';
 }
 
 export function connectionNeeds(policies: readonly Policy[]): ConnectionNeed[] {
