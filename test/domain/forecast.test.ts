@@ -4,12 +4,13 @@ import { type Compute, settingsOf } from '../../src/domain/compute/compute.ts';
 import { decide } from '../../src/domain/decide/decide.ts';
 import { type Forecast, forecast, forecastFleet, unchangedCuHours } from '../../src/domain/forecast/forecast.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
+import { withBudgetSteps } from '../../src/domain/policy/compiled-policies.ts';
 import type { FreezePolicy } from '../../src/domain/policy/kinds/freeze.ts';
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import { parsedOrAll } from '../../src/domain/policy/selector.ts';
 import type { Weekday } from '../../src/domain/time/time-spec.ts';
-import { aCompute, aFreeze, aHold, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
+import { aBudget, aCompute, aFreeze, aHold, aSchedule, aStepSpan, at, aWindow, compiled } from '../support/builders.ts';
 import { aSelector } from '../support/selectors.ts';
 
 const MONDAY = at('2026-03-02T00:00:00Z');
@@ -166,6 +167,19 @@ describe('a forecast', () => {
         { segments: [], cuHours: { low: 0, high: 0 }, resizes: [], frozen: [] },
       ]);
     }
+  });
+
+  it('tells apart computes of a fleet of which a step of a budget limits only some', () => {
+    const always = aSchedule({ windows: [], otherwise: { size: { minCu: 2, maxCu: 4 } } });
+    const step = aStepSpan({ fromMs: MONDAY - DAY, untilMs: week.toMs + DAY });
+    const policies = withBudgetSteps(compiled(always, aBudget({ includeProtected: false })), [step]);
+    const computes = [
+      aCompute({ branchRoles: ['child'] }),
+      aCompute({ branchRoles: ['default'] }),
+      aCompute({ branchRoles: ['child'], account: 'other' }),
+    ];
+    const all = forecastFleet({ policies, subjects: computes.map((compute) => ({ compute })), ...week });
+    expect(all.map(({ segments }) => segments.map(({ maxCu }) => maxCu))).toEqual([[1], [4], [4]]);
   });
 
   it('tells apart computes of a fleet that differ only in a hold, or in their age', () => {

@@ -117,13 +117,15 @@ function keyOf(
   const isHeld = holds.some(({ computeId }) => computeId === compute.computeId);
   const oldEnough = selecting.filter((index) => policies.selects(index, compute, fromMs));
   const values = [compute, baseline].map((settings) => Object.values(settingsOf(settings)).join());
+  // Steps of a budget limit one account, and may exempt branches by their roles.
+  const limitedBy = policies.budgetSteps.length > 0 ? [compute.account, compute.branchRoles] : [];
   return [
     selecting,
     oldEnough,
     ownInstants,
     ...values,
     flips.filter((ms) => ms <= fromMs).length,
-    JSON.stringify([trials, floors, respected, freezesOf(subject).map(({ id }) => id)]),
+    JSON.stringify([trials, floors, respected, freezesOf(subject).map(({ id }) => id), limitedBy]),
     isHeld ? compute.computeId : '',
   ].join(' ');
 }
