@@ -108,7 +108,7 @@ interface SubjectSelection {
   ownInstants: readonly number[];
 }
 
-/** A key that is equal for subjects with the same decisions. Computes with holds are never equal. */
+/** A key that is equal only for subjects with the same decisions. Computes with holds are never equal. */
 function keyOf(
   subject: ForecastSubject,
   { policies, fromMs, selecting, flips, ownInstants }: SubjectSelection,

@@ -13,9 +13,10 @@ import type { PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
 import { proposeSleep } from './long-timeout.ts';
 import { DEFAULT_COLD_START_WORTH_MS } from './timeout.ts';
 
+/** A compute counts as unused after this many days without use. */
 const UNUSED_DAYS = 21;
-const PREVIEW_AGE_DAYS = 14;
-const PREVIEW_UNUSED_DAYS = 7;
+/** A preview branch counts as left over at this age, after this many days without use. */
+const [PREVIEW_AGE_DAYS, PREVIEW_UNUSED_DAYS] = [14, 7];
 /** Typical names of branches for pull requests. */
 const PREVIEW_NAME = /^(preview|pr|pull|review|feature|feat|fix|ci|e2e|test|tmp|temp)[-_/]/i;
 /**
@@ -30,7 +31,7 @@ const MIN_DAYS = 14;
 const MIN_AWAKE_HOURS_BY_PERIOD = 50;
 /** A smaller maximum must be this many times the average of the largest hour, since an average hides peaks. */
 const PEAK_FACTOR = 4;
-/** From this size in CU on, a larger maximum gives no more connections. */
+/** From this size in CU on, a larger maximum gives no more connections, by the control API's specification. */
 const MIN_MAXIMUM_CU = 9;
 
 type Check = (facts: RecommendFacts) => Unpriced | undefined;
