@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
 import type { TimeSpec, WeeklyWindow } from '../../src/domain/time/time-spec.ts';
-import { anyOpenAt, isOpenAt, nextChangeAfter, nextChangeOfAny, openSince } from '../../src/domain/time/windows.ts';
+import { anyOpenAt, isOpenAt, nextChangeOfAny, openSince } from '../../src/domain/time/windows.ts';
 
 const EVERY_DAY = [1, 2, 3, 4, 5, 6, 7] as const;
 const BERLIN = 'Europe/Berlin';
@@ -194,7 +194,7 @@ describe('weekly windows', () => {
     const always = [weekly(BERLIN, '00:00', '02:30'), weekly(BERLIN, '02:30', '24:00')];
     expect(nextChangeOfAny(always, ms('2026-03-28T00:00'))).toBeUndefined();
     expect(openSince(always, ms('2026-03-29T01:00'))).toBe(Number.NEGATIVE_INFINITY);
-    expect(nextChangeAfter({ kind: 'always' }, 0)).toBeUndefined();
+    expect(nextChangeOfAny([{ kind: 'always' }], 0)).toBeUndefined();
     expect(isOpenAt({ kind: 'always' }, 0)).toBe(true);
   });
 
@@ -213,7 +213,7 @@ describe('weekly windows', () => {
 
   it('that end before they start never open', () => {
     const never: WeeklyWindow = { ...weekly(BERLIN, '08:00', '07:00'), endDayOffset: 0 };
-    expect(nextChangeAfter(never, 0)).toBeUndefined();
+    expect(nextChangeOfAny([never], 0)).toBeUndefined();
     expect(isOpenAt(never, ms('2026-06-01T06:30'))).toBe(false);
   });
 });
@@ -224,8 +224,8 @@ describe('absolute intervals', () => {
     expect([-1, 0].map((offset) => isOpenAt(spec, ms('2026-12-24T00:00') + offset))).toEqual([false, true]);
     expect([-1, 0].map((offset) => isOpenAt(spec, ms('2026-12-27T00:00') + offset))).toEqual([true, false]);
     expect(changes([spec], '2026-01-01T00:00', '2028-01-01T00:00')).toEqual(['+12-24T00:00', '-12-27T00:00']);
-    expect(nextChangeAfter(spec, 0)).toBe(ms('2026-12-24T00:00'));
-    expect(nextChangeAfter(spec, ms('2026-12-27T00:00'))).toBeUndefined();
+    expect(nextChangeOfAny([spec], 0)).toBe(ms('2026-12-24T00:00'));
+    expect(nextChangeOfAny([spec], ms('2026-12-27T00:00'))).toBeUndefined();
   });
 
   it('merge with a weekly window that they overlap', () => {
@@ -237,7 +237,7 @@ describe('absolute intervals', () => {
 
   it('that are empty never open', () => {
     const spec = interval('2026-06-01T00:00', '2026-06-01T00:00');
-    expect(nextChangeAfter(spec, 0)).toBeUndefined();
+    expect(nextChangeOfAny([spec], 0)).toBeUndefined();
     expect(isOpenAt(spec, ms('2026-06-01T00:00'))).toBe(false);
   });
 });

@@ -27,11 +27,6 @@ export function anyOpenAt(specs: readonly TimeSpec[], instantMs: number): boolea
   return specs.some((spec) => isOpenAt(spec, instantMs));
 }
 
-/** {@link nextChangeOfAny} for one window. */
-export function nextChangeAfter(spec: TimeSpec, instantMs: number): number | undefined {
-  return nextChangeOfAny([spec], instantMs);
-}
-
 /**
  * The first instant after `instantMs` at which {@link anyOpenAt} changes; undefined if it never does, or not within the bounded search.
  * If one window ends when another starts, nothing changes.

@@ -3,7 +3,7 @@ import type { Calendar, CronSwitch, TimeSpec } from '../../domain/time/time-spec
 import { coverWholeWeek } from '../../domain/time/windows/coverage.ts';
 import { firingAfter } from '../../domain/time/windows/cron-firings.ts';
 import { earliest } from '../../domain/time/windows/opening.ts';
-import { isOpenAt, nextChangeAfter } from '../../domain/time/windows.ts';
+import { isOpenAt, nextChangeOfAny } from '../../domain/time/windows.ts';
 import type { StepLimit } from './step-limit.ts';
 
 /** The horizon of lint: [nowMs, endMs). */
@@ -46,7 +46,7 @@ function createOpenings(spec: TimeSpec, { nowMs, endMs }: Period, limit: StepLim
   const starts: number[] = [];
   const ends: number[] = [];
   const steps = stepsOf(spec, nowMs);
-  const change = (atMs: number) => (limit.spend(steps) ? nextChangeAfter(spec, atMs) : undefined);
+  const change = (atMs: number) => (limit.spend(steps) ? nextChangeOfAny([spec], atMs) : undefined);
   let nextStartMs: number | undefined;
   let hasBegun = false;
 
