@@ -31,7 +31,7 @@ export function expectedPower(
   past: readonly ReadonlyMap<number, number | null>[],
   lastDay: number,
 ): Power | undefined {
-  const firstDay = Math.min(...past.flatMap((days) => [...days.keys()]));
+  const firstDay = Math.min(...past.map((days) => Math.min(...days.keys())));
   const periods = Math.min(design.periods, Math.floor((lastDay + 1 - firstDay) / design.rotateDays));
   if (!(periods >= 2)) return undefined;
   const pastDesign: TrialDesign = { ...design, periods, fromDay: lastDay + 1 - periods * design.rotateDays };

@@ -246,4 +246,10 @@ describe('what a trial could find out', () => {
     expect(power(1)).toBeUndefined();
     expect(expectedPower(DESIGN, [], 0)).toBeUndefined();
   });
+
+  it('is found for a large fleet, here one without usage, of which a year is known', () => {
+    const lastDay = DESIGN.fromDay - 1;
+    const unused = new Map(Array.from({ length: 400 }, (_, index) => [lastDay - index, 0]));
+    expect(expectedPower(DESIGN, Array(600).fill(unused), lastDay)).toBeUndefined();
+  });
 });
