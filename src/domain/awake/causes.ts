@@ -33,7 +33,7 @@ const LONG_MS = 20 * HOUR_MS;
 const SHORT_PART = 0.6;
 /** Short visits are reported from this many visits a day, and from this awake share, on. */
 const [SHORT_VISITS_PER_DAY, SHORT_VISITS_SHARE] = [8, 0.05];
-/** From this awake share on a compute is mostly awake; from this part of the awake time on, long intervals are its cause. */
+/** A compute is mostly awake from this awake share on. Long intervals are a cause from this part of the awake time on. */
 const MOSTLY_AWAKE = 0.5;
 /** A busy compute is at its minimum size in less than this share of the measured hours. */
 const BUSY_FLAT_SHARE = 0.5;

@@ -122,7 +122,7 @@ function raisesAt(
   for (const subject of subjects) {
     const { compute } = subject;
     const instantMs = opensAtMs - 1;
-    // Raised early are the computes to which a wave just before the opening gives other values than no wave.
+    // A compute is raised early if a wave just before the opening gives it other values than no wave.
     const decision = decide({ ...subject, policies: earlyPolicies, instantMs });
     const step = decision.trace.find(({ code, policy }) => code === 'ready' && policy?.mode === 'enforce');
     if (!step?.policy) continue;

@@ -58,7 +58,7 @@ interface BadStretch {
 }
 
 interface WatchedCompute {
-  /** The last round in which it was awake; not updated once the watch is over and it is healthy, so that the stored memory rests. */
+  /** The last round in which it was awake; not updated once the watch is over and it is healthy: the memory is stored when it changes. */
   lastMs: number;
   /** A bad stretch, until a healthy sample. */
   bad?: BadStretch;

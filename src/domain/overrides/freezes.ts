@@ -72,7 +72,7 @@ export function mayConcern(select: Freeze['select']): (compute: Compute) => bool
   return (compute) => matches(compute, AT_ANY_AGE) !== 'no';
 }
 
-/** A selector as `ebb freeze --select` takes it. */
+/** A selector in the words of `ebb freeze --select`, with the team's scope if it has one. */
 function selectorText({ minAgeMs: _age, ...keys }: SelectorKeys): string {
   return Object.entries(keys)
     .map(([key, value]) => `${key === 'branchRoles' ? 'branch_roles' : key}=${[value].flat().join()}`)

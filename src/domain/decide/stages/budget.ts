@@ -1,5 +1,5 @@
 /**
- * Budget steps that are reached limit computes. The spans in which they do depend on spending (domain/spend), so they are passed as data
+ * Budget steps that are reached limit computes. When they are reached depends on spending (domain/spend), so their spans are passed as data
  * along with the policies. Instants are milliseconds since the epoch.
  */
 import { type Compute, FIELD_GROUPS } from '../../compute/compute.ts';

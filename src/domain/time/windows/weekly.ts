@@ -92,7 +92,7 @@ export function lengthMinutes({ startMinute, endMinute, endDayOffset }: WeeklyWi
   return Math.max(0, endDayOffset * DAY_MINUTES + endMinute - startMinute);
 }
 
-/** The maximum number of days to examine, of the window's weekdays or excepted; after them there is no opening. 0 if it never opens. */
+/** The maximum number of days to examine, on the window's weekdays or excepted: beyond them is no opening. 0 if the window never opens. */
 function maxDaysToSearch(spec: WeeklyWindow): number {
   const { days, endDayOffset, dates } = spec;
   if (lengthMinutes(spec) === 0) return 0;
