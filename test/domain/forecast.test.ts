@@ -154,6 +154,16 @@ describe('a forecast', () => {
     ]);
   });
 
+  it('keeps what a hold keeps as it is, but for a field that a newer hold sets', () => {
+    const kept = aHold({ freeze: true, owner: 'ada', createdAtMs: 1 });
+    const newer = aHold({ id: 'h2', size: { minCu: 8, maxCu: 8 }, createdAtMs: 2, expiresAtMs: MONDAY + 9 * HOUR });
+    const compute = aCompute({ suspendTimeoutSeconds: 600 });
+    const of = (holds: Hold[]) =>
+      lines(forecast({ policies: compiled(aSchedule()), compute, holds, ...week, toMs: MONDAY + DAY }));
+    expect(of([kept])).toEqual(['Mon 00:00 0.25-2 600 hold by ada']);
+    expect(of([kept, newer])).toEqual(['Mon 00:00 8-8 600 hold by ann hold by ada']);
+  });
+
   it('ends before what begins where it ends, and of no time there is none', () => {
     const untilSix = { ...week, toMs: MONDAY + 18 * HOUR };
     const hold = aHold({ size: { minCu: 8, maxCu: 8 }, expiresAtMs: untilSix.toMs });

@@ -3,6 +3,7 @@
 import {
   type Compute,
   type ComputeSettings,
+  FIELD_GROUPS,
   type FieldGroup,
   hasSettings,
   isRaise,
@@ -17,6 +18,7 @@ import { isBeyond } from '../decide/stages/limits.ts';
 import { settingsJson } from '../evaluate/fleet-plan-json.ts';
 import type { Freeze } from '../overrides/freezes.ts';
 import type { Hold } from '../overrides/holds.ts';
+import { keepingHold } from '../plan/gates/people.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { Span } from '../time/span.ts';
@@ -173,7 +175,7 @@ function startWalk(policies: CompiledPolicies, { holds, ...subject }: ForecastSu
       const decision = decide({ policies, compute, baseline, trials, floors, instantMs, holds });
       const byPeople = freezes.filter(({ expiresAtMs }) => instantMs < expiresAtMs);
       const freeze = freezeOf(decision, byPeople);
-      updateFrozen(frozen, freeze, instantMs);
+      updateFrozen(frozen, keepingHold(decision.holds, 'size') ? { allowRaise: false } : freeze, instantMs);
       const before = sizeOf(compute);
       const isRespected = (group: FieldGroup) => instantMs < (respected?.[group] ?? Number.NEGATIVE_INFINITY);
       Object.assign(compute, changesOf(decision, compute, { freeze, isRespected }));
@@ -196,25 +198,22 @@ function startWalk(policies: CompiledPolicies, { holds, ...subject }: ForecastSu
   };
 }
 
-/** The changes that would be written: the enforced values; during a freeze at most an allowed raise; no respected manual change is undone. */
+/** The changes that would be written. None of a field that a hold keeps or whose manual change is respected; in a freeze only allowed raises. */
 function changesOf(
-  { enforced, hardLimits }: Decision,
+  { enforced, hardLimits, holds }: Decision,
   compute: Compute,
   { freeze, isRespected }: { freeze: ReturnType<typeof freezeOf>; isRespected(group: FieldGroup): boolean },
 ): Partial<ComputeSettings> {
   const isKept = (group: FieldGroup) =>
-    isRespected(group) && !hardLimits.some((limits) => isBeyond(limits, group, compute));
+    keepingHold(holds, group) !== undefined ||
+    (isRespected(group) && !hardLimits.some((limits) => isBeyond(limits, group, compute)));
   const size = isKept('size') ? null : enforced.size;
   const seconds = isKept('suspend_timeout') ? null : enforced.suspendTimeoutSeconds;
   if (freeze) return size !== null && freeze.allowRaise && isRaise(compute, size) ? size : {};
   return { ...size, ...(seconds !== null && { suspendTimeoutSeconds: seconds }) };
 }
 
-function freezeOf(
-  { freezes, holds }: Decision,
-  byPeople: readonly Freeze[],
-): Pick<FrozenSpan, 'allowRaise'> | undefined {
-  if (holds.some(({ freeze }) => freeze)) return { allowRaise: false };
+function freezeOf({ freezes }: Decision, byPeople: readonly Freeze[]): Pick<FrozenSpan, 'allowRaise'> | undefined {
   const all = [...freezes, ...byPeople];
   return all.length > 0 ? { allowRaise: all.every(({ allowRaise }) => allowRaise) } : undefined;
 }
@@ -233,16 +232,15 @@ function resizeOf({ enforcedDeciders }: Decision, compute: Compute, atMs: number
 }
 
 function decidersOf({ enforcedDeciders, freezes, holds }: Decision, byPeople: readonly Freeze[]): string[] {
-  const freezing = [
-    ...holds.filter(({ freeze }) => freeze).map(nameOf),
-    ...byPeople.map(({ owner }) => `freeze by ${owner}`),
-    ...freezes.map(({ policy }) => policy.name),
-  ];
-  if (freezing.length > 0) return freezing;
-  return [enforcedDeciders.size, enforcedDeciders.suspend_timeout].flatMap((step) => {
+  const freezing = [...byPeople.map(({ owner }) => `freeze by ${owner}`), ...freezes.map(({ policy }) => policy.name)];
+  const deciding = FIELD_GROUPS.flatMap((group) => {
+    const keeping = keepingHold(holds, group);
+    if (keeping) return [nameOf(keeping)];
+    const step = freezing.length === 0 ? enforcedDeciders[group] : undefined;
     if (step?.policy) return [step.policy.name];
     return step?.hold ? [nameOf(step.hold)] : [];
   });
+  return [...deciding, ...freezing];
 }
 
 function nameOf({ owner }: Hold): string {

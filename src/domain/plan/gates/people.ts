@@ -33,12 +33,18 @@ export const freeze: Gate = ({ change, decision, freezes = [] }) => {
 
 /** Holds changes if a person's hold keeps the compute as it is, unless a newer hold sets the field. */
 export const hold: Gate = ({ change, decision }) => {
-  const decisive = decision.holds.find((one) => one.freeze || setsField(one, change.group));
-  if (!decisive?.freeze || setsField(decisive, change.group)) return undefined;
-  const { owner, reason, expiresAtMs } = decisive;
+  const keeping = keepingHold(decision.holds, change.group);
+  if (!keeping) return undefined;
+  const { owner, reason, expiresAtMs } = keeping;
   const message = `held as it is by ${owner} until ${isoInstant(expiresAtMs)}: ${reason}`;
   return { code: 'held', message, untilMs: expiresAtMs };
 };
+
+/** The hold that keeps a field as it is, of these active holds, newest first; undefined if none does, or a newer one sets the field. */
+export function keepingHold(holds: readonly Hold[], group: Change['group']): Hold | undefined {
+  const decisive = holds.find((one) => one.freeze || setsField(one, group));
+  return decisive?.freeze && !setsField(decisive, group) ? decisive : undefined;
+}
 
 function setsField(hold: Hold, group: Change['group']): boolean {
   return group !== 'restart' && valueOfGroup(group, hold) !== undefined;
