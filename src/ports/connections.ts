@@ -7,7 +7,7 @@ export interface ConnectionCount {
   connections: number;
   /** The value that the server reports. */
   maxConnections?: number;
-  /** The instant of the earlier count that this repeats because nothing has happened since. */
+  /** When Postgres counted, milliseconds since the epoch: earlier than now if a count of zero is repeated, since nobody has connected since. */
   countedAtMs?: number;
 }
 
@@ -44,7 +44,7 @@ export type CountOutcome =
   | { ok: false; error: CountError };
 
 export interface CountRequest {
-  /** Recently read from the control API: a compute that is not active is not asked. */
+  /** For a Postgres source recently read from the control API: a compute that is not active is not asked. */
   compute: Compute;
   /** The instant of the last count if that was zero, milliseconds since the epoch. */
   zeroCountedAtMs?: number;

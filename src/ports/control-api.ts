@@ -93,7 +93,7 @@ export const CONTROL_API_ERROR_CODES = [
   'locked', // 423
   'throttled', // 429, or no room in the rate budget
   'unavailable', // 5xx, no connection
-  'timeout', // no answer within the deadline
+  'timeout', // 408, no answer within the deadline
   'malformed', // an answer that is not what the specification says
 ] as const;
 export type ControlApiErrorCode = (typeof CONTROL_API_ERROR_CODES)[number];
@@ -167,7 +167,7 @@ export interface ListOptions extends CallOptions {
 
 /** A listed compute that can't be parsed, such as one with an unknown state. */
 export interface UnreadableCompute {
-  /** Absent where not even that can be read. */
+  /** Absent where not even the id can be read. */
   computeId?: string;
   /** The problem. */
   message: string;
@@ -228,7 +228,7 @@ export interface ProjectPeriod {
   toMs: number;
   /** The usage so far. */
   cuHours: number;
-  /** The sum over the computes, so far; absent if the API does not say it. */
+  /** The hours awake so far, summed over the computes; absent if the API does not report them. */
   awakeHours?: number;
 }
 
@@ -265,7 +265,7 @@ export interface ControlApi {
     cursor: string | undefined,
     options?: CallOptions,
   ): Promise<ApiResult<OperationsPage<Operation>>>;
-  /** Wakes nothing. The API has a separate rate limit for it, of which this uses a part. */
+  /** Reads metered usage. Wakes nothing. The API has a separate rate limit for such requests, of which ebb uses a part. */
   usage(query: UsageQuery, options?: CallOptions): Promise<ApiResult<UsagePages>>;
   updateCompute(
     projectId: string,

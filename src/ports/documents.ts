@@ -45,7 +45,7 @@ export const computeFields = {
   baseline: SettingsDocument,
   verdict,
   reasons,
-  /** When the change no longer waits, where known. */
+  /** When the wait of the change ends, where known. */
   until: instant.nullable(),
   /** The next instant at which policies want other values. */
   next_boundary: instant.nullable(),
@@ -178,8 +178,8 @@ const herds = z.array(z.object({ account: text, first: instant, last: instant, c
 export type HerdDocument = z.infer<typeof herds>[number];
 
 /**
- * The accounts whose limit is not used in full; `since` is the instant of the last answer 429. With level 0 it is used in full: requests have
- * waited for it since then, and go on at about `normal_by`.
+ * The accounts that use less than their rate limit, or whose requests wait for it. Above level 0: `since` is the last answer 429, and the whole
+ * limit is used again from `normal_by` on. At level 0: requests have waited since `since`, and go on at about `normal_by`.
  */
 const apiLimits = z.array(
   z.object({ account: text, level: z.number(), since: instant, normal_by: instant, message: text }),
@@ -239,7 +239,7 @@ const DaemonDocument = z.object({
   herds: herds.exactOptional(),
   api_limits: apiLimits.exactOptional(),
   refused_projects: refusedProjects.exactOptional(),
-  /** Its checks are only those that failed. */
+  /** Only the checks that failed. */
   readiness: ReadinessDocument.exactOptional(),
   projects: projectsRead.exactOptional(),
 });

@@ -42,7 +42,7 @@ export async function transaction<T>(
   }
 }
 
-/** The engine is unavailable, which its state reports, too; the driver's error is the cause. */
+/** Says that the engine is unavailable; {@link EngineState} reports that, too. The driver's error is the cause. */
 export class EngineUnavailableError extends Error {
   override readonly name = 'EngineUnavailableError';
 }

@@ -13,7 +13,7 @@ export interface SeriesRange {
 
 /** Answers the queries of guards. Never throws; the source's answers are validated. */
 export interface SeriesSource {
-  /** The latest value of each series. */
+  /** The latest value of each series of the query. */
   latest(query: string, signal: AbortSignal): Promise<SeriesRead>;
   range(query: string, range: SeriesRange, signal: AbortSignal): Promise<SeriesRead>;
 }

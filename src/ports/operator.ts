@@ -119,7 +119,7 @@ export interface RestoreRequest extends Pick<Confirmable, 'preview'> {
   confirm?: number | 'any' | undefined;
   computes: readonly string[] | 'all';
   owner: string;
-  /** True if it does not wait for sleep. */
+  /** True if the restore does not wait until an awake compute sleeps. */
   now: boolean;
   /** The settings to restore instead of the stored ones. */
   baselines?: readonly ComputeBaseline[] | undefined;
@@ -191,7 +191,10 @@ export interface Refusal {
   targets: readonly string[] | 'all' | 'own';
 }
 
-/** The queries and commands that a daemon and a store can both answer. Rejects while the store is unavailable. Commands are audited. */
+/**
+ * The queries and commands that a daemon and a store can both answer. While the store is unavailable, calls reject, except for the queries whose
+ * documents have `stale`: a daemon answers those from memory. Commands are audited.
+ */
 export interface Operator {
   status(query?: StatusQuery): Promise<OperatorResult<StatusDocument>>;
   /** Sorted by project and compute. */
@@ -235,8 +238,8 @@ export interface DaemonOperator extends Operator {
   /** /metrics in the Prometheus text format. */
   metricsText(): Promise<{ contentType: string; body: string }>;
   /**
-   * The teams whose scope has a compute (or a hold's compute), the team of a staged set, or the team that has set a freeze. Undefined if not
-   * known yet.
+   * The teams whose scope has a compute (or a hold's compute), the team of a staged set, or the team that has set a freeze. Undefined while
+   * that is unknown.
    */
   teamsOf(kind: 'compute' | 'set' | 'freeze', target: string): Promise<string[] | undefined>;
   /** Writes a refusal into the audit. Never rejects. */

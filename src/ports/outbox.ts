@@ -38,13 +38,13 @@ export interface OutboxCount {
  * that were not sent are lost, and counted.
  */
 export interface OutboxStore {
-  /** Appends those with a new id, in order. */
+  /** Appends the messages whose ids are new, in order. */
   appendOutbox(entries: readonly OutboxEntry[]): Promise<void>;
   /** Oldest first. */
   outbox(query: { receiver: string; state: QueuedState; limit: number }): Promise<QueuedEntry[]>;
   /** Receivers with waiting or dead messages, sorted by name; and the number lost since the store was made. */
   outboxCounts(): Promise<{ receivers: OutboxCount[]; lost: number }>;
-  /** Sets the state of an unsent message, its number of tries, and the error of the last; false if there is no such message. */
+  /** Sets the state of an unsent message, its number of tries, and its last error; false if there is no such message. */
   updateOutbox(id: string, changes: { state: QueuedState; tries: number; error?: string }): Promise<boolean>;
   /** Ends a message that was sent or dropped: its id stays known, so that it is not appended again. False if there is none. */
   finishOutbox(id: string): Promise<boolean>;

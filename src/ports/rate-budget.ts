@@ -6,15 +6,15 @@ export interface BudgetRequest {
   route: string;
   /** More urgent requests go first, in all processes that share the budget. */
   priority: Priority;
-  /** True if its last grant was too late: it goes before others of its priority. */
+  /** True if the last grant of this request came too late: the request goes before others of its priority. */
   isAgain?: boolean;
 }
 
-/** Allows one request, at an instant slightly ahead, so that the request can be prepared. */
+/** Allows one request, at an instant slightly in the future, so that the request can be prepared. */
 export interface Grant {
   waitedMs: number;
   /**
-   * Waits for that instant. False if the request may not be sent: it is too late (ignored with `evenIfLate`), or the service has answered
+   * Waits for the instant of the grant. False if the request may not be sent: it is too late (ignored with `evenIfLate`), or the service has answered
    * 429 since. Rejects with the signal's reason when aborted.
    */
   waitUntilDue(signal: AbortSignal, options?: { evenIfLate?: boolean }): Promise<boolean>;

@@ -43,7 +43,7 @@ const rowFields = {
 const FleetRowDocument = z.object(rowFields).meta({ id: 'FleetRow' });
 export type FleetRowDocument = z.infer<typeof FleetRowDocument>;
 
-/** `min_cu`, `max_cu`: sums over the active ones, in CU. */
+/** `min_cu`, `max_cu`: sums over the active computes, in CU. */
 const totals = { computes: z.number(), active: z.number(), min_cu: z.number(), max_cu: z.number() };
 const FleetTotals = z.object(totals);
 export type FleetTotals = z.infer<typeof FleetTotals>;
@@ -153,16 +153,16 @@ const FloorDocument = z.object({
 export const ComputeDetailDocument = z
   .object({
     at: instant,
-    /** When the control API gave its present values; null if unknown. */
+    /** When its present values were read from the control API; null if unknown. */
     read_at: instant.nullable(),
-    /** The requests for its project that the control API refuses now. */
+    /** The kinds of requests for the compute's project that the control API refuses now. */
     refused: refusedProjects,
     ...rowFields,
     region_id: text,
     disabled: z.boolean(),
     /** The steps that led to `desired`. */
     trace: z.array(TraceStepDocument),
-    /** The guards that select it, what one found last, and floors; absent without any. */
+    /** The guards that select the compute, their last finding, and the compute's floors; absent if there are none. */
     guards: z.array(GuardViewDocument).exactOptional(),
     guard_finding: FindingOfGuard.exactOptional(),
     floors: z.array(FloorDocument).exactOptional(),

@@ -42,7 +42,7 @@ export interface ConnectionSample {
   maxConnections?: number;
   /** For the highest of several counts: the instant of the first. */
   sinceMs?: number;
-  /** The instant of the earlier count that this repeats because nothing has happened since. */
+  /** When Postgres counted, milliseconds since the epoch: before `atMs` if a count of zero is repeated, since nobody has connected since. */
   countedAtMs?: number;
   /** Name of the source. */
   source?: string;
@@ -76,11 +76,11 @@ export interface WithAudit {
 }
 
 interface LeaseStore {
-  /** Undefined while it is held, even by this holder: two jobs of one daemon exclude each other, too. `ttlMs` is real time. */
+  /** Undefined while the lease is held, even by this holder: two jobs of one daemon exclude each other, too. `ttlMs` is real time. */
   acquireLease(name: string, holder: string, ttlMs: number): Promise<Lease | undefined>;
-  /** Prolongs a lease to `ttlMs` from now; false if it is no longer held. */
+  /** Prolongs a lease to `ttlMs` from now; false if the lease is no longer held. */
   renewLease(lease: Lease, ttlMs: number): Promise<boolean>;
-  /** Does nothing if it is no longer held. */
+  /** Does nothing if the lease is no longer held. */
   releaseLease(lease: Lease): Promise<void>;
 }
 
@@ -126,7 +126,7 @@ export interface StoredOverrides {
 export interface OverridesInStore {
   holds: Stored<Hold>;
   freezes: Stored<Freeze>;
-  /** Changes whenever any of them is set or ended; an expiry changes nothing. */
+  /** Changes whenever a hold or freeze is set or ended; an expiry changes nothing. */
   revision: string;
 }
 
@@ -189,7 +189,7 @@ export interface SlotRequest {
 export interface SlotStore {
   /** True if the compute now holds a slot. A held slot is prolonged to the new `untilMs`, even if fewer are allowed by now. */
   takeSlot(request: SlotRequest): Promise<boolean>;
-  /** Does nothing if it holds none. */
+  /** Does nothing if the compute holds no slot. */
   releaseSlot(policy: string, computeId: string): Promise<void>;
   /** Ids of the computes that hold a slot, sorted. */
   slotsInUse(policy: string, nowMs: number): Promise<string[]>;
