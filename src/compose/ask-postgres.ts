@@ -21,7 +21,7 @@ import { readSecret } from './sources-and-receivers.ts';
 const ASKED_FILE = 'asked-postgres.json';
 /** A run asks at most this many computes, all at once, since each takes minutes. */
 export const MAX_ASKED = 20;
-/** The samples of a compute, spread over `spanMs`; fewer if they would be less than `MIN_EVERY_MS` apart. */
+/** How many samples of a compute are taken within `spanMs`; fewer if they would be less than `MIN_EVERY_MS` apart. */
 const SAMPLES = 90;
 const MIN_EVERY_MS = 100;
 
@@ -108,7 +108,7 @@ function withFresh(
   return new Map([...[...stored].filter(([, { atMs }]) => Math.abs(nowMs - atMs) < DAY_MS), ...fresh]);
 }
 
-/** By compute id, when its Postgres was last asked, milliseconds since the epoch. `isAnswered`: the answer is shown instead of asking again. */
+/** Returns when each Postgres was last asked, by compute id. `isAnswered`: the stored answer is shown instead of asking again. */
 export async function askedBefore(
   settings: Settings,
 ): Promise<ReadonlyMap<string, { atMs: number; isAnswered: boolean }>> {
@@ -128,7 +128,7 @@ export async function computesOf(dsn: string, computes: readonly Compute[]): Pro
 
 async function configOf({ settings, from, computes }: AskComputesOptions, compute: Compute) {
   try {
-    const config = await readDsn('dsn' in from ? from.dsn : await textOf(from.source, settings), compute.host);
+    const config = await readDsn('dsn' in from ? from.dsn : await dsnTextOf(from.source, settings), compute.host);
     if (!config.ok) return { ok: false as const, problem: config.error.message };
     const problem =
       refusalFor(config.value, compute.host) ??
@@ -141,7 +141,7 @@ async function configOf({ settings, from, computes }: AskComputesOptions, comput
   }
 }
 
-async function textOf(source: ConnectionSource, settings: Settings): Promise<string> {
+async function dsnTextOf(source: ConnectionSource, settings: Settings): Promise<string> {
   if (source.refused !== undefined) throw new Error(source.refused);
   if (source.from !== 'postgres') throw new Error('it is not a postgres source');
   const { dsn, file } = source;

@@ -17,7 +17,7 @@ interface CommandBudget {
 interface CommandBudgetOptions {
   settings: Settings;
   clock: Clock;
-  /** The engine that the daemons share, if the caller has it open; else this module opens it. */
+  /** The engine that the daemons share, if the caller has it open; otherwise it is opened here. */
   engine?: Engine | undefined;
   /** Also uses the share of `api_reserve`. */
   usesReserve?: boolean;

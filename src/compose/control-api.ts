@@ -107,7 +107,7 @@ export function viaProxy(proxy: ProxySetting | undefined): ViaProxy | undefined 
 /** How long commands try to connect, in milliseconds: enough for a server or proxy that restarts, and short for a wrong address. */
 const UNREACHED_MS = 10_000;
 
-/** The patience of commands: they say that they wait for the API, and don't wait long where no connection can be made. */
+/** The patience of commands: a command says that it waits for the API, and gives up soon if no connection can be made. */
 export function patienceOf({ apiUrl }: Pick<Settings, 'apiUrl'>): Patience {
   return {
     unreachedMs: UNREACHED_MS,

@@ -35,7 +35,7 @@ export async function announce(
   return () => removeDaemonFile(queue);
 }
 
-/** Removes the file, at the start that of a killed daemon. The caller must hold the lock on the folder. */
+/** Removes the file. At the start of a daemon, a file is that of a killed one. The caller must hold the lock on the folder. */
 export async function removeDaemonFile(queue: QueueLocation): Promise<void> {
   if (queue.kind === 'embedded') await rm(pathIn(folderOf(queue)), { force: true });
 }
@@ -86,14 +86,14 @@ async function clientOf(options: OperatorClientOptions): Promise<Operator> {
   return createOperatorClient(options);
 }
 
-/** A daemon that listens on all addresses is reachable on the loopback address. */
+/** Replaces an address that stands for all addresses by the loopback address, where such a daemon can be reached. */
 function reachable(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }
 
 /** The time limit of an answer, since shell completion must be fast; real milliseconds. */
 const ANSWER_MS = 1_000;
-/** One page of a daemon's answer. */
+/** Shell completion reads only one page of the list. */
 const MAX_IDS = 1_000;
 
 /** The ids of computes that the daemon on this machine knows, for shell completion. Sends a token only to an announced daemon. */

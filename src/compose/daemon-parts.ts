@@ -125,6 +125,7 @@ export interface DaemonParts extends ProcessParts, AdapterParts, Group {
   samples: Samples;
   scheduledBoundaries: Set<number>;
   slots: Slots;
+  storeClock: StoreClock;
   rules: CurrentRules;
   sets: PolicySets;
   reportEvent: ReportEvent;
@@ -288,7 +289,6 @@ interface Group {
   /** The random name under which this daemon holds leases. */
   holder: string;
   leaderLease: LeaderLease;
-  storeClock: StoreClock;
   storeWatch: StoreWatch;
   /** Why this daemon may not write, if known. */
   blocked(): WriteBlock | undefined;
@@ -299,9 +299,9 @@ interface Group {
 }
 
 function openGroup(deps: OpenGroupDeps): Group {
-  const { sets, storeClock } = deps;
+  const { sets } = deps;
   const holder = deps.newId();
-  const blocked = () => cannotWrite({ sets, storeClock });
+  const blocked = () => cannotWrite(deps);
   const storeWatch = createStoreWatch({
     ...deps,
     holder,
@@ -311,10 +311,9 @@ function openGroup(deps: OpenGroupDeps): Group {
   return {
     holder,
     blocked,
-    storeClock,
     storeWatch,
     leaderLease: createLeaderLease({ ...deps, holder, blocked }),
     generation: () => sets.generation,
-    mayWrite: () => checkWritePermission({ ...deps, storeClock, storeWatch }),
+    mayWrite: () => checkWritePermission({ ...deps, storeWatch }),
   };
 }

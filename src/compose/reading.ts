@@ -68,8 +68,8 @@ export interface ReadingOptions {
   /** False if only usage and operations are wanted, which the readings of daemons don't contain. */
   needsFleet?: boolean;
   /**
-   * The only project that is wanted, by its id, name or compute. If daemons know it, no other is read from the control API, and it is read only
-   * with `live` or if its stored reading is older than {@link FRESH_MS}. Without `live`, the old reading is used if that read fails.
+   * The only project that is wanted, by its id, name or compute. If daemons know it, no other project is read from the control API, and this one
+   * only with `live`, or if its stored reading is older than {@link FRESH_MS}. Without `live`, the old reading is used if the new one fails.
    */
   subject?: string | undefined;
   /** The source of stored readings, if the caller has it open; else the store is opened, or its daemon asked. */
@@ -118,12 +118,12 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
   const found = await (shared ? read(shared) : withShared(settings, read)).catch(() => undefined);
   if (!found) return undefined;
   const { recent, past, subjects, atMs } = found;
-  // The subject may be, or be in, a project that daemons have not read.
+  // The subject may be a project that daemons have not read, or a compute of such a project.
   if (subject !== undefined && subjects.length === 0 && (live || recent.unread.length > 0)) return undefined;
   const openLive = async () => {
     const opened = await openApi(subject === undefined ? options : { ...options, usesReserve: true });
     if (opened.ok) {
-      // So that answers to these requests, such as names of branches, are cached, too.
+      // Otherwise cached answers about these projects, such as names of branches, would not be used.
       opened.value.cache?.noteListed(recent.readings.map(({ project }) => project));
       return { ok: true as const, value: opened.value.api };
     }
@@ -155,7 +155,7 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
     close: () => api.close(),
     ...(!live && {
       isStored: true,
-      // A project that was read now is not from the store, so no note is needed.
+      // If the subject was read again, nothing shown is from the store, so no note is needed.
       note: () => (isOld && unreadSubject === undefined ? undefined : noteAbout(recent, past, unreadSubject)),
     }),
   };
@@ -202,11 +202,11 @@ async function readShared(
   };
 }
 
-/** How long a daemon that stores no further reading is waited for, in real milliseconds. */
+/** How long to wait for a daemon that stores no further reading, in real milliseconds. */
 const STALLED_MS = 25_000;
 const POLL_EVERY_MS = 1_000;
 
-/** Waits for a daemon that is reading the fleet: reading it a second time would take the requests that it needs. */
+/** Waits for a daemon that is reading the fleet: another reading would take requests that the daemon needs. */
 async function waitForReadings(
   source: SharedSource,
   expected: { accounts: readonly string[]; apiUrl: string },

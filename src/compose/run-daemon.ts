@@ -58,7 +58,7 @@ import { dumpForCommands } from './store-dump.ts';
 const NEVER = new AbortController().signal;
 const STOPPED = { ok: false, problem: 'stopped while it started' } as const;
 
-/** The longest wait of a stop for work of the start that can't be aborted, in real milliseconds. */
+/** How long a stop waits for a part of the start that can't be aborted, in real milliseconds. */
 const GIVE_UP_MS = 1_000;
 
 /** Returns the result of the work, or {@link STOPPED} shortly after the signal aborts. */

@@ -37,16 +37,9 @@ import { openForReading, type ReadingOptions, type SharedSource, sharedByDaemon,
 import { announcingSlowUsage } from './slow-usage.ts';
 import { openStoreToRead } from './store.ts';
 
-const NOT_SHARED: SharedSource = {
-  readings: async () => undefined,
-  daemonRuns: async () => false,
-  records: async () => new Map(),
-  herds: async () => [],
-};
-
 /**
- * Calls `work` with the stored facts, from the store, or from the daemon that has an embedded store open. That daemon sends only the records of
- * the project of `compute`, if it knows it. If an embedded store can't be read, there are no facts, and a note says so. A snapshot has none.
+ * Calls `work` with the stored facts, from the store, or from the daemon that has an embedded store open. If that daemon knows `compute`, it
+ * sends only the records of its project. If an embedded store can't be read, there are no facts, and a note says so. A snapshot has no facts.
  */
 async function withStored<T>(
   {
@@ -156,7 +149,7 @@ export function readFacts<Name extends keyof typeof FLEET_FACTS>(
   );
 }
 
-/** Like {@link readFacts}, for one fact that is not among {@link FLEET_FACTS}. Notes call it by `name`. */
+/** Like {@link readFacts}, for one fact that is not among {@link FLEET_FACTS}. Notes call the fact by `name`. */
 export async function readFact<Facts>(
   settings: Settings,
   name: string,
@@ -245,7 +238,7 @@ async function openUsage(options: UsageOptions): Promise<Result<{ sources: Usage
   const opening = await openStoreToRead(options.settings);
   const opened = opening.ok && 'opened' in opening ? opening.opened : undefined;
   const daemon = opening.ok && 'daemon' in opening ? opening.daemon : undefined;
-  const fromDaemon = daemon ? sharedByDaemon(daemon) : NOT_SHARED;
+  const fromDaemon: SharedSource = daemon ? sharedByDaemon(daemon) : emptySource();
   const shared = opened ? sharedInStore(opened.store) : fromDaemon;
   const reading = await openForReading({ ...options, shared, engine: opened?.engine }).catch((error) =>
     thenCleanUp(

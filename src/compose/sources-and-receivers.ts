@@ -26,11 +26,11 @@ interface SecretOptions {
 }
 
 interface CountersOptions extends SecretOptions {
-  /** Milliseconds since the epoch, by the clock of the control API's instants: a simulated one in the demo. */
+  /** Milliseconds since the epoch, by the clock that the control API's instants follow: a simulated one in the demo. */
   now: () => number;
 }
 
-/** A longer text is no secret: the path leads to another file. */
+/** A longer file holds no secret: the path must be wrong. */
 const MAX_SECRET_BYTES = 16 * 1024;
 
 /** Opens the counters of the connection sources in policies and settings. */

@@ -92,9 +92,9 @@ export interface Loaded {
 export interface LoadOptions {
   settings: Settings;
   path: string;
-  /** False: only counts what would be written. */
+  /** False: nothing is written; `counts` says what would be. */
   write: boolean;
-  /** Allows a store that is not empty; it keeps its entries. */
+  /** Allows a store that is not empty; the store keeps its entries. */
   keep: boolean;
 }
 

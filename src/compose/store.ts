@@ -12,7 +12,7 @@ import type { Operator } from '../ports/operator.ts';
 import type { Store, Stored, StoredOverrides } from '../ports/store.ts';
 import type { Log, Telemetry } from '../ports/telemetry.ts';
 import { defaultGroup, type Settings } from '../settings/settings.ts';
-import { daemonOnFolder } from './daemon-file.ts';
+import { daemonOnFolder, folderOf } from './daemon-file.ts';
 
 interface OpenStore {
   engine: Engine;
@@ -48,13 +48,10 @@ interface StoreNotRead {
 export async function openStoreToRead(
   settings: Settings,
 ): Promise<{ ok: true; opened: OpenStore; unusedNote?: string } | StoreNotRead | { ok: false; problem: string }> {
-  const { kind, url, shown } = settings.queue;
+  const { kind, shown } = settings.queue;
   const embedded = kind === 'embedded';
-  if (embedded && !existsSync(join(url.reveal().slice('embedded:'.length), 'db'))) {
-    return {
-      ok: true,
-      note: `nothing is stored in ${shown} yet: every compute counts as newly discovered`,
-    };
+  if (embedded && !existsSync(join(folderOf(settings.queue), 'db'))) {
+    return { ok: true, note: `nothing is stored in ${shown} yet: every compute counts as newly discovered` };
   }
   const opening = await openStore(settings);
   if (opening.ok) {
@@ -146,7 +143,7 @@ function withRemembered(store: Store, kept: StoredOverrides): Store {
 
 const STATE_FOLDER = 'state folder';
 
-/** The file in which a daemon on this machine remembers holds and freezes; not used with an embedded store. */
+/** The file in which a daemon on this machine remembers holds and freezes. A daemon with an embedded store writes none. */
 function overrideFileOf({ stateDir, group }: Settings, log: Log): OverrideFile {
   return createOverrideFile({ path: join(stateDir, `${group}.json`), log });
 }
