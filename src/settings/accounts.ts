@@ -34,7 +34,7 @@ export function accountFor(accounts: readonly Account[], name: string): Account 
   return accounts.find((account) => account.name === name) ?? (accounts.length === 1 ? accounts[0] : undefined);
 }
 
-/** The account of a command that needs one. The problem names its `role`, such as `has the project`. */
+/** Chooses the account of a command. The problem says what the account is for (`role`), such as `has the project`. */
 export function chooseAccount(accounts: readonly Account[], wanted: string | undefined, role: string): Result<Account> {
   const names = accounts.map(({ name }) => name).join(', ');
   if (wanted === undefined && accounts.length > 1)

@@ -61,7 +61,7 @@ function count(...values: readonly unknown[]): number {
   return values.filter((value) => value !== undefined).length;
 }
 
-/** The domain's form of a destination that {@link hasOneUrl}. */
+/** Converts a destination with exactly one URL (see {@link hasOneUrl}) for the domain. */
 export function destinationOf({ url = '', ...places }: Destination): Pick<Receiver, 'url' | 'secret'> {
   const secret = secretPlace(places.secret_env, places.secret_file);
   return {

@@ -49,7 +49,7 @@ interface PlacedIssue {
   path: string[];
 }
 
-/** For a union, the issues of the form that was probably meant. */
+/** Returns an issue with its path; for a union, the issues of the form that was probably meant. */
 function issueMeant(issue: Issue, parent: readonly string[]): PlacedIssue[] {
   const path = [...parent, ...issue.path.map(String)];
   const meant = issue.code === 'invalid_union' ? issue.errors.find((issues) => issues.some(isAboutContent)) : undefined;

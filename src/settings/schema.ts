@@ -54,7 +54,7 @@ export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 /** The group becomes part of the Redis prefix, and of the name of the Postgres schema. */
 const GROUP_NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
-/** A text that `parse` accepts, as the value that it returns. */
+/** A text that `parse` must accept; the output is what `parse` returns. */
 function parsedBy<T>(parse: (value: string) => Result<T>) {
   return text().transform((value, context): T => {
     const parsed = parse(value);
