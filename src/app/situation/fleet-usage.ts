@@ -1,3 +1,4 @@
+import { counted } from '../../common/names.ts';
 import { createOperationLog, type OperationLog } from '../../domain/awake/operation-log.ts';
 import { OPERATIONS_HEADER, operationLine } from '../../domain/awake/operations-csv.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
@@ -31,11 +32,11 @@ import { type FleetSource, noteOf } from './read-situation.ts';
 
 export interface FleetUsage {
   usages: OrganizationUsage[];
-  /** The plans of accounts that are known without asking, by account. */
+  /** The plans that are known without a request, by account. */
   plans: ReadonlyMap<string, AccountPlan>;
   computes: Compute[];
   projects: Project[];
-  /** Names, deleted computes and unread projects, from which owners are found. */
+  /** The names, deleted computes and unread projects by which owners are found. */
   known: Required<KnownProjects>;
   /** One line for each part that could not be read. */
   missing: string[];
@@ -116,7 +117,9 @@ async function readKnownProjects(
   organizations: readonly Organization[],
   { listed, unread }: { listed: readonly Project[]; unread: readonly Project[] },
 ): Promise<Required<KnownProjects>> {
-  const all = stored ? await Promise.all(organizations.map((place) => readIdentities(stored, place))) : [];
+  const all = stored
+    ? await Promise.all(organizations.map((organization) => readIdentities(stored, organization)))
+    : [];
   return {
     projects: [...all.flatMap(({ projects }) => projects), ...listed.map(namesOf)],
     past: all.flatMap(({ computes }) => computes),
@@ -158,7 +161,7 @@ async function readAllTrialDays(
   organizations: readonly Organization[],
   { name, units }: Pick<KeptTrial, 'name' | 'units'>,
 ): Promise<Map<string, TrialDays>> {
-  const all = await Promise.all(organizations.map((place) => readTrialDays(stored, place, name, units)));
+  const all = await Promise.all(organizations.map((organization) => readTrialDays(stored, organization, name, units)));
   return new Map(all.flatMap((days) => [...days]));
 }
 
@@ -171,7 +174,7 @@ async function readAllPolicyChanges(
   organizations: readonly Organization[],
   name: string,
 ): Promise<PoliciesSince[] | undefined> {
-  const all = await Promise.all(organizations.map((place) => readPolicyChanges(stored, place, name)));
+  const all = await Promise.all(organizations.map((organization) => readPolicyChanges(stored, organization, name)));
   const noted = all.filter((changes) => changes !== undefined);
   return noted.toSorted((a, b) => b.length - a.length)[0];
 }
@@ -282,7 +285,7 @@ export async function usageOfProjects(
   }
   const personal = projects.filter(({ organizationId }) => organizationId === undefined).length;
   if (personal > 0) {
-    const projectCount = personal === 1 ? '1 project' : `${personal} projects`;
+    const projectCount = counted(personal, 'project');
     missing.push(
       `usage of ${projectCount} without an organization is unavailable: Neon meters it for organizations only`,
     );

@@ -12,7 +12,7 @@ export interface StagedPart {
   message: string;
 }
 
-/** Several daemons of a group may have staged the same. */
+/** Returns the parts that daemons report, each once: several daemons of a group may have staged the same. */
 export function stagedInReports(
   reports: readonly Pick<DaemonDocument, 'staged' | 'staged_sets'>[],
 ): readonly StagedPart[] {

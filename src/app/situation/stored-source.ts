@@ -69,9 +69,9 @@ export interface FactsQuery {
 
 export interface StoredSource {
   facts(wanted: FactsQuery): Promise<StoredFacts>;
-  /** Returns the id of the project that has this compute, or this id or name itself; undefined if it is not stored. */
+  /** Returns the id of the project that has this compute, id or name; undefined if no such project is stored. */
   projectOf(subject: string): Promise<string | undefined>;
-  /** The fleet as daemons have read it; undefined if unknown. It is read once; `again` reads it anew. */
+  /** The fleet as daemons have read it; undefined if unknown. Later calls return the same reading, unless `again` is true. */
   readings(again?: boolean): Promise<SharedFleet | undefined>;
   /** True if a daemon is known to run. */
   daemonRuns(): Promise<boolean>;
@@ -89,7 +89,7 @@ export interface FleetFact<Facts> {
   readFromDaemon(operator: Operator): Promise<Facts | undefined>;
 }
 
-/** Facts of the whole fleet that commands may read one by one: those that need only one don't fail if another can't be read. */
+/** Facts of the whole fleet that commands may read one by one: a command that needs only one doesn't fail if another can't be read. */
 export const FLEET_FACTS: { readonly [Name in 'holds' | 'budgets' | 'records']: FleetFact<StoredFacts[Name]> } = {
   holds: {
     readFromStore: (store, nowMs) => store.holds(nowMs),
@@ -201,7 +201,7 @@ export async function daemonRuns(store: Store): Promise<boolean> {
   return (await readReports(store, nowMs)).some((report) => isRecentReport(report, nowMs));
 }
 
-/** Returns the id of the only project that has this compute, or this id or name itself. */
+/** Returns the id of the project that has this compute, id or name; undefined if there is none, or several. */
 function projectIn(fleet: SharedFleet | undefined, subject: string): string | undefined {
   const found = [...(fleet?.readings.values() ?? [])].filter((reading) => isAbout(reading, subject));
   return found.length === 1 ? found[0]?.project.projectId : undefined;
@@ -280,7 +280,7 @@ async function factsFromDaemon(operator: Operator, compute: string | undefined) 
     freezes: freezes.map(freezeOf),
     samples: new Map(documents.flatMap(({ samples }) => Object.entries(samples))),
     budgets: status.ok ? outlooksOf(status.value) : [],
-    // Without fixed waves, the caller computes them from the fleet.
+    // A daemon does not send the fixed waves, so the caller computes them from the fleet.
     readyWaves: [],
     staged: status.ok ? stagedInStatus(status.value) : [],
     guards: new Map(documents.flatMap(({ guards }) => Object.entries(guards ?? {}))),

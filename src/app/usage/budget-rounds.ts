@@ -28,7 +28,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { CostRules } from '../../ports/rules.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { type BudgetRelease, openBudgets, readReleases } from './budget-store.ts';
-import { firstKnownMs, lastKnownMs, pricesOf } from './month-costs.ts';
+import { firstBucketMs, lastKnownMs, pricesOf } from './month-costs.ts';
 import {
   computesOf,
   type Identities,
@@ -71,7 +71,7 @@ export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
       if (!isNewUsage && groundsNow === grounds) return;
       grounds = undefined;
       const stored = await openBudgets(store);
-      // Checked after opening: if a newer leader decides from then on, the replacement fails.
+      // Checked after the document was opened: if a newer leader decides from then on, the replacement fails.
       if (deps.mode === 'enforce' && !(await deps.mayWrite()).ok) return;
       // The states in memory outlive the loss of a store.
       const before = stored.value ?? rules.budgets?.states ?? [];
@@ -166,7 +166,7 @@ interface BudgetsInput {
   costs: CostRules;
   before: readonly BudgetState[];
   releases: readonly BudgetRelease[];
-  /** Includes deleted ones, since their usage is spent. If a project occurs twice, its last name counts. */
+  /** Includes deleted projects, since their usage is spent. If a project occurs twice, its last name counts. */
   projects: readonly ProjectNames[];
   computes: readonly ComputeIdentity[];
   organizations: readonly (Organization & { stored: UsageReader })[];
@@ -243,7 +243,7 @@ function addMonth(facts: BudgetFacts, bill: Bill, amountOf: (line: BillLine) => 
   const thisMonth = billOf({ ...bill, fromMs: month.fromMs, toMs: month.untilMs });
   const days = new Map(facts.days);
   const todayMs = month.untilMs - (month.untilMs % DAY_MS);
-  const past = { fromMs: Math.max(todayMs - PAST_DAYS * DAY_MS, firstKnownMs(bill.series)), toMs: todayMs };
+  const past = { fromMs: Math.max(todayMs - PAST_DAYS * DAY_MS, firstBucketMs(bill.series)), toMs: todayMs };
   const pastLines = [...dailyLines({ ...bill, ...past })];
   const unknownDays = new Set<number>();
   for (const { dayMs, line } of pastLines) {

@@ -8,7 +8,7 @@ import { isoInstant } from '../../domain/time/units.ts';
 import type { BudgetDocument } from '../../ports/cost-documents.ts';
 import { sharedDocument } from '../shared-documents.ts';
 
-/** The states of all budgets, which the leader replaces. While they can't be read, callers keep those that they know. */
+/** The states of all budgets, which the leader replaces. While they can't be read, callers keep the states that they know. */
 export const {
   read: readBudgets,
   open: openBudgets,

@@ -6,9 +6,9 @@ import { addUsage, DAYS_KEPT, mergeUsage, noUsage, type UnitUsage, usageEndMs } 
 import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { ApiResult, ControlApi } from '../../ports/control-api.ts';
 import { type AskedUsage, askUsage, EVERYTHING, mergedPlans, type UsageRange } from './read-usage.ts';
-import type { Organization, UsageAccount, UsageMetadata } from './usage-account.ts';
+import { type Organization, UNITS_AT_ONCE, type UsageAccount, type UsageMetadata } from './usage-account.ts';
 
-/** The last day is read each hour; everything is read once a day, since corrections come a day later, and late data at any time. */
+/** Read every hour. Once a day {@link EVERYTHING} is read instead, since corrections come a day later, and late data at any time. */
 const EACH_HOUR: UsageRange = { hours: 24, days: 0, months: 0 };
 
 /** The usage of a day is complete this long after its end, in milliseconds. */
@@ -19,7 +19,6 @@ const GONE_KEPT_MS = 14 * DAY_MS;
 
 /** At most this many units of an organization are stored; projects come first. */
 const MAX_UNITS = 50_000;
-const UNITS_AT_ONCE = 500;
 
 export interface Collected {
   /** False if the hour had been read before. */
@@ -28,7 +27,7 @@ export interface Collected {
   corrected: number;
 }
 
-/** Reads new usage of an organization and stores it; the first time, everything that the control API has. An error changes nothing. */
+/** Reads new usage of an organization and stores it; at first and once a day, everything that the control API has. An error changes nothing. */
 export async function collectUsage(options: {
   api: Pick<ControlApi, 'usage'>;
   stored: UsageAccount;
@@ -81,7 +80,7 @@ async function storeSeries(stored: UsageAccount, { hours, days }: AskedUsage): P
   return corrected;
 }
 
-/** Adds the usage of branches to `PROJECT/deleted` once they have not been listed for {@link GONE_KEPT_MS}. Returns the other unlisted ones. */
+/** Adds the usage of branches to `PROJECT/deleted` once they have been unlisted for {@link GONE_KEPT_MS}. Returns the other unlisted branches. */
 async function foldDeleted(
   stored: UsageAccount,
   { answer, gone, nowMs }: { answer: AskedUsage; gone: UsageMetadata['gone']; nowMs: number },

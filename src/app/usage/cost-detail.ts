@@ -8,7 +8,7 @@ import type { UsageUnit } from '../../domain/usage/usage.ts';
 import type { BranchCostDocument, CostDetailDocument, DailyDocument } from '../../ports/cost-documents.ts';
 import type { CostRules } from '../../ports/rules.ts';
 import { sharedDocument } from '../shared-documents.ts';
-import { firstKnownMs, lastKnownMs, type MonthCosts, pricesOf } from './month-costs.ts';
+import { firstBucketMs, lastKnownMs, type MonthCosts, pricesOf } from './month-costs.ts';
 import { type StoredUsage, usageReader } from './usage-account.ts';
 
 export const {
@@ -19,7 +19,7 @@ export const {
 
 /** At least this many days before today are shown, so that a young month can be compared. */
 const DAYS_SHOWN = 28;
-/** Owners and projects with less usage are summed under {@link OTHERS}, since the document must stay small. */
+/** The document must stay small: owners with less usage are summed under {@link OTHERS}, and projects with less usage are only counted. */
 const MAX_OWNERS = 50;
 const MAX_PROJECTS = 1_000;
 const OTHERS = 'others';
@@ -75,7 +75,7 @@ export async function branchCost(options: {
   const series = metadata ? (await stored.read([unit])).map(seriesOf) : [];
   if (metadata === undefined || lastKnownMs(series) === 0) return null;
   const { fromMs, untilMs } = billingMonth(nowMs, metadata.plans, nowMs);
-  const span = { fromMs: Math.max(fromMs, Math.min(untilMs, firstKnownMs(series))), toMs: untilMs };
+  const span = { fromMs: Math.max(fromMs, Math.min(untilMs, firstBucketMs(series))), toMs: untilMs };
   const priceAt = pricesOf(metadata, costs, account);
   const days = new Map<number, BillLine>();
   for (const { dayMs, line } of dailyLines({ series, ...span, priceAt, byProject: false, lineOf: () => '' })) {
@@ -92,7 +92,7 @@ export async function branchCost(options: {
 
 const NOTHING: BillLine = { name: '', cuSeconds: 0, usd: 0, unknownHours: 0 };
 
-/** One line for each day of a span that begins with a day. */
+/** Returns one line for each day of a span, which must begin at midnight (UTC). */
 function daysOf(days: ReadonlyMap<number, BillLine>, span: { fromMs: number; toMs: number }): BillLine[] {
   const count = Math.ceil((span.toMs - span.fromMs) / DAY_MS);
   return Array.from({ length: count }, (_, index) => days.get(span.fromMs + index * DAY_MS) ?? NOTHING);

@@ -21,9 +21,8 @@ export interface Counterfactual extends Pick<Saving, 'used' | 'saved' | 'bySizes
 }
 
 /**
- * Computes the counterfactual by owner, over the stored hours (two weeks). A compute that never slept might have slept between none and all
- * of its time at the minimum. Timeouts are replayed for the time in which the compute's awake history is known. Leaves out computes that
- * share a unit of usage.
+ * Computes the counterfactual by owner, over the stored hours (two weeks). Timeouts are replayed for the time in which the compute's awake
+ * history is known; for a compute that never suspends, their effect is estimated. Leaves out computes that share a unit of usage.
  */
 export async function counterfactualOf(options: {
   stored: UsageReader;
@@ -87,7 +86,7 @@ function added(total: Counterfactual, saving: Saving | undefined): Counterfactua
   };
 }
 
-/** The unit whose usage is that of a compute alone: its branch or else its project, if it has no other compute and its usage is stored. */
+/** Finds the stored unit that a compute shares with no other: its branch, or else its project. Computes without such a unit are left out. */
 function unitsOf(computes: readonly Compute[], stored: ReadonlySet<string>): { compute: Compute; unit: UsageUnit }[] {
   const unitsWith = ({ projectId, branchId }: Compute): UsageUnit[] => [
     { projectId, branchId },

@@ -18,7 +18,7 @@ import type { StoredUsage } from './usage-account.ts';
 export const OPERATION_DAYS = 28;
 const SPAN_MS = OPERATION_DAYS * DAY_MS;
 
-/** At most this many are stored per compute: a start and a suspend every five minutes are 16,128 in 28 days. */
+/** The most operations that are stored per compute: a start and a suspend every five minutes are 16,128 in 28 days. */
 const MAX_PER_COMPUTE = 20_000;
 
 /** A page of the control API. The last page is stored completely: its older operations show the state of computes when the span begins. */
@@ -34,9 +34,9 @@ const READ_AGAIN_MS = HOUR_MS;
 export interface KeptSpan {
   /** When they were read, milliseconds since the epoch. */
   readAtMs: number;
-  /** The instant of the oldest; 0 if there is none. */
+  /** The instant of the oldest operation, milliseconds since the epoch; 0 if there is none. */
   oldestMs: number;
-  /** Why older ones are missing: the API has none, findings don't need them, or there would be too many. */
+  /** Why older operations are missing. `complete`: there are none. `days`: findings don't need them. `most`: they would be too many. */
   end: (typeof ENDS)[number];
 }
 const ENDS = ['complete', 'days', 'most'] as const;
@@ -51,7 +51,7 @@ export interface KeptOperations extends KeptSpan {
 const VERSION = 1;
 const HEADER_BYTES = 14;
 
-/** The most bytes that are unpacked, more than the operations of any project: damaged data must not fill the memory. */
+/** The most bytes that are unpacked, so that damaged data can't fill the memory. The operations of every project have fewer. */
 const MAX_BYTES = 256 * 1024 * 1024;
 
 interface Body {
@@ -189,7 +189,7 @@ export async function updateOperations(options: UpdateOperationsOptions): Promis
   if (error) return { ok: false, error };
   const state = states.get(project.projectId)?.read;
   if (state === 'failed') return { ok: false, error: GONE };
-  // Pages that don't reach the stored operations leave a gap: then the stored ones are dropped.
+  // If the pages read don't reach the stored operations, there is a gap: then the stored ones are dropped.
   const continued = isComplete || state !== 'all' ? undefined : usable;
   const operations = continued ? joined(read, continued.operations) : read;
   const hasAll = isComplete || continued?.end === 'complete';
@@ -234,7 +234,7 @@ export async function storeOperations(store: UsageStore, projectId: string, kept
   await store.putUsage(OPERATIONS_KEY, new Map([[projectId, await encodeOperations(kept)]]));
 }
 
-/** Reads the stored operations that cover the time ({@link covers}). They stay encoded: those of a large fleet would fill the memory. */
+/** Reads the stored operations that {@link covers} the time, by project. They stay encoded, since a large fleet's would fill the memory. */
 export async function readKeptOperations(
   store: StoredUsage,
   { sinceMs, nowMs, projectIds }: { sinceMs: number; nowMs: number; projectIds?: readonly string[] },
@@ -244,7 +244,7 @@ export async function readKeptOperations(
   return new Map([...all].filter(([unit, bytes]) => !unit.startsWith(PLAN) && isUsable(spanOf(bytes))));
 }
 
-/** Deletes the operations of projects that are gone. Unlisted projects are found first (`isGone` with 0), so that only theirs are read. */
+/** Deletes the operations of projects that are gone. First asks `isGone` about the instant 0, to read only those of unlisted projects. */
 export async function deleteOldOperations(
   store: UsageStore,
   isGone: (projectId: string, readAtMs: number) => boolean,

@@ -118,8 +118,8 @@ export function pricesOf({ plans }: UsageMetadata, costs: CostRules, account: st
   return (startMs: number) => priceAt(startMs, prices);
 }
 
-/** The start of the first bucket; infinity if there is none. */
-export function firstKnownMs(series: readonly UsageSeries[]): number {
+/** The start of the first bucket, even if its usage is unknown; infinity if there is none. */
+export function firstBucketMs(series: readonly UsageSeries[]): number {
   return Math.min(...series.flatMap(({ buckets }) => buckets.slice(0, 1).map(({ startMs }) => startMs)));
 }
 
@@ -157,7 +157,7 @@ function getOrAdd<K, V>(maps: Map<string, Map<K, V>>, name: string): Map<K, V> {
   return map;
 }
 
-/** Unknown usage by line. Unknown hours of a project may be those of any of its branches, so they count for all lines of the project. */
+/** Unknown usage by line. Unknown hours of a project may belong to any of its branches, so they count for all lines of the project. */
 interface Unknown {
   /** The past days with unknown hours, by line and start of the day. */
   days: Map<string, Map<number, true>>;
@@ -186,7 +186,7 @@ function pastOf(series: readonly UsageSeries[], untilMs: number): { fromMs: numb
     buckets.slice(-1).map(({ startMs, seconds }) => startMs + seconds * 1000),
   );
   return {
-    fromMs: Math.max(todayMs - ANOMALY_PAST_DAYS * DAY_MS, firstKnownMs(series)),
+    fromMs: Math.max(todayMs - ANOMALY_PAST_DAYS * DAY_MS, firstBucketMs(series)),
     toMs: Math.min(todayMs, Math.max(0, ...ends)),
   };
 }
@@ -266,7 +266,7 @@ function knownDays(days: Days, figure: 'cuSeconds' | 'usd'): Map<number, number>
   return new Map(known);
 }
 
-/** The units of some projects at a time, with all units of each project. */
+/** Yields the units of some projects at a time; the units of a project are never split. */
 export function* projectsOf(units: readonly UsageUnit[]): Generator<UsageUnit[]> {
   const byProject = groupBy(units, ({ projectId }) => projectId);
   for (const chunk of chunksOf([...byProject.values()], PROJECTS_AT_ONCE)) yield chunk.flat();

@@ -7,7 +7,7 @@ import { monthStart, type PlanTimes } from '../../domain/usage/month.ts';
 import { mergeUsage, noUsage, seriesOf, type UnitUsage } from '../../domain/usage/stored.ts';
 import { type UsageSeries, unitName } from '../../domain/usage/usage.ts';
 import type { ApiResult, ControlApi, UsageGranularity, UsagePages, UsageQuery } from '../../ports/control-api.ts';
-import { type UsageMetadata, type UsageReader, unitNamed } from './usage-account.ts';
+import { UNITS_AT_ONCE, type UsageMetadata, type UsageReader, unitNamed } from './usage-account.ts';
 
 const COMPUTE_METRIC = 'compute_unit_seconds';
 
@@ -101,7 +101,7 @@ interface Range {
   toMs: number;
 }
 
-/** Undefined ranges are not asked for. */
+/** Undefined ranges are not read. */
 interface Ranges {
   hours: Range;
   days: Range | undefined;
@@ -178,10 +178,8 @@ function quantitiesOf({ units }: UsagePages): Map<number, Record<string, number>
 
 /* The stored usage of an organization, completed from the control API where it is outdated. */
 
-/** Stored usage that is older is completed from the control API, in milliseconds. Daemons read usage each hour. */
+/** Stored usage older than this is completed from the control API; in milliseconds. Daemons read usage each hour. */
 const FRESH_MS = 2 * HOUR_MS;
-
-const UNITS_AT_ONCE = 500;
 
 /**
  * Reads an organization's usage: stored usage, which goes back further than the control API's, and newer usage from the control API unless

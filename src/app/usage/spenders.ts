@@ -12,9 +12,10 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { CurrentRules } from '../rules.ts';
 import {
   type Organization,
+  type OrganizationRef,
   organizationsOf,
-  type Place,
   type StoredUsage,
+  UNITS_AT_ONCE,
   unitNamed,
   usageAccount,
   usageKey,
@@ -117,7 +118,6 @@ export function attributionOf(deps: Pick<SpendersDeps, 'fleet' | 'rules'>): stri
 
 /** At most this many computes of a branch are stored; one takes up to 3 KB. */
 const MAX_COMPUTES = 12;
-const UNITS_AT_ONCE = 500;
 
 export interface Identities {
   /** Projects with the names that they had last. */
@@ -132,12 +132,12 @@ interface StoredIdentity {
   computes?: Omit<ComputeIdentity, 'account' | 'projectId' | 'projectName' | 'projectNameUnknown' | 'branchId'>[];
 }
 
-function identitiesKey(place: Place): string {
-  return `${usageKey(place)}/identities`;
+function identitiesKey(organization: OrganizationRef): string {
+  return `${usageKey(organization)}/identities`;
 }
 
-export async function readIdentities(store: StoredUsage, place: Place): Promise<Identities> {
-  return identitiesOf(place, await readAll(store, place));
+export async function readIdentities(store: StoredUsage, organization: OrganizationRef): Promise<Identities> {
+  return identitiesOf(organization, await readAll(store, organization));
 }
 
 /**
@@ -146,7 +146,7 @@ export async function readIdentities(store: StoredUsage, place: Place): Promise<
  */
 async function keepIdentities(
   store: UsageStore,
-  place: Place,
+  organization: OrganizationRef,
   now: {
     projects: readonly Project[];
     computes: readonly ComputeIdentity[];
@@ -155,7 +155,7 @@ async function keepIdentities(
     isUnread(projectId: string): boolean;
   },
 ): Promise<Identities> {
-  const all = await readAll(store, place);
+  const all = await readAll(store, organization);
   const changed = new Map<string, Uint8Array>();
   const current = currentOf(now);
   for (const [unit, identity] of current) {
@@ -169,9 +169,9 @@ async function keepIdentities(
     !current.has(unit) && !withUsage.has(unit) && !now.isUnread(unitNamed(unit).projectId);
   const obsolete = [...all.keys()].filter(isGone);
   for (const unit of obsolete) all.delete(unit);
-  await store.putUsage(identitiesKey(place), changed);
-  await store.deleteUsage(identitiesKey(place), obsolete);
-  return identitiesOf(place, all);
+  await store.putUsage(identitiesKey(organization), changed);
+  await store.deleteUsage(identitiesKey(organization), obsolete);
+  return identitiesOf(organization, all);
 }
 
 /** The present computes, and the last ones of branches that have none now. */
@@ -196,8 +196,8 @@ function currentOf({ projects, computes }: { projects: readonly Project[]; compu
   return current;
 }
 
-async function readAll(store: StoredUsage, place: Place): Promise<Map<string, StoredIdentity>> {
-  const key = identitiesKey(place);
+async function readAll(store: StoredUsage, organization: OrganizationRef): Promise<Map<string, StoredIdentity>> {
+  const key = identitiesKey(organization);
   const units = await store.usageUnits(key);
   const all = new Map<string, StoredIdentity>();
   for (const chunk of chunksOf(units, UNITS_AT_ONCE)) {
@@ -208,7 +208,7 @@ async function readAll(store: StoredUsage, place: Place): Promise<Map<string, St
   return all;
 }
 
-function identitiesOf({ account }: Place, all: ReadonlyMap<string, StoredIdentity>): Identities {
+function identitiesOf({ account }: OrganizationRef, all: ReadonlyMap<string, StoredIdentity>): Identities {
   const identities: Identities = { projects: [], computes: [] };
   for (const [unit, { name, computes = [] }] of all) {
     const { projectId, branchId } = unitNamed(unit);

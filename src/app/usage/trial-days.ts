@@ -6,7 +6,7 @@ import { type LocalDay, localDays, moreComplete } from '../../domain/trial/cells
 import { seriesOf } from '../../domain/usage/stored.ts';
 import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { UsageStore } from '../../ports/store.ts';
-import { type Place, type StoredUsage, type UsageReader, usageKey } from './usage-account.ts';
+import { type OrganizationRef, type StoredUsage, UNITS_AT_ONCE, type UsageReader, usageKey } from './usage-account.ts';
 
 export interface KeptTrial {
   name: string;
@@ -17,44 +17,42 @@ export interface KeptTrial {
 /** By the number of local days since 1970-01-01. */
 export type TrialDays = ReadonlyMap<number, LocalDay>;
 
-const UNITS_AT_ONCE = 500;
-
-function trialKey(place: Place, name: string): string {
-  return `${usageKey(place)}/trial/${name}`;
+function trialKey(organization: OrganizationRef, name: string): string {
+  return `${usageKey(organization)}/trial/${name}`;
 }
 
 /** Adds the known days of a trial that has begun, unless the stored ones are more complete. */
 export async function keepTrialDays(
   store: UsageStore,
-  place: Place,
+  organization: OrganizationRef,
   { stored, trial, nowMs }: { stored: UsageReader; trial: KeptTrial; nowMs: number },
 ): Promise<void> {
   const { zone, fromDay } = trial.design;
   const untilDay = Math.min(localDayAt(zone, nowMs), endDayOf(trial.design));
   if (untilDay <= fromDay) return;
   for (const units of chunksOf(trial.units, UNITS_AT_ONCE)) {
-    const before = await readTrialDays(store, place, trial.name, units);
+    const before = await readTrialDays(store, organization, trial.name, units);
     const changed = (await stored.read(units)).map((usage) => {
       const days = localDays(seriesOf(usage).buckets, { zone, fromDay, untilDay });
       return [unitName(usage), encodeDays(moreComplete(before.get(unitName(usage)) ?? new Map(), days))] as const;
     });
-    await store.putUsage(trialKey(place, trial.name), new Map(changed));
+    await store.putUsage(trialKey(organization, trial.name), new Map(changed));
   }
 }
 
 /** The stored days of a trial by unit; units without any are left out. */
 export async function readTrialDays(
   store: StoredUsage,
-  place: Place,
+  organization: OrganizationRef,
   name: string,
   units: readonly UsageUnit[],
 ): Promise<Map<string, TrialDays>> {
-  const bytes = await store.usage(trialKey(place, name), units.map(unitName));
+  const bytes = await store.usage(trialKey(organization, name), units.map(unitName));
   return new Map([...bytes].map(([unit, one]) => [unit, decodeDays(one)]));
 }
 
-export async function forgetTrialDays(store: UsageStore, place: Place, name: string): Promise<void> {
-  const key = trialKey(place, name);
+export async function forgetTrialDays(store: UsageStore, organization: OrganizationRef, name: string): Promise<void> {
+  const key = trialKey(organization, name);
   await store.deleteUsage(key, await store.usageUnits(key));
 }
 
@@ -92,7 +90,7 @@ function decodeDays(bytes: Uint8Array): TrialDays {
 /** The noted policies are stored under this name, which no unit has. */
 const POLICIES = ' ';
 
-/** More changes of one trial are not stored. */
+/** The most changes that are stored of one trial. */
 const MAX_CHANGES = 1_000;
 
 /** A policy set and the instant from which it was in effect, milliseconds since the epoch. */
@@ -106,30 +104,34 @@ export interface PoliciesSince {
 /** Notes the current policies while the trial runs, if they differ from the last noted ones. */
 export async function keepTrialPolicies(
   store: UsageStore,
-  place: Place,
+  organization: OrganizationRef,
   { name, design }: Pick<KeptTrial, 'name' | 'design'>,
   now: PoliciesSince,
 ): Promise<void> {
   const { fromMs, untilMs } = trialSpan(design);
   if (now.atMs < fromMs || now.atMs >= untilMs) return;
-  const noted = (await readNoted(store, place, name)) ?? [];
+  const noted = (await readNoted(store, organization, name)) ?? [];
   const last = noted.at(-1);
   if (noted.length > MAX_CHANGES || (last?.setHash === now.setHash && last.revision === now.revision)) return;
   const bytes = new TextEncoder().encode(JSON.stringify([...noted, now]));
-  await store.putUsage(trialKey(place, name), new Map([[POLICIES, bytes]]));
+  await store.putUsage(trialKey(organization, name), new Map([[POLICIES, bytes]]));
 }
 
-/** Changes of policies during a trial, oldest first; undefined if no daemon noted policies. */
+/** Reads the changes of policies during a trial, oldest first; undefined if no daemon noted policies. */
 export async function readPolicyChanges(
   store: StoredUsage,
-  place: Place,
+  organization: OrganizationRef,
   name: string,
 ): Promise<PoliciesSince[] | undefined> {
-  return (await readNoted(store, place, name))?.slice(1);
+  return (await readNoted(store, organization, name))?.slice(1);
 }
 
-async function readNoted(store: StoredUsage, place: Place, name: string): Promise<PoliciesSince[] | undefined> {
-  const bytes = (await store.usage(trialKey(place, name), [POLICIES])).get(POLICIES);
+async function readNoted(
+  store: StoredUsage,
+  organization: OrganizationRef,
+  name: string,
+): Promise<PoliciesSince[] | undefined> {
+  const bytes = (await store.usage(trialKey(organization, name), [POLICIES])).get(POLICIES);
   if (bytes === undefined) return undefined;
   const noted: unknown = JSON.parse(new TextDecoder().decode(bytes));
   return Array.isArray(noted) ? noted : undefined;

@@ -46,7 +46,7 @@ export interface StopFacts {
 
 export type StopTrials = (facts: StopFacts) => Promise<void>;
 
-/** Returns a function that decides about each trial at most once a day, and stores and logs ended ones. */
+/** Returns a function that decides about each trial at most once a day, and stores and logs the trials that it ends. */
 export function createStopTrials(): StopTrials {
   const decidedOn = new Map<string, number>();
   return async (facts) => {
@@ -60,7 +60,7 @@ export function createStopTrials(): StopTrials {
     const running = trials.filter(({ policy }) => !before.some((stop) => isStopOf(stop, policy)));
     const stops: TrialStop[] = [];
     for (const trial of running) stops.push(...(await stopOf(trial, facts)));
-    // The replacement fails if another daemon has changed the stops since they were read: they are decided again in the next round.
+    // The replacement fails if another daemon has changed the stops since they were read. Then the next round decides again.
     if (stops.length > 0 && !(await stored.replace([...before, ...stops].slice(-MAX_STOPS)))) return;
     for (const { policy } of trials) decidedOn.set(policy.digest, today);
     for (const stop of stops) logStop(log, stop);

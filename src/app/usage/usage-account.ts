@@ -29,6 +29,9 @@ export interface UsageMetadata {
   trials: string[];
 }
 
+/** The most units that one call reads from a store, so that the usage of a large organization doesn't fill the memory. */
+export const UNITS_AT_ONCE = 500;
+
 /** Stored usage, from a store or from a daemon that has one. */
 export type StoredUsage = Pick<UsageStore, 'usageUnits' | 'usage'>;
 
@@ -45,21 +48,22 @@ export interface UsageAccount {
   forget(units: readonly UsageUnit[]): Promise<void>;
 }
 
-export interface Place {
+/** Identifies an organization of an account. */
+export interface OrganizationRef {
   account: string;
   organization: string;
 }
 
 /** The key of an organization's usage in the store. */
-export function usageKey({ account, organization }: Place): string {
+export function usageKey({ account, organization }: OrganizationRef): string {
   return `${account}/${organization}`;
 }
 
 /** The stored usage of an organization. Data of another version count as absent, and are read again. */
-export function usageAccount(store: UsageStore, place: Place): UsageAccount {
-  const key = usageKey(place);
+export function usageAccount(store: UsageStore, organization: OrganizationRef): UsageAccount {
+  const key = usageKey(organization);
   return {
-    ...usageReader(store, place),
+    ...usageReader(store, organization),
     putMetadata: (metadata) =>
       store.putUsage(key, new Map([[METADATA, new TextEncoder().encode(JSON.stringify(metadata))]])),
     put: (usage) => store.putUsage(key, new Map(usage.map((unit) => [unitName(unit), encodeUsage(unit)]))),
@@ -68,8 +72,8 @@ export function usageAccount(store: UsageStore, place: Place): UsageAccount {
 }
 
 /** Like {@link usageAccount}, but read-only. */
-export function usageReader(store: StoredUsage, place: Place): UsageReader {
-  const key = usageKey(place);
+export function usageReader(store: StoredUsage, organization: OrganizationRef): UsageReader {
+  const key = usageKey(organization);
   return {
     async metadata() {
       const bytes = (await store.usage(key, [METADATA])).get(METADATA);
@@ -86,7 +90,7 @@ export function usageReader(store: StoredUsage, place: Place): UsageReader {
   };
 }
 
-/** The stored usage of the branches of a project's computes, and its organization's last plan that is stored. */
+/** Reads the stored usage of the branches of a project's computes, and the last stored plan of its organization. */
 export async function storedUsageOf(
   store: StoredUsage,
   { account, organizationId: organization, projectId }: Project,
@@ -114,11 +118,11 @@ function readMetadata(text: string): UsageMetadata | undefined {
 }
 
 /** An organization of an account, with the ids of its listed projects. */
-export interface Organization extends Place {
+export interface Organization extends OrganizationRef {
   projectIds: string[];
 }
 
-/** The organizations that settings name, and those of the projects. */
+/** The organizations that `accounts` name, and those of the projects. */
 export function organizationsOf(
   projects: Iterable<Pick<Project, 'account' | 'projectId' | 'organizationId'>>,
   accounts: readonly { name: string; organization?: string }[],

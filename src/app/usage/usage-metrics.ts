@@ -6,7 +6,7 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Counterfactual } from './counterfactual.ts';
 import type { MonthCosts, OwnerCosts } from './month-costs.ts';
 
-/** Removes all of these series, for a daemon that no longer leads. */
+/** Removes the series that this module exports. */
 export function clearUsageMetrics({ metrics }: Telemetry): void {
   metrics.clear('ebb_usage_month_cu_seconds');
   metrics.clear('ebb_cost_month_to_date_usd');
@@ -17,14 +17,14 @@ export function clearUsageMetrics({ metrics }: Telemetry): void {
   metrics.clear('ebb_usage_age_seconds');
 }
 
-/** Exports the age of usage, which grows with each check. */
+/** Exports the age of usage, which grows between readings. */
 export function exportUsageAge({ metrics }: Telemetry, costs: readonly MonthCosts[], nowMs: number): void {
   for (const { account, knownUntilMs } of costs) {
     if (knownUntilMs > 0) metrics.set('ebb_usage_age_seconds', { account }, (nowMs - knownUntilMs) / 1000);
   }
 }
 
-/** Exports the sums, which change only with new readings. */
+/** Exports the sums, in place of the series before. */
 export function exportUsageMetrics(telemetry: Telemetry, costs: readonly MonthCosts[]): void {
   const { metrics } = telemetry;
   clearUsageMetrics(telemetry);

@@ -43,7 +43,7 @@ import { createWeeklyDigest } from './weekly-digest.ts';
 const REFUSED_MS = 24 * HOUR_MS;
 const FAILED_MS = HOUR_MS / 6;
 
-/** How often a daemon that has just started looks whether a list of projects has come, in milliseconds. */
+/** How often a daemon that has just started checks whether projects are listed, in milliseconds. */
 const LISTED_EVERY_MS = 5_000;
 
 /** Errors of accounts or keys that can't read usage. */
@@ -103,7 +103,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
       isAwakeNew = false;
       identities = await rememberIdentities(deps);
       shown = await costsNow(deps, awake, spendersOf(deps, identities));
-      await keepCosts(deps, shown, identities);
+      await storeCosts(deps, shown, identities);
       exportUsageMetrics(telemetry, shown);
       logAnomalies(telemetry, shown, loggedAnomalies);
     }
@@ -115,10 +115,10 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
     if (failure) throw new Error(`usage of account ${failure.account}: ${failure.message}`);
   }
 
-  // The lease is lost with the data, so a daemon that remembers nothing may lead by now.
+  // The lease is lost with the data, so a daemon that remembers no costs may lead by now.
   deps.storeWatch.onLoss(async () => {
     notedPolicies.clear();
-    if (shown.length > 0) await writeBackCosts(deps, shown, identities);
+    if (shown.length > 0) await storeCosts(deps, shown, { ...identities, ifMissing: true });
   });
 
   // The first reading of a large fleet takes longer than the interval.
@@ -136,31 +136,22 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
   };
 }
 
-/** Stores this month's costs for the other daemons and for commands. */
-async function keepCosts(deps: UsageRoundsDeps, months: readonly MonthCosts[], identities: Identities): Promise<void> {
-  const { summary, detail } = costDocuments(months, identities, deps.clock.now());
-  await keepSummary(deps.store, summary);
-  await keepDetail(deps.store, detail);
-}
-
-/** Stores the costs where there are none: a new leader may have stored its own. */
-async function writeBackCosts(
-  deps: UsageRoundsDeps,
+/**
+ * Stores this month's costs for the other daemons and for commands; with `ifMissing`, only where none are stored, since a new leader may have
+ * stored its own.
+ */
+async function storeCosts(
+  { store, clock }: UsageRoundsDeps,
   months: readonly MonthCosts[],
-  identities: Identities,
+  { projects, ifMissing = false }: Pick<Identities, 'projects'> & { ifMissing?: boolean },
 ): Promise<void> {
-  const { summary, detail } = costDocuments(months, identities, deps.clock.now());
-  await fillSummary(deps.store, summary);
-  await fillDetail(deps.store, detail);
-}
-
-function costDocuments(months: readonly MonthCosts[], { projects }: Identities, nowMs: number) {
   const names = new Map(projects.map(({ projectId, projectName }) => [projectId, projectName]));
+  await (ifMissing ? fillSummary : keepSummary)(store, costSummary(months, clock.now()));
   const detail = costDetail(months, (projectId) => names.get(projectId) ?? projectId);
-  return { summary: costSummary(months, nowMs), detail };
+  await (ifMissing ? fillDetail : keepDetail)(store, detail);
 }
 
-/** Runs once, as soon as projects are listed: a daemon that has just started knows none. */
+/** Calls `run` once, as soon as projects are listed: a daemon that has just started knows none. */
 function onceListed(deps: UsageRoundsDeps, run: () => Promise<void>): ReturnType<Clock['every']> {
   let isListed = false;
   return deps.clock.every(Math.min(LISTED_EVERY_MS, deps.rhythm.usageMs), async () => {
@@ -170,7 +161,7 @@ function onceListed(deps: UsageRoundsDeps, run: () => Promise<void>): ReturnType
   });
 }
 
-/** False if this daemon doesn't lead, another has newer policies, or the clock is wrong. */
+/** True if this daemon leads and, in enforce mode, may write. */
 async function mayDecide({ leaderLease, mode, mayWrite }: UsageRoundsDeps): Promise<boolean> {
   return leaderLease.isHeld() && (mode !== 'enforce' || (await mayWrite()).ok);
 }
@@ -199,7 +190,7 @@ async function readOne(
   const { log, metrics } = deps.telemetry;
   const nowMs = clock.now();
   const { account, organization: id } = organization;
-  const key = `${account}/${id}`;
+  const key = usageKey(organization);
   if (nowMs < (retryAtMs.get(key) ?? 0)) return 'old';
   const stored = usageAccount(store, organization);
   const keepTrials = (before: readonly string[]) => keepTrialsNow(deps, organization, { stored, nowMs, before });
@@ -222,7 +213,7 @@ async function readOne(
   return 'old';
 }
 
-/** Notes the current policies for each running trial. `noted` has this daemon's last note by trial. */
+/** Notes the current policies for each running trial. `noted` has this daemon's last note, by organization and trial. */
 async function notePolicies(deps: UsageRoundsDeps, noted: Map<string, string>): Promise<void> {
   const { policies, revision = null } = deps.rules.current;
   const inEffect = { atMs: deps.clock.now(), setHash: policies.set.hash, revision };
@@ -307,13 +298,13 @@ async function costsNow(
 
 /* The awake times of computes in the last two weeks, from operations that are stored for findings or else read once a day. */
 
-const SPAN_MS = (HOURS_KEPT / 24) * DAY_MS;
+const SPAN_MS = HOURS_KEPT * HOUR_MS;
 
-/** A page has a thousand operations. The history of a project with more pages is shorter. */
+/** The most pages that are read of a project, a thousand operations each. A project with more pages has a shorter history. */
 const MAX_PAGES = 3;
 
 interface AwakeLog {
-  /** Reads the operations of projects unless that was done within a day. Returns true if it has read them. */
+  /** Reads the operations of projects, unless they were read within the last day. Returns true if it has read them. */
   refresh(projects: readonly Project[], nowMs: number, signal: AbortSignal): Promise<boolean>;
   /** The awake history up to the last reading; undefined if unknown. */
   historyOf(compute: Compute): AwakeHistory | undefined;

@@ -37,7 +37,7 @@ export interface Spending {
   months: readonly MonthCosts[];
 }
 
-/** Returns a function that queues the digests of a week once due. If another leader queues them again, they have the same ids. */
+/** Returns a function that queues the digests of a week once they are due. Digests that another leader queues again have the same ids. */
 export function createWeeklyDigest({
   store,
   clock,
@@ -128,7 +128,10 @@ async function addUsage(
   }
 }
 
-/** Adds lines to one of a project: unknown hours attributed to nobody count for each owner of a branch, since they may be that owner's. */
+/**
+ * Returns a line of a project. If it has unknown hours that are attributed to nobody, returns them once more for each owner of a branch, since
+ * they may be that owner's.
+ */
 function withUnknownHours(line: BillLine, ofProject: readonly UsageSeries[], ownerOf: Spending['ownerOf']): BillLine[] {
   if (line.name !== UNATTRIBUTED || line.unknownHours === 0) return [line];
   const owners = new Set(ofProject.filter(({ branchId }) => branchId !== null).map(ownerOf));
