@@ -91,7 +91,7 @@ async function takeSamples(options: AskOptions): Promise<Taken> {
     }
     failures = 0;
     const sample = taken.value;
-    // Before the first sample, somebody else has kept it awake.
+    // Before the first sample, somebody else has kept the compute awake.
     const beforeMs = samples.at(-1)?.atMs ?? sample.atMs;
     lastOthersAtMs = Math.max(lastOthersAtMs, lastOthersMs(sample, beforeMs), samples.length === 0 ? beforeMs : 0);
     samples.push(sample);
@@ -107,7 +107,7 @@ interface Taken {
   problem?: string;
 }
 
-/** Takes a sample if the compute is awake. Its state has been read before the first one. */
+/** Takes a sample if the compute is awake. Before the first sample, the caller has already checked that. */
 async function takeOne(
   { readCompute, sampler, signal }: AskOptions,
   isFirst: boolean,

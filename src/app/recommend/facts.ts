@@ -70,10 +70,10 @@ function wantedBy(
   return forecasts.flatMap(({ segments }) => segments);
 }
 
-/** A harm that only notified people, without taking the lowering back, counts for this long, in milliseconds. */
+/** How long a harm counts that was only reported to people, without setting the lowering back; in milliseconds. */
 const HARM_COUNTS_MS = 28 * DAY_MS;
 
-/** The lowering that a guard found to hurt, unless it no longer counts: it is old, released, or its policy has changed. */
+/** Returns the lowering that a guard found to hurt, unless it no longer counts because it is old or released, or its policy has changed. */
 function harmOf(
   compute: Compute,
   record: Partial<ComputeRecord> | undefined,
@@ -112,7 +112,7 @@ function unreadDeciderOf(policies: CompiledPolicies, compute: Compute): string |
   return team === undefined ? undefined : `a policy of ${team} that is staged or can't be read`;
 }
 
-/** The policies that set the fields of a compute, or that may: those of a team that are not loaded. Policies in mode observe set nothing. */
+/** Returns what sets the fields of a compute: policies in mode enforce, or, if those of its team are not loaded, a text that says so. */
 function setByPolicies(compute: Compute, policies: CompiledPolicies): Decided {
   const { set, selecting } = policies;
   const unread = unreadDeciderOf(policies, compute);
@@ -163,7 +163,7 @@ export function pastOfComputes(options: {
   fromMs: number;
   toMs: number;
   pricing: (compute: Compute) => Pick<PastCompute, 'plan' | 'price'>;
-  /** When stored operations of a project were read: its past ends then, and has the same length. */
+  /** When the stored operations of a project were read, by project, milliseconds since the epoch: its span ends then, with the same length. */
   storedAtMs?: ReadonlyMap<string, number>;
   /** The usage of projects in their billing periods, for computes without hourly usage. */
   periods?: ReadonlyMap<string, ProjectPeriod>;

@@ -19,13 +19,13 @@ export interface ProjectReport {
   projectId: string;
   name: string;
   period: ProjectPeriod;
-  /** Included in the plan; absent unless the plan is the free one. */
+  /** The CU-hours that the plan includes; absent unless the plan is the free one. */
   includedCuHours?: number;
   /** US dollars so far; absent if the plan is free or unknown. */
   usd?: number;
   /** The usage at the end of the period; absent if less than a week of days is known. */
   projected?: Projection;
-  /** The same in US dollars; absent if the plan is free or unknown. */
+  /** `projected` in US dollars; absent if the plan is free or unknown. */
   projectedUsd?: Estimate;
   runsOut?: RunsOut;
 }
@@ -42,9 +42,9 @@ export interface ComputeReport {
   setting?: Finding;
   /** If there is no such change: a finding that settings can't mend. */
   cause?: Finding;
-  /** True if it has not fallen asleep in its known history. */
+  /** True if the compute has not fallen asleep in its known history. */
   neverSlept: boolean;
-  /** The share of the known time in which it was awake, 0 to 1; absent if none is known. */
+  /** The share of the known time in which the compute was awake, 0 to 1; absent if no time is known. */
   awakeShare?: number;
   past: PastCompute & { asked?: AskedPostgres };
 }
@@ -93,7 +93,7 @@ export function periodReport(input: {
   };
 }
 
-/** The price for organizations with a project that runs out, with all their projects. Undefined if there is none, or a projection is unknown. */
+/** Returns the price on Launch of all projects of the organizations that run out; undefined if none does, or a projection is unknown. */
 function onLaunch(
   projects: readonly Project[],
   reports: readonly ProjectReport[],

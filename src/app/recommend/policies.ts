@@ -22,8 +22,8 @@ export function policyYaml({ compute }: Pick<Finding, 'compute'>, draft: PolicyD
 }
 
 /**
- * Returns as few policies as a person would write: one for all computes of an owner that need the same, which selects whole projects if it
- * can. Each owner has one file, or several if the policies need different time zones or calendars.
+ * Returns as few policies as a person would write: one for all computes of an owner that need the same settings, which selects whole projects
+ * if it can. Each owner has one file, or several if the policies need different time zones or calendars.
  */
 export function policyFiles(findings: readonly Finding[], fleet: readonly Compute[]): PolicyFile[] {
   const files = groupBy(groupByPolicy(findings), pathOf);

@@ -42,7 +42,7 @@ const RETRY_AFTER_MS = HOUR_MS;
 /** Findings of a project that is no longer listed are dropped at this age, in milliseconds. */
 const FORGET_AFTER_MS = 3 * ANALYSE_EVERY_MS;
 
-/** Each project in progress keeps the operations of four weeks in memory. */
+/** Limits the memory: each project in progress has the operations of four weeks in it. */
 const CONCURRENT_PROJECTS = 4;
 
 /** Requests for each project: usually one page of operations, and the branches. */
@@ -103,9 +103,8 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
     if (first) throw new Error(`findings of ${errors.length} projects: ${first.message}`);
   }
 
-  // All projects are analysed again: otherwise their lost findings would be missing for up to a day.
+  // All projects are analysed again: otherwise their lost findings would be missing for up to a day. Until then, the metrics keep the totals.
   deps.storeWatch.onLoss(async () => {
-    // The known totals stay in the metrics until then.
     for (const state of states?.values() ?? []) state.dueMs = 0;
   });
 
@@ -230,7 +229,7 @@ async function findInProject(options: FindInProjectOptions): Promise<ApiResult<F
     if (!profile) throw new Error(`no profile of account ${account}`);
     return profile;
   };
-  const records = await options.store.records(projectId);
+  const records = await store.records(projectId);
   const recordOf = (computeId: string) => records.get(computeId);
   const facts = recommendFacts(past, {
     owners,
@@ -256,7 +255,7 @@ async function withBranchNames({
   return refusesBranches(read.error) ? { ok: true, value: { computes, branches: 'refused' } } : read;
 }
 
-/** Reads an account's plan from one of its projects, once a day, and stores it for commands. */
+/** Reads an account's plan from one of its projects, at most once a day, and stores it for commands. */
 async function planOf({
   api,
   store,
