@@ -54,7 +54,7 @@ interface PastSamples {
   /** A query that failed, perhaps because it was too expensive for the source, is not repeated within {@link PAST_STEP_MS}. */
   failed?: { atMs: number; error: CountError };
   days?: { atMs: number; series: readonly Series[] };
-  /** The parts of these days that are over, by their start in milliseconds since the epoch: they are not read again. */
+  /** The finished parts of these days, by their start in milliseconds since the epoch: they are not read again. */
   parts?: ReadonlyMap<number, readonly Series[]>;
   /** Samples of each of the {@link EARLIER_DAYS} days before, from the same hour of the day as the hour that begins at `atMs`. */
   sameHours?: { atMs: number; days: readonly (readonly Series[])[] };

@@ -14,7 +14,7 @@ export interface DataSince {
   anyMs: number | undefined;
 }
 
-/** Finds the first samples in a period, to within a thousandth of it, rounded up to five minutes. */
+/** Finds the first samples in a period. The error is at most a thousandth of the period, rounded up to five minutes. */
 export async function dataSince(
   source: SeriesSource,
   { query }: Pick<GuardPolicy, 'query'>,

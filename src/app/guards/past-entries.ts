@@ -16,7 +16,7 @@ export interface PastEntries {
   projectOf: ReadonlyMap<string, string>;
   /** The oldest entry of the audit since that instant, milliseconds since the epoch; undefined if there is none. */
   oldestMs: number | undefined;
-  /** Ids of those whose history begins later than that instant: earlier changes by people and failures are missing. */
+  /** Ids of changed computes whose history begins later than that instant: earlier failures and changes by people are missing. */
   cut: readonly string[];
 }
 

@@ -46,12 +46,12 @@ export interface ReplayedLowering {
   before: Verdict | 'asleep' | 'not_asked';
   /** Oldest first. */
   events: ReplayedEvent[];
-  /** How long the compute was awake while it was watched: with samples (`sampledMs`), and without (`blindMs`). */
+  /** How long the compute was awake while it was watched: with samples (`sampledMs`), and without samples (`blindMs`). */
   sampledMs: number;
   blindMs: number;
   /** The groups of fields that the guard would have set back because of the harm; absent without a harm. */
   takenBack?: FieldGroup[];
-  /** When an earlier harm was found, after which this lowering would not have been made. It is not watched then. */
+  /** When an earlier harm was found, after which this lowering would not have been made. Such a lowering is not watched. */
   notTriedSinceMs?: number;
   /** The groups of fields whose lowering the floor of an earlier harm would have prevented. */
   keptBack?: FieldGroup[];
@@ -203,7 +203,7 @@ function maybeAwake(selected: readonly ComputeInTime[], { verdicts }: GuardAnswe
   return new Set(awake.map(({ computeId }) => computeId));
 }
 
-/** Notes the guard's verdict in the last round before each of these lowerings. */
+/** Notes, for each of these lowerings, the guard's verdict in the last round before it. */
 function noteVerdicts(
   lowerings: readonly ReplayedLowering[],
   { verdicts }: GuardAnswer,

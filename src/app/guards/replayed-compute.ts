@@ -16,7 +16,7 @@ export interface ComputeInTime extends Pick<ReplayedCompute, 'compute' | 'loweri
   at(atMs: number): Compute;
   /** False where it is not known whether the compute was awake. */
   isKnown(atMs: number): boolean;
-  /** The first instant, this one included, at which the compute was or may have been awake; infinite if there is none. */
+  /** The first instant from `atMs` on at which the compute was or may have been awake; infinite if there is none. */
   awakeFromMs(atMs: number): number;
   /** The first entry of audit or history after an instant; infinite if there is none. */
   nextEntryMs(afterMs: number): number;
@@ -58,7 +58,7 @@ function firstAfter(ascending: readonly number[], ms: number): number {
   return ascending[lowerBound(ascending, ms + 1)] ?? Number.POSITIVE_INFINITY;
 }
 
-/** The spans in which the compute was awake, and those in which that is not known, in order and without overlaps. */
+/** The spans in which the compute was awake or its state is unknown, in order and without overlaps. */
 function spansOf({ intervals, unknown, fromMs, toMs }: AwakeHistory): Span[] {
   const awake = intervals.map(
     ({ startMs, endMs, start }): Span => ({

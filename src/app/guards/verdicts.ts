@@ -21,7 +21,7 @@ interface DatedAnswer extends GuardAnswer {
 }
 
 export interface GuardVerdicts {
-  /** Returns a guard's latest verdict on a compute, unknown if it is old; undefined if there is none. */
+  /** Returns a guard's latest verdict on a compute: `unknown` if the verdict is old, undefined if there is none. */
   of(policy: GuardPolicy, computeId: string, nowMs: number): DatedVerdict | undefined;
   set(policy: GuardPolicy, answer: DatedAnswer): void;
   /** Forgets the answers of all other guards. */
@@ -102,7 +102,7 @@ export function startGuardRounds(deps: GuardRoundsDeps): Running {
     await watches.advance(policy, selected, answer, nowMs);
   }
 
-  // The lease is lost with the data, so a daemon that remembers nothing may lead by now.
+  // The lease is lost with the data, so a daemon that remembers no watches may lead by now.
   deps.storeWatch.onLoss(async () => {
     mayHaveStoredAnswers = true;
     await watches.writeBack();

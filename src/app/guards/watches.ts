@@ -58,14 +58,14 @@ export interface GuardWatches {
 export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
   const { store, fleet, mode, leaderLease, telemetry } = deps;
   const { metrics } = telemetry;
-  const watches = () => mode === 'enforce' && leaderLease.isHeld();
+  const isWatching = () => mode === 'enforce' && leaderLease.isHeld();
   let keptGuards: string | undefined;
   /** The watches as this daemon last stored or read them while it leads, by guard. They outlive a loss of the store's data. */
   const known = new Map<string, StoredWatch>();
 
   const lowered: GuardWatches['lowered'] = (computes, nowMs) =>
     new Map(
-      (watches() ? computes : []).flatMap(({ computeId }) => {
+      (isWatching() ? computes : []).flatMap(({ computeId }) => {
         const evaluated = fleet.latestEvaluation(computeId);
         const lowering = evaluated && loweringNow(evaluated, nowMs);
         return lowering ? [[computeId, lowering.atMs] as const] : [];
@@ -77,7 +77,7 @@ export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
   return {
     lowered,
     async advance(policy, computes, answer, nowMs) {
-      if (!watches() || !(await deps.mayWrite()).ok) return;
+      if (!isWatching() || !(await deps.mayWrite()).ok) return;
       const document = await WATCHES.open(store, policy.name);
       const terms = termsOf(policy);
       const last = document.value ?? known.get(policy.name);
@@ -87,7 +87,7 @@ export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
       const entries = notificationsOf(deps, policy, step, nowMs);
       if (entries.length > 0) await store.appendOutbox(entries);
       const isNews = last !== document.value || JSON.stringify(step.memory) !== JSON.stringify(before);
-      // If the document was replaced meanwhile, another leader continues the watch, and makes the same findings.
+      // If the document was replaced meanwhile, another leader continues the watches, and makes the same findings.
       if (isNews && !(await document.replace({ terms, memory: step.memory }))) return;
       known.set(policy.name, { terms, memory: step.memory });
       report(telemetry, policy.name, step);
@@ -99,8 +99,8 @@ export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
     },
     async keepOnly(policies) {
       // From now on, another daemon continues the watches.
-      if (!watches()) known.clear();
-      const mayKeep = watches() && (await deps.mayWrite()).ok;
+      if (!isWatching()) known.clear();
+      const mayKeep = isWatching() && (await deps.mayWrite()).ok;
       const names = mayKeep ? policies.map(({ name }) => name).toSorted() : undefined;
       if (keptGuards === JSON.stringify(names)) return;
       metrics.clear('ebb_guard_watched');
@@ -211,13 +211,13 @@ async function recordHarm(deps: GuardWatchesDeps, { name: guard, remedy }: Guard
   await requestReconcile(deps, projectId);
 }
 
-/** A second reason of the audit entry, if the lowering is taken back. */
+/** Returns a further reason for the audit entry if the lowering is taken back. */
 function undoOf({ guardFinding }: { guardFinding: GuardFinding }) {
   if (guardFinding.remedy === 'notify') return [];
   return [{ code: 'guard_floor', message: 'what was lowered is taken back' }];
 }
 
-/** Adds the obstacle that keeps the lowering from being set back now, for the message of the finding. */
+/** Adds to the finding, for its message, what prevents ebb from setting the lowering back now. */
 function withObstacle<R extends ComputeRecord & { guardFinding: GuardFinding }>(
   deps: GuardWatchesDeps,
   compute: Compute,
@@ -228,7 +228,7 @@ function withObstacle<R extends ComputeRecord & { guardFinding: GuardFinding }>(
   return obstacle === undefined ? record : { ...record, guardFinding: { ...record.guardFinding, obstacle } };
 }
 
-/** Returns the lowering to watch; undefined while a person holds the compute, since then it is not a policy's. */
+/** Returns the lowering to watch; undefined while a hold applies to the compute, since then its values are a person's. */
 function loweringNow({ record, decision }: EvaluatedCompute, nowMs: number): Lowering | undefined {
   return decision.holds.length > 0 ? undefined : loweringOf(record, nowMs - LONGEST_WATCH_MS);
 }
