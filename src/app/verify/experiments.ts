@@ -3,7 +3,7 @@ import {
   type Compute,
   type ComputeSettings,
   NEVER_SUSPENDS,
-  settingsOf,
+  sameSize,
   timeoutLength,
 } from '../../domain/compute/compute.ts';
 import { COMPUTE_SIZES_CU } from '../../domain/compute/compute-units.ts';
@@ -89,11 +89,8 @@ export function otherSize({ minCu, maxCu }: ComputeSettings): { minCu: number; m
   return next <= 2 ? { minCu, maxCu: next } : { minCu: 1, maxCu };
 }
 
-function isOriginalSize(compute: Compute, original: ComputeSettings): boolean {
-  return compute.minCu === original.minCu && compute.maxCu === original.maxCu;
-}
-
-const ASLEEP = [
+/** The facts that a change of the sleeping compute shows, and the function that judges each. */
+const ASLEEP_JUDGES = [
   ['idle_resize', judgeIdleResize],
   ['list_updated_at', judgeListUpdatedAt],
   ['compute_updated_at', judgeComputeUpdatedAt],
@@ -104,25 +101,25 @@ export async function whileAsleep(experiments: Experiments): Promise<void> {
   const { observer, original, note } = experiments;
   await repeat(async () => {
     const outcomes = await once();
-    for (const [at, [fact]] of ASLEEP.entries()) note(fact, outcomes[at] ?? { why: NO_REST });
+    for (const [at, [fact]] of ASLEEP_JUDGES.entries()) note(fact, outcomes[at] ?? { why: NO_REST });
     return outcomes;
   });
 
   async function once(): Promise<Outcome[]> {
-    const all = (why: string) => ASLEEP.map(() => ({ why }));
+    const all = (why: string) => ASLEEP_JUDGES.map(() => ({ why }));
     let before = await observer.settle(true);
     if (before?.compute.state === 'active') {
       if (!(await fallAsleep(experiments))) return all('the compute did not fall asleep');
       before = await observer.settle(true);
     }
     if (before?.compute.state !== 'idle') return all(NO_REST);
-    const { minCu, maxCu } = isOriginalSize(before.compute, original) ? otherSize(original) : original;
+    const { minCu, maxCu } = sameSize(before.compute, original) ? otherSize(original) : original;
     const watched = await change(experiments, before, { minCu, maxCu }, true);
-    return ASLEEP.map(([, judge]) => ('why' in watched ? watched : judge(watched)));
+    return ASLEEP_JUDGES.map(([, judge]) => ('why' in watched ? watched : judge(watched)));
   }
 }
 
-/** Waits until the compute sleeps, with the shortest timeout that its plan allows. */
+/** Sets the shortest timeout that the plan allows, and waits until the compute sleeps. Returns false if it does not. */
 export async function fallAsleep({ observer, clock }: Experiments): Promise<boolean> {
   let compute = await observer.compute();
   for (const suspendTimeoutSeconds of [SHORT_TIMEOUT_SECONDS, 300]) {
@@ -217,6 +214,7 @@ export async function activity(experiments: Experiments): Promise<void> {
       await session.close();
       const [leftMs, leftAtMs] = [clock.monotonicMs(), clock.now()];
       const isListed = ({ computeLastActiveAtMs: listedMs = 0 }, compute: Compute | undefined) =>
+        // The API shows whole seconds.
         Math.min(listedMs, compute?.lastActiveAtMs ?? listedMs) >= usedAtMs - 1000;
       return judgeLastActive({
         before,
@@ -270,9 +268,9 @@ async function answers(session: DatabaseSession): Promise<boolean> {
 
 /** The settings that differ from the original ones. */
 export function differing(compute: ComputeSettings, original: ComputeSettings): Partial<ComputeSettings> {
-  const { minCu, maxCu, suspendTimeoutSeconds } = settingsOf(original);
+  const { minCu, maxCu, suspendTimeoutSeconds } = original;
   return {
-    ...((compute.minCu !== minCu || compute.maxCu !== maxCu) && { minCu, maxCu }),
+    ...(!sameSize(compute, original) && { minCu, maxCu }),
     ...(compute.suspendTimeoutSeconds !== suspendTimeoutSeconds && { suspendTimeoutSeconds }),
   };
 }

@@ -53,18 +53,18 @@ interface WatchedActivity {
   seen: readonly Sample[];
 }
 
-/** The value of a fact by one run of an experiment, or why the run shows none. */
+/** The value of a fact that one run of an experiment shows, or why the run shows none. */
 export type Outcome = { value: string; seconds?: number } | { why: string };
 
-/** A change counts as shown at once if a reading shows it that ended within this time after the answer. */
+/** A change counts as shown at once if a reading that ended within this time after the answer shows it. */
 export const AT_ONCE_MS = 15_000;
 /** Readings that began this long after the answer must show a change that is shown at once. */
 const SHOWN_MS = 2_000;
 /** A change counts as never shown if a list that began this long after the answer lacks it. */
 export const NOT_SHOWN_MS = 60_000;
-/** How far instants of the API may be off: they are in whole seconds, and of another clock. */
+/** How far instants of the API may be off: they are in whole seconds, and by another clock. */
 const TOLERANCE_MS = 5_000;
-/** Instants are useless if clocks differ by more. */
+/** Instants of the API are useless if the clocks differ by more than this. */
 const MAX_SKEW_MS = 60_000;
 const FEWEST_READINGS = 3;
 
@@ -169,7 +169,7 @@ export function judgeListUpdatedAt(change: WatchedChange): Outcome {
   return shownAfter(lists, isShown, answeredMs);
 }
 
-/** Tells if readings begin to show something at once, later, or not within a minute. */
+/** Judges when readings begin to show something: at once (`moves`), later (`late`), or not within a minute (`stays`). */
 function shownAfter<S extends Sample>(
   samples: readonly S[],
   isShown: (sample: S) => boolean,

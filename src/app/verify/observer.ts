@@ -9,9 +9,9 @@ const REST_MS = 6_000;
 const MAX_RESTS = 12;
 const READ_DEADLINE_MS = 8_000;
 const WRITE_DEADLINE_MS = 20_000;
-/** The compute and its operations are read this long after an answer. A restart takes a few seconds. */
+/** When the compute and its operations are read, counted from an answer. A restart takes a few seconds. */
 const READ_AFTER_MS = [3_000, 10_000, 20_000];
-/** The list is read this long after an answer, until it shows the change. */
+/** When the list is read, counted from an answer, until it shows the change. */
 const LISTED_AFTER_MS = [3_000, AT_ONCE_MS - 1_000, 24_000, 35_000, 48_000, NOT_SHOWN_MS + 2_000];
 
 const LAST_READ_MS = Math.max(...READ_AFTER_MS);
@@ -25,7 +25,7 @@ interface Reads {
 /** True if the list shows the awaited change; `compute` is of the same sample. */
 type IsListed = (listed: Project, compute: Compute | undefined) => boolean;
 
-/** The run may send no more requests. */
+/** Thrown when the run may send no more requests. */
 export class BoundsReached extends Error {
   override name = 'BoundsReached';
 }
@@ -105,7 +105,7 @@ export function createObserver(options: ObserverOptions): Observer {
   const { readCompute, sample } = createReader(options);
   const writing = { deadlineMs: WRITE_DEADLINE_MS, repeatLocked: true, signal };
 
-  /** Samples at these times, without reads that are no longer needed. The list is read once more with the last of {@link READ_AFTER_MS}. */
+  /** Samples at these times. Once the list shows the change, it is read once more, at the last of {@link READ_AFTER_MS}, and sampling ends. */
   async function samplesAt(
     answeredMs: number,
     readings: readonly { afterMs: number; reads: Omit<Reads, 'list'> }[],

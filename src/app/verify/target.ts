@@ -8,7 +8,7 @@ import type { VerifyApi } from '../../ports/verify.ts';
 /** `ebb verify` only uses projects whose names begin with this. */
 export const NAME_PREFIX = 'ebb-verify-';
 const OLDEST_MS = WEEK_MS;
-/** So that a run of 15 minutes uses at most half a CU-hour. */
+/** With this size, a run of 15 minutes uses at most half a CU-hour. */
 const LARGEST_CU = 2;
 /** Twice the size of an empty project. */
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -21,7 +21,7 @@ export interface Target {
   computes: readonly Compute[];
 }
 
-/** Why a project was not made for this, or is not empty; undefined if it may be used. */
+/** Returns why a project may not be used, such as that it has data; undefined if it may. */
 export function refusalOf({ name, createdAtMs, storageBytes, branches, computes }: Target, nowMs: number) {
   const [compute] = computes;
   if (!name.startsWith(NAME_PREFIX)) return `its name does not begin with ${NAME_PREFIX}: make a project for this`;

@@ -1,6 +1,6 @@
 import type { Result } from '../../common/result.ts';
 import { ACCOUNT_FACTS, FACT_NAMES, type FactName, type FactValue } from '../../domain/compute/account-facts.ts';
-import type { Compute } from '../../domain/compute/compute.ts';
+import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Database, KeptSettings, SentRequest, SettingsKeeper, VerifyApi } from '../../ports/verify.ts';
 import {
@@ -46,14 +46,14 @@ export interface VerifyDeps {
   database?: Database | undefined;
   keeper: SettingsKeeper;
   clock: Clock;
-  /** Once aborted, the settings are restored, and there is no report. */
+  /** When it aborts, the settings are restored, and there is no report. */
   signal: AbortSignal;
   account: string;
   projectId: string;
   onProgress?: (step: string) => void;
 }
 
-/** Measures the facts on a project that was made for it, and restores the settings of its compute. */
+/** Measures the facts on a project that was made for this purpose, and restores the settings of its compute. */
 export async function verifyAccount(deps: VerifyDeps): Promise<Result<VerifyReport>> {
   const { api, keeper, clock, signal, account, projectId } = deps;
   const atMs = clock.now();
@@ -63,8 +63,7 @@ export async function verifyAccount(deps: VerifyDeps): Promise<Result<VerifyRepo
   const found = await findTarget(api, { account, projectId, nowMs: atMs });
   if (!found.ok) return found;
   const { compute } = found.value;
-  const { minCu, maxCu, suspendTimeoutSeconds } = compute;
-  const kept = { account, projectId, computeId: compute.computeId, settings: { minCu, maxCu, suspendTimeoutSeconds } };
+  const kept = { account, projectId, computeId: compute.computeId, settings: settingsOf(compute) };
   const refusal = deps.database?.refusalFor(compute.host);
   if (refusal !== undefined) return { ok: false, problem: refusal };
   const { minutes, requests, cuHours } = BOUNDS;
