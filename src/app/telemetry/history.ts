@@ -103,7 +103,7 @@ function contentOf({ kind, policy, from, to, reasons }: Entry): string {
 
 type Entry = Omit<HistoryEntry, 'atMs' | 'setHash' | 'revision'>;
 
-/** The history entry of an event; undefined if it has none here. The entries of writes are stored with their results. */
+/** The history entry of an event; undefined for an event without one. Entries of writes are not made here: they are stored with the results. */
 function entryOf(event: ComputeEvent): Entry | undefined {
   const { projectId, computeId } = event.compute;
   const place = { projectId, computeId };

@@ -1,6 +1,6 @@
 /**
- * Judges by failed requests if the control API is unavailable, for all or for one account, and since when, or if single projects are at fault.
- * Instants are milliseconds of monotonic time.
+ * Judges from failed requests whether the control API is unavailable for all accounts or one, and since when, or whether single projects are at
+ * fault. Instants are milliseconds of monotonic time.
  */
 
 export interface ProjectRef {
@@ -24,7 +24,7 @@ interface Evidence {
   /** Notes an answer that is about no project. */
   answered(nowMs: number): void;
   answeredFor(project: ProjectRef, nowMs: number): void;
-  /** Forgets the projects that have failed in an outage of all, or of one account: they were not at fault. */
+  /** Forgets the projects that have failed in an outage of all accounts, or of one: they were not at fault. */
   forgetOutage(account: string | undefined): void;
 }
 
@@ -74,7 +74,7 @@ export function createEvidence(): Evidence {
   };
 }
 
-/** The time in which all requests have failed, up to now. */
+/** The time up to now in which no request was answered. */
 interface FailingSpan {
   fails(beganAtMs: number): void;
   answered(nowMs: number): void;

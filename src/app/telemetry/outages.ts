@@ -11,14 +11,14 @@ import type { RefusedProjectDocument } from '../../ports/documents.ts';
 import type { Log, Telemetry } from '../../ports/telemetry.ts';
 import { createEvidence, type ProjectRef } from './outage-evidence.ts';
 
-/** The kind of a request. A refusal ends with an answer to a request of its kind: a project that may be read may be forbidden to change. */
+/** The kind of a request. A refusal ends with an answer to a request of its kind: changes of a project may be forbidden, and readings allowed. */
 type RequestKind = RefusedProjectDocument['request'];
 
 /** A project whose requests of one kind are refused. Instants are milliseconds since the epoch. */
 export interface Refusal {
   projectId: string;
   kind: RequestKind;
-  /** The latest. */
+  /** The message of the latest refusal. */
   message: string;
   sinceMs: number;
   lastMs: number;
@@ -64,7 +64,7 @@ export interface Outages {
 /** The name under which the control API counts as a dependency. */
 export const CONTROL_API = 'control API';
 
-/** The name under which it counts for one account, while others are answered. */
+/** The name under which the control API counts as a dependency for one account, while other accounts are answered. */
 export function controlApiFor(account: string): string {
   return `${CONTROL_API} for ${account}`;
 }
@@ -86,7 +86,7 @@ export function createOutages({ log, metrics }: Telemetry, clock: OutageClock): 
   const namesFor = ({ account }: Pick<ProjectRef, 'account'> = {}) =>
     account === undefined ? [CONTROL_API] : [CONTROL_API, controlApiFor(account)];
 
-  /** Ends the outages that such an answer ends. Projects that have failed in them were not at fault. */
+  /** Ends the outages that an answer for the account to a request of this kind ends. Projects that have failed in them were not at fault. */
   function endOutages({ account }: Pick<ProjectRef, 'account'>, kind: RequestKind): void {
     if (dependencies.goUp(CONTROL_API, kind)) evidence.forgetOutage(undefined);
     if (account !== undefined && dependencies.goUp(controlApiFor(account), kind)) evidence.forgetOutage(account);
@@ -99,7 +99,7 @@ export function createOutages({ log, metrics }: Telemetry, clock: OutageClock): 
     beganAtMonotonicMs = clock.monotonicMs(),
   ): void {
     const { account } = project;
-    // Where the account's list of projects fails already, that belongs to the outage.
+    // If the account's list of projects already fails, that failure belongs to the outage.
     const listBeganAtMonotonicMs = account === undefined ? undefined : dependencies.beganAtMonotonicMs(listOf(account));
     if (listBeganAtMonotonicMs !== undefined) evidence.otherFails(account, listBeganAtMonotonicMs);
     const scope = evidence.fails(project, beganAtMonotonicMs);
@@ -273,7 +273,7 @@ export function reportApiError(
   else outages.projectRefused(project.projectId, describe(error), kind);
 }
 
-/** Refusals of what is asked, which the next reading won't cure. Other errors of a write are about its compute, or temporary. */
+/** Errors of a write that count as a refusal of the project, since no later reading cures them. Others are about the compute, or temporary. */
 const REFUSALS: ReadonlySet<ControlApiErrorCode> = new Set(['forbidden', 'not_found']);
 
 /** Reports the error of a single write, which is not tried again at once as a reading is. */
@@ -316,19 +316,15 @@ export function isOfControlApi(dependency: string): boolean {
   return dependency.startsWith(CONTROL_API) || dependency.startsWith(listOf(''));
 }
 
-/** True for an error that says nothing about the present: it is reported elsewhere, nothing was sent, or it is of an outage that is over. */
+/** True for an error that says nothing about the present: it ends by itself, nothing was sent, or it belongs to an outage that is over. */
 function saysNothing(
   outages: Outages,
   project: Pick<ProjectRef, 'account'> | undefined,
   error: ControlApiError,
 ): boolean {
-  if (isReportedElsewhere(error) || error.othersFail === true) return true;
+  // The client of the control API reports refused keys, and readiness shows them.
+  if (error.code === 'unauthorised' || TEMPORARY_ERRORS.has(error.code) || error.othersFail === true) return true;
   return isUnavailable(error) && outages.beganInOutage(project, error);
-}
-
-/** The client of the control API reports refused keys, and readiness shows them. */
-function isReportedElsewhere({ code }: ControlApiError): boolean {
-  return code === 'unauthorised' || TEMPORARY_ERRORS.has(code);
 }
 
 function describe({ route, status, code, message }: ControlApiError): string {
