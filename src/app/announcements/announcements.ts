@@ -39,8 +39,8 @@ const ROUND_MS = 5_000;
 const LEARN_EVERY_MS = 15_000;
 
 /**
- * Announcements wait at most this long for the changes at a boundary, in milliseconds. In an outage, and in the minute after it, these take
- * longer, and the next changes must still be announced in time.
+ * Announcements wait at most this long for the changes at a boundary, in milliseconds. In an outage, and in the minute after its end, the changes
+ * take longer, and the next ones must still be announced in time.
  */
 const MAX_YIELD_MS = MINUTE_MS;
 
@@ -71,14 +71,14 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
 
   async function queueNews(): Promise<void> {
     const { receivers } = deps.rules.current.notify;
-    for (const states of lasting) states.look();
+    for (const states of lasting) states.notePresent();
     if (receivers.length === 0 || isAtBoundary(fleet, clock.now(), { forMs: MAX_YIELD_MS })) return;
     if (!leaderLease.isHeld()) {
       await learnStored();
       return;
     }
     const found = comingDigests(deps, digestInput());
-    // Another daemon, or this one before its restart, may have queued them, or made the changes.
+    // Another daemon, or this one before its restart, may have queued these digests, or made the changes.
     if (found.length > 0) {
       await readSentDigests(deps);
       const projectIds = new Set(found.flatMap((one) => one.projectIds));

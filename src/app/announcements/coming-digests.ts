@@ -33,7 +33,7 @@ import {
 import { hasReadyWaves } from '../stored-waves.ts';
 import type { IsGathered } from './gathering.ts';
 
-/** Restarts of computes that have woken since a digest are told once, this part of the lead before them: the later, the fewer are missed. */
+/** Restarts of computes that have woken since a digest are told once, when this part of the lead is left: a later message misses fewer. */
 const WOKEN_PART = 1 / 4;
 
 interface ComingDeps extends EvaluateDeps, ObstacleDeps {
@@ -108,9 +108,9 @@ export function comingDigests(
 }
 
 /**
- * Returns the changes of a group that are told now: those of computes that no digest has named, or that have made the named restart since;
- * restarts of computes that were to get only another timeout; and, once and shortly before, restarts of computes that were listed as asleep
- * and have woken since, one by one.
+ * Returns the changes of a group to tell now. These are changes of computes that no digest has named; further changes of computes that have
+ * already made the named restart; restarts of computes that were to get only another timeout; and, once and shortly before, restarts of computes
+ * that were listed as asleep and have woken since.
  */
 function newsOf({ slotMs, changes, leadMsOf }: ComingGroup, sentBefore: SentDigest | undefined, nowMs: number) {
   const { computeIds = [], restartIds = [], timeoutIds = [], instants, isWokenTold } = sentBefore ?? {};
@@ -182,7 +182,7 @@ function groupComing(deps: ComingDeps, futureOf: FutureOf, nowMs: number): Map<s
   return groups;
 }
 
-/** A reading that began while another daemon's change took effect may show the values before it: that change would be announced once more. */
+/** Adds applied values that a reading lacks, since it began while they took effect: otherwise the change would be announced once more. */
 function withAppliedValues({ fleet }: ComingDeps, evaluated: EvaluatedCompute): EvaluatedCompute {
   const readAtMs = fleet.cachedProject(evaluated.compute.projectId)?.readAtMs ?? 0;
   const compute = withoutLag(evaluated.compute, evaluated.record, readAtMs);
@@ -192,7 +192,7 @@ function withAppliedValues({ fleet }: ComingDeps, evaluated: EvaluatedCompute): 
   return { ...evaluated, compute, record };
 }
 
-/** Creates a test for raises whose instants may move: the waves of their opening are not fixed yet. They are announced once these are. */
+/** Creates a test for raises whose instants may move, since the waves of their opening are not fixed yet. They are announced later. */
 function createMayMove(policies: CompiledPolicies, span: { nowMs: number; toMs: number }) {
   const openings = openingsWithoutWaves(policies, policies.readyWaves, span);
   return ({ action, instantMs }: ComingChange, policy: Policy | undefined): boolean =>

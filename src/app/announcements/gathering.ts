@@ -5,7 +5,7 @@ import type { Clock } from '../../ports/clock.ts';
 const QUIET_MS = 20 * SECOND_MS;
 const MAX_WAIT_MS = MINUTE_MS;
 
-/** An announcement that is late by less than this is in time, since rounds may be late; in milliseconds. */
+/** An announcement that is late by less than this counts as in time, since rounds may be late; in milliseconds. */
 const ON_TIME_MS = 10 * SECOND_MS;
 
 /** A restart that has not been announced. */
@@ -50,7 +50,7 @@ interface Gathered {
 
 function gather(before: Gathered | undefined, ids: ReadonlySet<string>, nowMs: number): Gathered {
   const added = [...ids].filter((id) => !before?.ids.has(id));
-  // If none of the restarts that waited is left, they have been told, or do not come.
+  // If none of the gathered restarts is left, they have been told, or do not come: gathering begins anew.
   if (!before || added.length === ids.size) return { ids, sinceMs: nowMs, addedAtMs: nowMs, seenAtMs: nowMs };
   return { ...before, ids, addedAtMs: added.length > 0 ? nowMs : before.addedAtMs, seenAtMs: nowMs };
 }

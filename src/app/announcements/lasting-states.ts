@@ -8,8 +8,8 @@ import { sharedDocument } from '../shared-documents.ts';
 /** No notification is made this long after a beginning or an end, in milliseconds: the outbox may have forgotten that it was sent. */
 const NEWS_MS = HOUR_MS;
 
-/** A state found within this time after the first check, in milliseconds, may have begun before it. */
-const FIRST_LOOKS_MS = MINUTE_MS;
+/** A state found within this time after the daemon's first check, in milliseconds, may have begun before that check. */
+const FIRST_CHECKS_MS = MINUTE_MS;
 
 /** A state that has lasted. Instants are milliseconds since the epoch. */
 export interface LastingState {
@@ -20,7 +20,7 @@ export interface LastingState {
   foundAtMs: number;
   /** Its description when it was found. */
   text: string;
-  /** The owners whose computes it concerned then: they are told of its beginning and of its end. */
+  /** The owners whose computes it concerned when it was found: they are told of its beginning and of its end. */
   owners?: readonly string[];
   /** When it ended; absent if the daemon that reports the end has not seen it. */
   overSinceMs?: number;
@@ -43,7 +43,7 @@ interface LastingStateOptions {
   beginsAfterMs?(name: string): number;
   /** The present states: their descriptions by name. */
   present(): ReadonlyMap<string, string>;
-  /** Since when a state has been present or over, milliseconds since the epoch. If unknown, the instant when it was first seen so counts. */
+  /** Since when a state has been present or over, milliseconds since the epoch. If undefined, the instant of the first check that saw it counts. */
   sinceMs?(name: string): number | undefined;
   /** The owners whose computes a state concerns: they are told besides the receivers of the whole fleet. */
   concernedOwners?(name: string): readonly string[];
@@ -59,7 +59,7 @@ interface LastingStateOptions {
 
 export interface StateNotifications {
   /** Notes the present states. Called in each round, also by daemons that don't lead. */
-  look(): void;
+  notePresent(): void;
   /** Stores the states, so that another leader reports the same, and returns the notifications. */
   read(): Promise<Notification[]>;
   /** Reads the stored states, and restores those that the store has lost. For daemons that don't lead. */
@@ -79,7 +79,7 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
   const document = sharedDocument<readonly LastingState[]>(collection, 'all', version);
   /** States by name: the description, undefined while a state is not present, and since when. `isEndSeen`: this daemon has seen the end itself. */
   const seen = new Map<string, { text: string | undefined; sinceMs: number; isEndSeen?: boolean }>();
-  let firstLookMs: number | undefined;
+  let firstCheckMs: number | undefined;
   /** The stored states as last read, with those that the store has lost since. */
   let lastKnown: readonly LastingState[] = [];
 
@@ -108,14 +108,14 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
   }
 
   function beginning(sinceMs: number): Pick<LastingState, 'sinceMs' | 'isSinceAtLeast'> {
-    const mayBeEarlier = firstLookMs !== undefined && sinceMs - firstLookMs < FIRST_LOOKS_MS;
+    const mayBeEarlier = firstCheckMs !== undefined && sinceMs - firstCheckMs < FIRST_CHECKS_MS;
     return { sinceMs, ...(mayBeEarlier && { isSinceAtLeast: true }) };
   }
 
   return {
-    look() {
+    notePresent() {
       const presentTexts = present();
-      firstLookMs ??= clock.now();
+      firstCheckMs ??= clock.now();
       for (const name of new Set([...seen.keys(), ...presentTexts.keys()])) {
         const text = presentTexts.get(name);
         const before = seen.get(name);

@@ -1,4 +1,4 @@
-/** Notifications of outages that last, and of their ends. There is none of the store itself: then nothing can be queued. */
+/** Notifications of outages that last, and of their ends. An outage of the store is not notified: nothing can be queued then. */
 import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/store.ts';

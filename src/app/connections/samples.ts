@@ -34,7 +34,7 @@ export function createSamples(): Samples {
   };
 }
 
-/** Counts the clients that a change has disconnected, by the latest sample that is still valid; none without such a sample. */
+/** Counts the clients that a change has disconnected, by the latest valid sample; counts none without such a sample. */
 export function countDropped(
   { samples, clock, telemetry }: { samples: Samples; clock: Clock; telemetry: Telemetry },
   event: ComputeEvent,

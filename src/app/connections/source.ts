@@ -111,8 +111,8 @@ export async function sampleSource(
 }
 
 /**
- * Returns the computes as they are now, since a connection to a compute that has fallen asleep would wake it. Leaves out those that can't
- * be read now.
+ * Returns the computes to ask. For Postgres, reads them again if necessary, since a connection to a compute that has fallen asleep would wake it,
+ * and leaves out those that can't be read now.
  */
 async function freshComputes(deps: SampleSourceDeps, from: 'postgres' | 'prometheus', computes: readonly Compute[]) {
   if (from === 'prometheus') return [...computes];

@@ -25,7 +25,7 @@ import { canBeFolded, createPace, DEFAULT_PER_HOUR, type Pace } from './pace.ts'
 /** Interval between checks of the outbox, in real milliseconds. */
 const CHECK_EVERY_MS = 1_000;
 
-/** The lease of a receiver outlives the longest request; in real milliseconds. */
+/** The duration of the lease of a receiver, longer than any request; in real milliseconds. */
 const LEASE_MS = 30_000;
 /** A lease of this age is renewed before a message is sent; in real milliseconds. */
 const RENEW_AFTER_MS = 10_000;
@@ -68,7 +68,7 @@ export interface DeliveryDeps {
   holder: string;
 }
 
-/** Checks the outbox until it is closed. A message that is being sent then is abandoned; the next daemon sends it again. */
+/** Checks the outbox until `close` is called. A message that is being sent then is abandoned; the next daemon sends it again. */
 export function startDelivery(deps: DeliveryDeps): Running {
   const { clock } = deps;
   const stopped = new AbortController();

@@ -41,19 +41,19 @@ export function canBeFolded(subject: string): boolean {
 
 /** The recent successes and failures of a receiver. */
 export interface Pace {
-  /** Sets when foldable messages were sent within the last hour, ascending, milliseconds since the epoch: any daemon may have sent them. */
+  /** Sets the instants, ascending, at which any daemon has sent foldable messages within the last hour; milliseconds since the epoch. */
   setSent(sentAtMs: readonly number[]): void;
   /** Returns true if sending to the receiver is paused, or sending about the subject. */
   isPaused(subject?: string): boolean;
-  /** Notes that all waiting messages were read, and that their subjects are paused. */
+  /** Notes that all waiting messages were read, and that all of their subjects are paused. */
   noteAllPaused(waiting: readonly Pick<QueuedEntry, 'subject' | 'atMs'>[]): void;
   /** Returns true if reading the outbox would find nothing to send: as many messages wait as when it was read, and all are paused. */
   areAllPaused(waiting: number): boolean;
   /** Returns the instant of the oldest message that is late; one that only waits for room in the hour's limit is not. */
   oldestDueMs(oldestAtMs: number | undefined): number | undefined;
-  /** Notes that one request has sent messages about these subjects. Returns the new instants for `setSent` if it was a foldable one. */
+  /** Notes that one request has sent messages about these subjects. Returns the new instants for `setSent` if a message was foldable. */
   sent(subjects: readonly string[]): readonly number[] | undefined;
-  /** Returns how many more foldable messages may be sent in this hour; if none, they are paused until there is room. */
+  /** Returns how many more foldable messages may be sent in this hour. If none may, foldable messages are paused until there is room. */
   room(perHour: number): number;
   /** Notes that one request with these messages has failed; `tries` counts those before it. Returns true for a first failure. */
   failed(messages: readonly Pick<QueuedEntry, 'subject' | 'tries'>[]): boolean;
@@ -67,9 +67,9 @@ export function createPace({ monotonicMs, now }: Pick<Clock, 'monotonicMs' | 'no
   let foldableUntilMs = Number.NEGATIVE_INFINITY;
   /** The subjects of the failures since the last success. */
   const failing = new Set<string>();
-  /** While this many messages wait, all of them are paused until then. */
+  /** While `waiting` messages wait, all of them are paused until `untilMs`. */
   let allPaused = { waiting: 0, untilMs: Number.NEGATIVE_INFINITY };
-  /** The instant of the oldest of them that does not wait for room in the hour's limit. */
+  /** The instant of the oldest waiting message that does not wait for room in the hour's limit. */
   let oldestDueMs: number | undefined;
   /** The number of the receiver's pauses since its last success. */
   let receiverPauses = 0;

@@ -22,7 +22,7 @@ export interface SentDigest {
   /** Those of them that were to be raised, and those that were to be lowered. A compute in neither may be either: of an earlier version. */
   raiseIds?: readonly string[];
   lowerIds?: readonly string[];
-  /** Set once a digest has told the restarts of computes that had been listed as asleep, and were awake by then. */
+  /** Set once a digest has told the restarts of computes that earlier digests had listed as asleep, and that have woken since. */
   isWokenTold?: true;
   /** Set if the slot is the instant of an approval: these restarts are due by the approved policy set, and by nothing else. */
   isOfApproval?: true;
@@ -54,7 +54,7 @@ export function partsOfKey(key: string): { receiver: string; owner: string; slot
   return { receiver, owner, slotMs };
 }
 
-/** The id of a digest's message, which depends on the computes; of those that are told again in the slot, also on the instant. */
+/** The id of a digest's message. It depends on the computes, and on the instants of changes that are told again (`isAgain`) in the slot. */
 export function digestId<Change extends ComingChange>(
   { owner, slotMs }: { owner: string; slotMs: number },
   news: readonly Change[],
@@ -97,7 +97,7 @@ function idsOf(changes: readonly ComingChange[]): string[] {
   return changes.map(({ compute }) => compute.computeId);
 }
 
-/** The instants of the changes that come later than their slot begins, by compute: of several, that of the last, which disconnects. */
+/** The instants of the changes that come later than their slot begins, by compute. Of several changes the last counts, which disconnects. */
 function laterInstants(changes: readonly ComingChange[]): Record<string, number> {
   const later = changes.filter(({ instantMs, slotMs }) => instantMs > slotMs);
   return Object.fromEntries(later.map(({ compute: { computeId }, instantMs }) => [computeId, instantMs]));
@@ -109,7 +109,7 @@ export interface Announced {
   /** The owner's computes that were to restart. The other computes of the digest may restart, if they are awake by then. */
   ownIds: readonly string[];
   slotMs: number;
-  /** The computes that were to restart in the slot, whoever owns them; several receivers may have been told of one. */
+  /** The computes of all owners that were to restart in the slot; a compute occurs once for each receiver that was told of it. */
   restartIds: readonly string[];
   /** The receivers whose digests have counted this compute among those that restart. */
   countedFor: readonly string[];
@@ -139,20 +139,20 @@ interface Query {
   approval?: { atMs: readonly number[]; sinceMs: number };
 }
 
-/** How long digests that were read serve for further restarts, in milliseconds: a boundary has hundreds, and digests have megabytes. */
+/** How long a reading of the digests is used for further restarts, in milliseconds: a boundary has hundreds, and digests have megabytes. */
 const FRESH_MS = 5_000;
 
 const lastRead = new WeakMap<Pick<Store, 'documents'>, { atMs: number; reading: Promise<SentDigests> }>();
 
 /**
- * Returns the last announcement of a compute's restart for an instant after `sinceMs`, of a slot that has begun or is at most `aheadMs` away;
- * for a raise, only that of a raise, and so on. Instants are milliseconds since the epoch.
+ * Returns the last announcement of a compute's restart for an instant after `sinceMs`, of a slot that has begun or is at most `aheadMs` away.
+ * An announced raise does not count for a lowering, nor the reverse. Instants are milliseconds since the epoch.
  */
 export async function announcementOf(store: Pick<Store, 'documents'>, query: Query): Promise<Announced | undefined> {
   const { nowMs } = query;
   const last = lastRead.get(store);
   const isFresh = last !== undefined && nowMs >= last.atMs && nowMs - last.atMs < FRESH_MS;
-  // An announcement that was not among them may have been queued since.
+  // An announcement that is not among these digests may have been queued since.
   const announced = isFresh ? announcementIn(await last.reading, query) : undefined;
   if (announced) return announced;
   const reading = SENT_DIGESTS.all(store);

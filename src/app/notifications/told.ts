@@ -1,9 +1,9 @@
-/** The ids of messages about the fleet, in a document. The outbox has them, too, but daemons can't write these back after a loss of the store. */
+/** The ids of queued messages about the fleet, in a document, which daemons can write back after a loss of the store, unlike the outbox. */
 import type { OutboxEntry } from '../../ports/outbox.ts';
 import type { Store } from '../../ports/store.ts';
 import { sharedDocument } from '../shared-documents.ts';
 
-/** The ids of messages that were queued; those that were last asked for come last. */
+/** The ids of messages that were queued; those of the latest call of `queue` come last. */
 const TOLD = sharedDocument<readonly string[]>('told', 'all', 1);
 
 /** How many ids are kept, of about 80 bytes each. */
