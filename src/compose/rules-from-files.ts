@@ -121,7 +121,12 @@ function inOneLine({ excerpt: _excerpt, ...problem }: PolicyProblem): string {
 function changedForRestart(settingsBefore: Settings, settingsNow: Settings): string[] {
   const [before, now] = [comparable(settingsBefore), comparable(settingsNow)];
   const keys = [...new Set([...Object.keys(before), ...Object.keys(now)])];
-  return keys.filter((key) => JSON.stringify(before[key]) !== JSON.stringify(now[key])).map(snakeCase);
+  return keys.filter((key) => textOf(before[key]) !== textOf(now[key])).map(snakeCase);
+}
+
+/** JSON, in which maps, such as the groups of `login`, are lists of their entries. */
+function textOf(setting: unknown): string | undefined {
+  return JSON.stringify(setting, (_, value) => (value instanceof Map ? [...value] : value));
 }
 
 function comparable(settings: Settings): Record<string, unknown> {
