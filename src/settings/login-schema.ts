@@ -5,7 +5,7 @@ import { text } from './schema-parts.ts';
 
 const FORM =
   'must be a mapping such as {issuer: "https://login.example", audience: ebb, jwks_url: …, groups: {web: [operate team-web]}}';
-const ROLE_FORM = `must be one of ${ROLES.join(', ')}; operate and approve may be followed by a team`;
+const ROLE_FORM = `must be one of ${ROLES.join(', ')}; operate, freeze and approve may be followed by a team`;
 
 const role = text().transform((written, context) => {
   const [grant, ...more] = parseGrants(written) ?? [];
