@@ -2,7 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { applyAction } from '../../src/app/apply/apply.ts';
 import { evaluateCompute } from '../../src/app/evaluate-project/evaluate.ts';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
-import { createOutages, reportApiError, reportListing, reportWriteError } from '../../src/app/telemetry/outages.ts';
+import {
+  concernsAccount,
+  controlApiFor,
+  createOutages,
+  listOf,
+  reportApiError,
+  reportListing,
+  reportWriteError,
+} from '../../src/app/telemetry/outages.ts';
 import type { ControlApiErrorCode } from '../../src/ports/control-api.ts';
 import { aCompute, aRecord, aSchedule, currentRules, FREE_SLOTS, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
@@ -346,4 +354,10 @@ it('a change that is answered with 500 leaves the project as it is: its own line
   const lease = { name: compute.projectId, holder: 'd', token: 1 };
   await applyAction(deps as never, lease, evaluated, { decidedBy: { overrides: '', generation: 1 } });
   expect(log.lines).toEqual([]);
+});
+
+it('an account is concerned by outages of all and by its own, not by those of another account', () => {
+  const concerning = ['Redis', 'control API', controlApiFor('main'), listOf('main')];
+  expect(concerning.filter((name) => concernsAccount(name, 'main'))).toEqual(concerning);
+  expect([controlApiFor('other'), listOf('other')].filter((name) => concernsAccount(name, 'main'))).toEqual([]);
 });

@@ -69,9 +69,11 @@ export function controlApiFor(account: string): string {
   return `${CONTROL_API} for ${account}`;
 }
 
-/** Returns false for an outage of another account. */
+/** Returns false for an outage of another account, or of its list of projects. */
 export function concernsAccount(dependency: string, account: string): boolean {
-  return dependency === controlApiFor(account) || !dependency.startsWith(controlApiFor(''));
+  return [controlApiFor, listOf].every(
+    (nameFor) => dependency === nameFor(account) || !dependency.startsWith(nameFor('')),
+  );
 }
 
 /** An outage that only writes have shown also ends with a reading, if no write has failed for this long, in milliseconds. */
