@@ -1,15 +1,17 @@
 import { expect, it } from 'vitest';
 import { planFor } from '../../src/app/situation/plan.ts';
 import { sourceFromStore } from '../../src/app/situation/stored-source.ts';
-import type { RestartPolicy } from '../../src/domain/policy/kinds/restart.ts';
+import { asksForConnections } from '../../src/domain/connections/connection-samples.ts';
+import type { PartialDisruption } from '../../src/domain/policy/disruption.ts';
+import type { Policy } from '../../src/domain/policy/policy.ts';
 import { limitsOf } from '../../src/domain/rate-budget/limits.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
-import { aCompute, aRecord, aRestart, at } from '../support/builders.ts';
+import { aCompute, aRecord, aRestart, aSchedule, at } from '../support/builders.ts';
 
 const NOW = at('2026-03-02T12:00:00Z');
 
 /** The plan of a compute with one stored count of one connection, under this policy alone. */
-async function planned(policy: RestartPolicy) {
+async function planned(policy: Policy, disruption: PartialDisruption = {}) {
   const compute = aCompute({ startedAtMs: NOW - 48 * 3_600_000 });
   const { projectId, computeId } = compute;
   const api = {
@@ -27,7 +29,7 @@ async function planned(policy: RestartPolicy) {
   };
   const stored = sourceFromStore(store as unknown as Parameters<typeof sourceFromStore>[0]);
   const source = { api, isLive: true, facts: new Map(), explain: String };
-  const rules = { disruption: {}, manualChanges: undefined, accounts: [], accountOf: () => undefined };
+  const rules = { disruption, manualChanges: undefined, accounts: [], accountOf: () => undefined };
   const read = { source, stored, rules: { ...rules, limits: limitsOf(700, 0) }, now: () => NOW };
   const policies = { policies: [policy], hash: 'h', sources: new Map() };
   const result = await planFor(
@@ -43,4 +45,22 @@ it('a plan knows the stored counts, also where policies only wait for a quiet mo
   expect(await planned(restart)).toMatchObject({ verdict: 'act', actions: [{ kind: 'restart' }] });
   const waiting = await planned({ ...restart, connectionsBelow: 1 });
   expect(waiting?.waiting[0]?.gate.message).toBe('1 connections: waiting for fewer than 1');
+});
+
+it('or where they leave out when to lower, and the settings wait for a quiet moment', async () => {
+  const lower = { when: 'quiet', atDeadline: 'apply' } as const;
+  const schedule = aSchedule({ windows: [], otherwise: { size: { minCu: 0.25, maxCu: 0.25 } } });
+  expect(await planned(schedule, { lower })).toMatchObject({ verdict: 'act', actions: [{ kind: 'update' }] });
+  expect(await planned(schedule, { lower, quietBelow: 1 })).toMatchObject({
+    waiting: [{ gate: { message: '1 connections: waiting for fewer than 1' } }],
+  });
+});
+
+it.each([
+  ['quiet', true],
+  ['idle', false],
+] as const)('a step of a budget that lowers %s computes asks for counts: %s', (when, asks) => {
+  const step = { at: { share: 1, of: 'spent' }, disruption: { lower: { when, atDeadline: 'apply' } } };
+  const budget = { ...aSchedule(), kind: 'budget', steps: [step] } as unknown as Policy;
+  expect(asksForConnections({ policies: [budget] } as never, {})).toBe(asks);
 });

@@ -12,6 +12,7 @@ import {
 import { type Evaluation, evaluateNow } from '../../domain/evaluate/evaluate.ts';
 import { gatesOf } from '../../domain/plan/plan.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
+import type { PartialDisruption } from '../../domain/policy/disruption.ts';
 import { type ConnectionSource, countsConnections, type Policy } from '../../domain/policy/policy.ts';
 import type { ConnectionCounters, CountOutcome } from '../../ports/connections.ts';
 import type { ConnectionSample, Store } from '../../ports/store.ts';
@@ -45,7 +46,7 @@ export interface CountedComputes {
  * of the policy set if there is exactly one.
  */
 export function countedComputes({ clock, fleet, rules }: EvaluateDeps & { fleet: Fleet }): CountedComputes[] {
-  const compiled = rules.current.policies;
+  const { policies: compiled, disruption } = rules.current;
   const { sources, policies } = compiled.set;
   const counted = [...sources.values()].filter(countsConnections).map((source): CountedComputes => {
     return { source, computes: [], windowMs: lookbackMs(source.name, policies) };
@@ -54,15 +55,19 @@ export function countedComputes({ clock, fleet, rules }: EvaluateDeps & { fleet:
   const nowMs = clock.now();
   const onlySource = new Set(counted.length === 1 ? counted.map(({ source }) => source.name) : []);
   for (const compute of [...fleet.cachedProjects()].flatMap(({ computes }) => computes)) {
-    const names = sourceNamesOf(policiesSelecting(compiled, compute, nowMs), onlySource);
+    const names = sourceNamesOf(policiesSelecting(compiled, compute, nowMs), onlySource, disruption);
     for (const { source, computes } of counted) if (names.has(source.name)) computes.push(compute);
   }
   return counted.filter(({ computes }) => computes.length > 0);
 }
 
-function sourceNamesOf(policies: readonly Policy[], onlySource: ReadonlySet<string>): ReadonlySet<string> {
+function sourceNamesOf(
+  policies: readonly Policy[],
+  onlySource: ReadonlySet<string>,
+  settings: PartialDisruption,
+): ReadonlySet<string> {
   const names = new Set(connectionNeeds(policies).map(({ connections }) => connections));
-  return names.size === 0 && policies.some(asksForQuiet) ? onlySource : names;
+  return names.size === 0 && policies.some((policy) => asksForQuiet(policy, settings)) ? onlySource : names;
 }
 
 function policiesSelecting(policies: CompiledPolicies, compute: Compute, nowMs: number): Policy[] {

@@ -102,7 +102,7 @@ async function listRecords(
   const remaining = projectIds.toSorted().filter((projectId) => after === undefined || projectId > after);
   const shown = remaining.slice(0, boundedLimit(limit));
   const items: RecordsDocument[] = [];
-  const isCounted = daemon !== undefined && asksForConnections(daemon.policies().set);
+  const isCounted = daemon !== undefined && asksForConnections(daemon.policies().set, daemon.rules().disruption);
   const isGuarded = daemon !== undefined && policiesOfKind(daemon.policies().set.policies, 'guard').length > 0;
   const states = isGuarded ? await readGuardStates(store) : undefined;
   for (const projectId of shown) {

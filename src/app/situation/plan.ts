@@ -86,7 +86,7 @@ export async function planFor(
   const read = await readSituation(source, stored, {
     readBranches: policies.selectsByBranch || options.readBranches === true,
     project,
-    countsConnections: asksForConnections(options.policies),
+    countsConnections: asksForConnections(options.policies, rules.disruption),
     readGuards: policiesOfKind(options.policies.policies, 'guard').length > 0,
     nowMs: options.atMs ?? now(),
     onProgress: options.onProgress,

@@ -1,4 +1,5 @@
 import type { ConnectionNeed } from '../policy/directive.ts';
+import { type PartialDisruption, resolveDisruption, waitsForQuiet } from '../policy/disruption.ts';
 import { ruleOf } from '../policy/kinds/kinds.ts';
 import type { Policy, PolicySet } from '../policy/policy.ts';
 import { MINUTE_MS } from '../time/units.ts';
@@ -13,16 +14,14 @@ const MIN_WINDOW_MS = 5 * MINUTE_MS;
 /** After this many intervals without a new one, a source's last count is stale. */
 const STALE_INTERVALS = 2.5;
 
-/** True if a policy needs counts of connections, for headroom or to wait for a quiet moment. */
-export function asksForConnections({ policies }: PolicySet): boolean {
-  return connectionNeeds(policies).length > 0 || policies.some(asksForQuiet);
+/** True if policies need counts of connections, for headroom or to wait for a quiet moment. `settings` have the rules that policies leave out. */
+export function asksForConnections({ policies }: PolicySet, settings: PartialDisruption): boolean {
+  return connectionNeeds(policies).length > 0 || policies.some((policy) => asksForQuiet(policy, settings));
 }
 
 /** True if a change by the policy waits until few connections are open. */
-export function asksForQuiet(policy: Policy): boolean {
-  if (ruleOf(policy).asksForConnections(policy)) return true;
-  const { raise, lower } = policy.disruption ?? {};
-  return raise?.when === 'quiet' || lower?.when === 'quiet';
+export function asksForQuiet(policy: Policy, settings: PartialDisruption): boolean {
+  return ruleOf(policy).asksForConnections(policy) || waitsForQuiet(resolveDisruption(policy.disruption, settings));
 }
 
 export function connectionNeeds(policies: readonly Policy[]): ConnectionNeed[] {

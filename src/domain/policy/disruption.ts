@@ -49,6 +49,11 @@ const DEFAULT_DISRUPTION: Disruption = {
   newlyDiscovered: 'wait',
 };
 
+/** True if a raise or a lowering waits until few connections are open. */
+export function waitsForQuiet({ raise, lower }: PartialDisruption): boolean {
+  return raise?.when === 'quiet' || lower?.when === 'quiet';
+}
+
 /** Combines the rules for a change: the policy's, then the settings', then the defaults. */
 export function resolveDisruption(...mostImportantFirst: readonly (PartialDisruption | undefined)[]): Disruption {
   return Object.assign({}, DEFAULT_DISRUPTION, ...mostImportantFirst.toReversed());

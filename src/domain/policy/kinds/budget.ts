@@ -1,6 +1,6 @@
 import { FIELD_GROUPS, type FieldGroup } from '../../compute/compute.ts';
 import type { BudgetTerms } from '../../spend/terms.ts';
-import type { PartialDisruption } from '../disruption.ts';
+import { type PartialDisruption, waitsForQuiet } from '../disruption.ts';
 import type { PolicyBase } from '../policy-base.ts';
 import { type Rule, supporting, timeless } from './kind.ts';
 
@@ -15,6 +15,7 @@ export const budgetRule: Rule<BudgetPolicy> = {
   directivesAt: (policy, policyIndex) => [{ type: 'budget', policy, policyIndex, terms: policy }],
   ...supporting,
   decides: 'nothing',
+  asksForConnections: ({ steps }) => steps.some(({ disruption = {} }) => waitsForQuiet(disruption)),
   // Limits exempt default and protected branches unless `includeProtected` is set.
   asksForBranches: (policy) => !policy.includeProtected && groupsOf(policy).length > 0,
   protectionNoun: () => undefined,
