@@ -86,7 +86,7 @@ function paidMonth({ usdMonth, past }: PricedCause): Range | undefined {
   return past.price === 0 ? undefined : usdMonth;
 }
 
-/** Twice the middle of the dollars or, if hours have no price, of the CU-hours: within an account both give the same order. */
+/** Twice the middle of the dollars, or of the CU-hours if those cost nothing or have no known price. Within an account both give the same order. */
 function sortKey(finding: PricedCause): number {
   const { low, high } = paidMonth(finding) ?? finding.cuHoursMonth;
   return low + high;

@@ -15,7 +15,7 @@ this machine, or from baseline.json; no key is used and the control API is not c
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
-/** Internal: the scripts call it. */
+/** Not a shell: the scripts ask for the ids of computes with it. */
 const COMPUTES = 'computes';
 
 export function completionCommand(entries: readonly CommandEntry[]): Command {

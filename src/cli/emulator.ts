@@ -35,17 +35,22 @@ interface EmulatorFlags {
   projects?: number;
   computesPerProject?: number;
   seed: number;
+  /** Requests a minute. */
   rateLimit?: number;
+  /** Requests a second. */
   burst?: number;
   limitKind: LimitKind;
   projectUpdatedAt: ProjectUpdatedAt;
+  /** Requests a minute. */
   usageLimit?: number;
   load?: boolean;
   trace?: string;
+  /** Days. */
   history?: number;
   idlePatch: 'stays' | 'wakes';
   availabilityCheck: 'stays' | 'wakes';
   behaviour?: Partial<Behaviours>;
+  /** Milliseconds. */
   operationTime?: number;
   /** True: look for the programs; a text: the folder that they are in. */
   postgres?: true | string;

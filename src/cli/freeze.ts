@@ -9,6 +9,7 @@ import { coverText, describeFreeze, type Freeze, inFlightLines, printAnswer, pri
 interface FreezeFlags extends ActingFlags {
   all?: boolean;
   select?: string[];
+  /** Seconds. */
   for: number;
   reason: string;
   allowRaise?: boolean;

@@ -14,9 +14,11 @@ import { parseDurationSeconds, parseSize, parseSuspendAfter } from './operator/p
 import { describeHold, inFlightLines, printAnswer, printTable } from './operator/show.ts';
 
 interface HoldFlags extends ActingFlags {
+  /** Seconds. */
   for: number;
   reason: string;
   size?: Size;
+  /** Seconds; −1 is never. */
   suspendAfter?: number;
   freeze?: boolean;
 }

@@ -6,10 +6,10 @@ import { groupBy } from '../domain/grouping.ts';
 import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
 import { unloadedTeamOf } from '../domain/policy/team-parts.ts';
 
-/** Only the first problem is repeated; all are printed where the files are read. */
+/** The most characters of a problem in a note. Problems are printed in full when the files are read. */
 const MAX_CHARACTERS = 240;
 
-/** What commands do with the computes of such teams in calculations: the teams' policies are replaced by a freeze. */
+/** The treatment of such computes in calculations, where a freeze replaces the policies of their teams. */
 export const AS_UNCHANGED = 'counted as unchanged';
 
 export interface NotPlanned {
@@ -21,8 +21,8 @@ export interface NotPlanned {
 }
 
 /**
- * Separates the computes whose policies are known in all these sets from those of the `broken` teams, which {@link ReadPolicies} names.
- * Sorted by team.
+ * Separates the computes whose policies are known in all these sets from the computes of teams whose files can't be read. `broken` has the
+ * first problem of each such team. Sorted by team.
  */
 export function splitPlanned<T extends { compute: Compute }>(
   all: readonly T[],

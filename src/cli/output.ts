@@ -32,7 +32,7 @@ export function writeJson(document: unknown): void {
   process.stdout.write(`${jsonText(document)}\n`);
 }
 
-/** Writes commands to the runner of a workflow: those that `workflowCommand` has made. */
+/** Writes workflow commands, as `workflowCommand` makes them, for the runner of GitHub Actions. */
 export function writeCommands(commands: readonly string[]): void {
   for (const command of commands) process.stdout.write(`${printable(command)}\n`);
 }

@@ -48,7 +48,7 @@ type Status = Answer<'status'>;
 export function describeStatus(status: Status): string[] {
   const { holds, freezes, degraded, stopped_fights, staged } = status;
   return [
-    // Daemons of older versions do not send it.
+    // Older daemons do not send all fields.
     ...(status.unmet_headroom ?? []).map(
       ({ compute_id, message }) => `not enough connections: ${compute_id}: ${message}`,
     ),
@@ -122,7 +122,7 @@ function daemonLines(status: Status): string[] {
   ];
 }
 
-/** Lines that say if a daemon was ready when it reported last, and how long ago that was. Daemons of older versions do not report it. */
+/** Lines that say if a daemon was ready when it reported last, and how long ago that was. Older daemons do not report readiness. */
 function reportedReadiness(report: DaemonDocument, at: string): string[] {
   const { host, readiness, last_seen: lastSeen } = report;
   const ago = ageText(msOfIso(lastSeen), msOfIso(at));

@@ -67,8 +67,8 @@ const ATTRIBUTES: Record<FieldGroup, readonly string[]> = {
 };
 
 /**
- * The attributes that policies may change, for each compute of any age. Computes that no policy selects, or only policies that
- * restart or freeze, are left out.
+ * The attributes that policies may change, for each compute of any age. Computes are left out if every policy that selects them changes
+ * neither size nor timeout, such as a freeze.
  */
 function ignoredOf(computes: readonly Compute[], { set, selecting }: CompiledPolicies): Ignored[] {
   const groupsOf = new Map(set.policies.map((policy) => [policy, ruleOf(policy).mayChange(policy)]));
@@ -141,7 +141,7 @@ function policyOf(policy: Policy): string {
   return passive === undefined ? policy.name : `${policy.name} (${passive})`;
 }
 
-/** Why a policy writes nothing; undefined if it writes. */
+/** The reason why a policy writes nothing; undefined if it writes. */
 function whyPassive(policy: Policy): string | undefined {
   if (policy.mode === 'observe') return 'only observes';
   return ruleOf(policy).need(policy)?.act === 'advise' ? 'only advises' : undefined;

@@ -4,7 +4,7 @@ import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import { eachCsvRow, readCsvText, shownField, wrongLine } from '../csv.ts';
 import { UserError } from '../fail.ts';
 
-/** The largest file and its most counts: more would fill the memory, and take too long to replay. */
+/** Limits of a file. A larger one would fill the memory and take too long to replay. */
 const MAX_MIB = 32;
 export const MAX_COUNTS = 200_000;
 

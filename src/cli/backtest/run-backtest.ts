@@ -21,7 +21,9 @@ import { variantsOf } from './variants.ts';
 
 export interface BacktestFlags extends RecordingFlags {
   policy: string;
+  /** Shares. */
   targets?: number[];
+  /** Milliseconds. */
   windows?: number[];
   svg?: string;
 }

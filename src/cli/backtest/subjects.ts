@@ -36,10 +36,11 @@ export interface Subjects {
 
 export interface SubjectFlags extends CommonFlags {
   size?: Size;
+  /** Seconds; −1 is never. */
   suspendAfter?: number;
 }
 
-/** The smallest size, by default of `--size`. */
+/** The default of `--size`. */
 const DEFAULT_SIZE: Size = { minCu: 0.25, maxCu: 0.25 };
 
 /** The computes of a fleet file that the policy selects, with all policies of the set. */

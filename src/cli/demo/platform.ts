@@ -45,7 +45,7 @@ export function projectOf(computeId: string): string {
 
 function demoFleet(): Fleet {
   return {
-    // Hours pass in less than a second: an answer would be too late for the hours that a daemon asks for.
+    // During the day the daemon gets no usage: hours pass in less than a second, so that an answer would come too late.
     consumption: { routes: 'none', delayMinutes: 0 },
     projects: COMPUTES.map(({ project, ...compute }) => ({
       id: project,

@@ -6,8 +6,9 @@ import type { Team } from '../../policy/teams.ts';
 import type { Settings } from '../../settings/settings.ts';
 
 /**
- * The teams with their files in `path`. A file of a copy belongs to the team of the original file at the same place: in `comparedWith` if
- * that is in the policies of the settings, otherwise in those policies. Teams without files are left out, since a part may be compared.
+ * Returns the teams, with the paths of their files in `path`. If `path` is a copy, each file belongs to the team of the original file at the
+ * same place. The original is `comparedWith` if that is within the policy folder of the settings, otherwise that folder. Teams without files
+ * in `path` are left out, since only a part of the policies may be compared.
  */
 export async function teamsIn(
   path: string,

@@ -69,7 +69,7 @@ export function describeExplanation({ atMs, planned, verified, ...facts }: Expla
       stored.baseline === null ? [`  trial     ${trial} leaves it out: ${unknownBefore(stored)}`] : [],
     ),
   ];
-  // If some policies could not be read, nobody knows that no policy sets a field.
+  // A policy that could not be read may set the field.
   const trace = decision.trace.filter(({ code }) => !(isUnread && code === 'no_value'));
   const guards = facts.guards ? guardStateLines(planned, facts.guards) : [];
   const sections = [

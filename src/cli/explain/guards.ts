@@ -7,7 +7,7 @@ import { describeFinding } from '../../domain/notifications/of-record.ts';
 import { ageText } from '../../domain/time/age.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 
-/** The guards, the finding and the floors of a compute as lines of text; none if it has none of them. */
+/** The guards, the finding and the floors of a compute as lines of text. */
 export function guardStateLines(evaluated: EvaluatedCompute, facts: GuardFacts): string[] {
   const { compute, record } = evaluated;
   const verdicts = guardViews(evaluated, facts).flatMap(({ guard, verdict, watch }) => {

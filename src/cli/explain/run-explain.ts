@@ -44,7 +44,7 @@ interface PlanToExplain extends PlanResult, Pick<ReadPolicies, 'broken'> {
   teams: readonly TeamScope[];
 }
 
-/** Plans for one project alone if the name contains it or the store knows it, otherwise for the fleet. */
+/** Plans for one project alone if the name contains it, or if the store knows the project of the compute; otherwise for the fleet. */
 async function planFor(name: string, flags: CommonFlags): Promise<PlanToExplain> {
   const atMs = readAt(flags.at);
   const { settings, policies, broken } = await settingsAndPolicies(flags);
@@ -58,7 +58,7 @@ async function planFor(name: string, flags: CommonFlags): Promise<PlanToExplain>
     computes.some(({ compute: { computeId, projectId, projectName } }) =>
       [computeId, projectId, projectName].includes(name),
     );
-  // The store may name a project that the compute has left, and a name may be of a compute or of a project.
+  // The fleet is planned after all if the compute is not in the project that the store names, or PROJECT can't be planned alone.
   const isAnswer = first.ok
     ? compute === undefined || first.value.project === undefined || isThere(first.value)
     : compute !== undefined;

@@ -26,7 +26,7 @@ import {
 
 /** For more projects only stored operations are used: reading them from the API takes about a request a project. */
 const MAX_PROJECTS_ASKED = 50;
-/** For more projects usage is only read from daemons: this many take some 25 requests, which is a minute's limit. */
+/** For more projects usage is only read from daemons: this many take about 25 requests, all that ebb sends to the usage routes in a minute. */
 const MAX_PROJECTS_OF_USAGE = 500;
 
 interface ByPastOptions extends Omit<UsageHistoryOptions, 'open' | 'mostProjectsAsked'> {

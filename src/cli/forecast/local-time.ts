@@ -38,8 +38,8 @@ function inZone(ms: number, zone: string): DateTime {
 }
 
 /**
- * The zone of shown days and hours: `--zone`, otherwise that of the first window with a zone, otherwise UTC. For an owner that is a team its
- * own windows come first, then those of no team.
+ * The zone of shown days and hours: `--zone`, otherwise that of the first window with a zone, otherwise UTC. If the owner is a team with
+ * policies, their windows come first, then those of policies without a team.
  */
 export function displayZone({ zone, owner }: { zone?: string; owner?: string }, sets: readonly PolicySet[]): string {
   if (zone === undefined) {
@@ -85,7 +85,7 @@ export function daysOf({ fromMs, toMs }: Span, { zone, hoursPerCell }: { zone: s
   return days;
 }
 
-/** A change of the clocks may skip local midnight itself. */
+/** Hour 0 is the start of the day, which is later than 0:00 where a change of the clocks skips midnight. */
 function atHour(day: DateTime, hour: number): number {
   return hour === 0 ? day.toMillis() : day.set({ hour }).toMillis();
 }

@@ -81,7 +81,7 @@ export type Sums = Record<Outcome, number> & {
   connections_dropped: number | null;
 };
 
-/** Counts rows. Connections are null unless they are known for every size that would have been set back at once. */
+/** Counts rows. Connections are null if they are unknown for a size that would have been set back at once. */
 export function sumsOf(rows: readonly ReplayRow[]): Sums {
   const count = (test: (row: ReplayRow) => boolean) => rows.filter(test).length;
   const undone = rows.filter(({ remedy }) => remedy?.startsWith('undone'));

@@ -23,9 +23,9 @@ interface Streams {
 }
 
 /**
- * The number of computes to send with the command, once a person has confirmed it; undefined for any number: with `--yes`, or if it is unknown.
- * Without `--yes` and `--confirm` it asks, unless the number is 0 or 1; with `--json` on standard error. Throws a UserError without a
- * confirmation, or without a terminal.
+ * Returns the number of computes to send with the command, after a person has agreed to it. Undefined stands for any number: with `--yes`, or
+ * if the number is unknown. With `--yes` or `--confirm`, or for 0 or 1 computes, it does not ask; with `--json` it asks on standard error.
+ * Throws a UserError if the person does not agree, `--confirm` names another number, or there is no terminal to ask on.
  */
 export async function agreedCount(
   count: number | undefined,

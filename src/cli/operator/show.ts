@@ -30,7 +30,7 @@ export function describeHold({ size, suspend_timeout_seconds: timeout, freeze, l
     ...(size ? [`size ${sizeText(size)}`] : []),
     ...(timeout === null ? [] : [`suspend-after ${formatSuspendTimeout(timeout)}`]),
     ...(freeze ? ['as it is'] : []),
-    // Daemons of older versions do not send it.
+    // Older daemons do not send `limited`.
     ...(limited ? [limited] : []),
   ];
   return parts.join(', ');

@@ -23,7 +23,7 @@ export interface AskFlags {
 }
 
 const MAX_MINUTES = 60;
-/** Clients of a compute that texts show. */
+/** The most clients of a compute that texts show. */
 const MAX_SHOWN = 5;
 
 export function withAskFlags(command: Command): Command {
@@ -97,6 +97,10 @@ export async function withAsked<T extends PastCompute>(
 
 const NOBODY = 'its Postgres showed nobody who keeps it awake';
 
+/**
+ * Returns the computes to ask. With `--source`: the awake ones whose cause is `unknown` or `never_suspends`, of which at most MAX_ASKED have no
+ * earlier answer. Without it: the one that DATABASE_URL leads to.
+ */
 async function choose<T extends PastCompute>(computes: readonly T[], { flags, settings, sources }: AskOptions) {
   const { source: name } = flags;
   if (name !== undefined) {
@@ -160,7 +164,7 @@ async function ask(options: {
   }
 }
 
-/** The maximum cost of the samples themselves: that of the time in which nothing else kept the compute awake. */
+/** The maximum cost of the samples: the cost of the time in which nothing else kept the compute awake. */
 function costOf({ keptAwakeMs }: AskedPostgres, { compute, price }: PastCompute) {
   const hours: Range = { low: 0, high: (keptAwakeMs / HOUR_MS) * compute.maxCu };
   return { hours, usd: price === undefined ? undefined : { low: 0, high: hours.high * price } };

@@ -1,6 +1,6 @@
 /**
- * Stores on this machine the pages of operations that a run of a command has read. The next run continues an interrupted one. Of a complete run,
- * forecasts use the operations for a day, and the next run for five minutes, since it needs newer ones.
+ * Stores on this machine the pages of operations that a run of a command has read. The next run continues an interrupted one. After a complete
+ * run, forecasts use its pages for a day. The next run uses them for five minutes only, since it needs newer operations.
  */
 import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -41,7 +41,7 @@ export interface PagesJournal {
 /** Opens the journal. `onPage` gets each page of an earlier run with the same parameters, in the order of reading. */
 export async function openJournal(options: {
   folder: string;
-  /** The parameters of the run: with others, reading starts over. */
+  /** The parameters of the run. Pages of a run with other parameters are not used. */
   asked: { apiUrl: string; group: string; days: number };
   nowMs: number;
   /** Ignores the pages of a complete run. */
@@ -95,8 +95,8 @@ export async function openJournal(options: {
 }
 
 /**
- * Returns the operations that a complete run has read within the last day, by project. Undefined if there is none, or its parameters besides the
- * days were others. Projects whose operations it took from the store of daemons are left out.
+ * Returns the operations that a complete run has read within the last day, by project. Undefined if there is no such run, or if it had another
+ * API URL or group. Projects whose operations it took from the store of daemons are left out.
  */
 export async function operationsReadLately(options: {
   folder: string;

@@ -5,7 +5,7 @@ import { DAY_MS, MINUTE_MS } from '../../domain/time/units.ts';
 
 /** Reads that take less time show no progress. */
 const SILENT_MS = 1_000;
-/** The interval of progress lines if the output is no terminal. */
+/** The interval of progress lines where the output is no terminal. */
 const LINE_EVERY_MS = 10_000;
 
 /** Rewrites one line of a terminal; other outputs get a line every ten seconds. `monotonicMs`: real milliseconds from an arbitrary start. */

@@ -46,7 +46,7 @@ interface PastSources {
   log: OperationLog;
   toMs: number;
   usage: readonly UsageSeries[];
-  /** The known plans of accounts without one in the settings. */
+  /** The plans that usage or projects have shown, by account. A plan in the settings takes precedence. */
   plans: ReadonlyMap<string, AccountPlan>;
   periods?: Periods | undefined;
   errors: readonly string[];
@@ -70,7 +70,7 @@ interface ReadOptions {
   withoutUsage?: boolean;
   /** The most pages of operations that are read for each project; by default all within the days. */
   maxPages?: number | undefined;
-  /** Called with the past so far once the newest operations of each project were read, if there is more to read. */
+  /** Called with the past so far once the newest operations of each project were read, if there is more to read or `maxPages` is 1. */
   onNewest?: ((past: FleetPast) => Promise<void>) | undefined;
 }
 
@@ -206,8 +206,8 @@ async function resumeReading(
 }
 
 /**
- * Reads the usage that daemons have collected, otherwise that of the control API; for few projects without hourly usage, that of their billing
- * periods. Without usage no size or window can be proposed.
+ * Reads the usage that daemons have collected, otherwise the usage in the control API. For a few projects without hourly usage it reads the
+ * usage of their billing periods. Without usage no size or window can be proposed.
  */
 async function readUsage(
   { api, isStored = false }: Reading,

@@ -12,7 +12,7 @@ import { signOf } from './describe-plan.ts';
 /** More changes than this are summed up, unless the reader asks for all. */
 export const MAX_IN_DETAIL = 40;
 
-/** Further groups of equal changes are counted. */
+/** The most groups of equal changes that are shown. Of the others only the number of computes is shown. */
 const MAX_GROUPS = 12;
 
 export interface SummaryOptions {

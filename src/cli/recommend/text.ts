@@ -107,9 +107,7 @@ export function recommendMarkdown(findings: readonly Finding[], examined?: Exami
   ].join('\n');
 }
 
-/**
- * Totals by who makes the change, and by kind of figure: kinds promise different things, so they are not added.
- */
+/** Totals by who makes the change, and by kind of figure: kinds promise different things, so they are not added. */
 function sumLines(findings: readonly Finding[]): string[] {
   return CHANGE_BY.flatMap((by) => {
     const changedBy = findings.filter((finding) => changeBy(finding) === by);

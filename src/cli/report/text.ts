@@ -129,7 +129,7 @@ export function reportJson(report: ShownReport) {
   };
 }
 
-/** `projected_usd` is the sum of the middles; null unless it is known for all projects that pay. */
+/** `projected_usd` is the sum of the middles; null if no project pays, or if it is unknown for one that pays. */
 function totalsJson({ projects }: ShownReport) {
   const { count, used, atEnd } = paidOf(projects);
   return {

@@ -80,7 +80,7 @@ function undoJson({ at, project_id, compute_id, policy: guard, from, to, reasons
   return { at, project_id, compute_id, guard, from, to, message: reasons[0]?.message ?? '' };
 }
 
-/** The day before which days count: that of `--to`, or that on which the trial was stopped if it is earlier. */
+/** Days before this one count: the day of `--to`, or the day on which the trial was stopped, whichever is earlier. */
 function untilDay(asked: number | undefined, stoppedAtMs: number | undefined, { zone }: TrialDesign) {
   if (stoppedAtMs === undefined) return asked;
   return Math.min(asked ?? Number.POSITIVE_INFINITY, localDayAt(zone, stoppedAtMs));

@@ -109,7 +109,10 @@ function withoutWarnings({ problems, warnings, ...rest }: Examined): Examined {
   return { ...rest, problems: [...problems, ...refused].sort(byPlace), warnings: [] };
 }
 
-/** With policies named on the command line, broken settings only prevent the checks of plans and sources. */
+/**
+ * Reads the settings. If policies are named on the command line and neither a settings file nor a fleet is, settings with problems only
+ * prevent the checks of plans and sources.
+ */
 async function settingsFor(
   { config: configFile, apiUrl }: ValidateFlags,
   named: readonly string[],
