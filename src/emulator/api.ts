@@ -32,7 +32,6 @@ const ROUTES: readonly Route[] = [
   ...CONSUMPTION_ROUTES,
 ];
 
-/** Requests from within the process have no socket. */
 type Env = { Bindings: HttpBindings };
 
 /** Real time and ids, which a simulation replaces. */
@@ -129,7 +128,7 @@ function answerRoute({ platform }: ApiOptions, route: Route, request: ApiRequest
   return refusal === undefined ? route.answer({ ...request, key }, platform) : refusalAnswer(refusal);
 }
 
-/** Every refusal comes before the route, so that a refused request changes nothing but the last use of its key. */
+/** Checks the request before the route runs, so that a refused request changes nothing but the last use of its key. */
 function answerRequest(
   options: ApiOptions,
   incoming: Incoming,

@@ -110,7 +110,7 @@ function contradiction({ projects }: Fleet): string | undefined {
   return projects.map(projectProblem).find((problem) => problem !== undefined);
 }
 
-/** Parses a fleet file, YAML or JSON. Unknown keys are ignored. The message names the first wrong place. */
+/** Parses a fleet file, YAML or JSON. Unknown keys are ignored, but not in `load` and `consumption`. The message names the first wrong place. */
 export function parseFleet(text: string): FleetFileResult {
   let data: unknown;
   try {

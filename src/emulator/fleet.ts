@@ -30,7 +30,7 @@ export interface FleetCompute {
 export interface FleetProject {
   id: string;
   name: string;
-  /** The project belongs to the organization `org-ACCOUNT`. */
+  /** The project belongs to the organization `org-ACCOUNT`; an account that begins with `org-` is the organization itself. Absent: personal. */
   account?: string | undefined;
   regionId: string;
   pgVersion: number;
@@ -39,11 +39,11 @@ export interface FleetProject {
   computes: FleetCompute[];
 }
 
-/** The behaviour of the consumption routes (see docs/emulator.md). */
+/** The behaviour of the consumption routes, from which clients read usage (see docs/emulator.md). */
 export interface Consumption {
   /** `projects`: the route for branches is not found; `none`: neither is. */
   routes: 'both' | 'projects' | 'none';
-  /** Whether metrics of 0 are sent, and buckets without usage. */
+  /** `omitted`: metrics of 0, and buckets without usage, are not sent. */
   zeros: 'omitted' | 'sent';
   /** The delay until usage is visible, in minutes; it appears in steps of a quarter of an hour. */
   delayMinutes: number;
@@ -51,11 +51,11 @@ export interface Consumption {
   stalls: readonly { fromMs: number; toMs: number }[];
   /** The share of hours whose usage is 10 % too low at first, and is corrected 24 h later. */
   corrections: number;
-  /** Whether deleted projects and branches are listed. */
+  /** `hidden`: deleted projects and branches are not listed. */
   deleted: 'listed' | 'hidden';
   /** The instant from which the usage of branches is shown; absent: always. */
   branchesFromMs?: number;
-  /** Whether the bucket that has not ended yet (hour, day or month) is sent. */
+  /** `omitted`: the bucket (hour, day or month) that has not ended yet is not sent. */
   openBucket: 'omitted' | 'sent';
   /** The share of a project's usage that belongs to none of its branches. */
   unattributed: number;

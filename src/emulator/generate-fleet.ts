@@ -73,7 +73,7 @@ function generateProject(random: RandomState, index: number, options: GenerateOp
 
 /**
  * A fleet of any size; equal seeds give equal fleets. Each branch has a primary and a replica; with an odd number of computes, the last has no
- * replica. A quarter of the computes are active; with loads, all begin asleep.
+ * replica. About a quarter of the computes are active; with loads, all begin asleep.
  */
 export function generateFleet(options: GenerateOptions): Fleet {
   const random = createRandom(options.seed);

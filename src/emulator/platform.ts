@@ -111,6 +111,7 @@ export interface RequestLog {
   clear(): void;
 }
 
+/** Keeps the newest `capacity` requests, and up to as many older ones. */
 export function createRequestLog(capacity: number): RequestLog {
   let requests: RecordedRequest[] = [];
   let forgotten = 0;

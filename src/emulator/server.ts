@@ -71,7 +71,7 @@ export interface ServiceOptions {
   operationTimeMs?: number;
   /** The mean interval between the platform's own checks of a compute; absent: three days; 0: never. */
   availabilityCheckMs?: number;
-  /** Called after each simulated hour of the fleet's history. */
+  /** Called after each simulated hour of the fleet's history, except for the last. */
   onHistory?: (progress: { doneMs: number; allMs: number }) => void;
   /** A clock that the caller drives; absent: real time, settable over `POST /_emulator/clock`. */
   clock?: EmulatorClock;
@@ -224,7 +224,7 @@ export function createEmulatedService(options: ServiceOptions): EmulatedService 
   return service;
 }
 
-/** Starts the control API on a world made of `fleet`. Rejects with the system's error if it can't listen. */
+/** Starts the control API on a world made of `fleet`. Rejects if it can't listen, with the system's error, or if a Postgres server doesn't start. */
 export async function startEmulator(options: EmulatorOptions): Promise<Emulator> {
   const prepared = createPlatformWithKey(options);
   const computes = await startComputes(prepared.platform, options);

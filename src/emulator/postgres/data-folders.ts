@@ -83,7 +83,7 @@ export interface PostgresBinaries {
   postgres: string;
 }
 
-/** Folders beside the search path in which packages install Postgres. */
+/** Folders outside the search path in which packages install Postgres. */
 const FOLDERS = ['/usr/local/pgsql/bin', '/opt/homebrew/opt/postgresql/bin', '/usr/local/opt/postgresql/bin'];
 const DEBIAN_ROOT = '/usr/lib/postgresql';
 

@@ -37,7 +37,10 @@ function fatal(message: string): Buffer {
   return Buffer.concat([head, fields]);
 }
 
-/** Calls `onRefused` if the server's first message, after its answer to a negotiation of encryption, refuses one client too many. */
+/**
+ * Calls `onRefused` if the server refuses the client because there are too many. The first message decides; before it comes only the answer to
+ * a request for encryption.
+ */
 function countRefusal(server: Socket, onRefused: () => void): void {
   const readAnswer = (answer: Buffer): void => {
     if (answer[0] !== ERROR && answer[0] !== AUTHENTICATION) return;
@@ -112,7 +115,7 @@ export async function openFront(options: FrontOptions): Promise<Front> {
   };
 }
 
-/** Follows both directions of a Postgres session. It is busy while its client waits for an answer or has a transaction open. */
+/** Follows both directions of a Postgres session. The session is busy while its client waits for an answer or has a transaction open. */
 interface SessionActivity {
   fromClient(chunk: Buffer): void;
   fromServer(chunk: Buffer): void;
@@ -130,7 +133,7 @@ function isNegotiation(chunk: Buffer): boolean {
   return chunk.length === NEGOTIATION_BYTES && NEGOTIATION_CODES.has(chunk.readInt32BE(4));
 }
 
-/** `onChange` is called when the session becomes idle or busy; it is busy at its start. */
+/** `onChange` is called when the session becomes idle or busy. A session begins busy. */
 export function createSessionActivity(onChange: (isBusy: boolean) => void): SessionActivity {
   let isBusy = true;
   let negotiations = 0;

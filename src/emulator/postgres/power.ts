@@ -6,7 +6,7 @@ import { type Front, openFront } from './front.ts';
 
 /** Computes as real servers, which execute the starts and stops of the world and report their ends to it. */
 export interface PostgresPower {
-  /** The URL for clients of a compute; undefined before its first start. */
+  /** The URL for clients of a compute; undefined for a new compute until its first start begins. */
   urlOf(computeId: string): string | undefined;
   /** Number of clients that the compute's server has refused as too many. */
   refusedOf(computeId: string): number | undefined;

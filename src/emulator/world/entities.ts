@@ -91,7 +91,7 @@ export interface Usage {
   cuMsHigh: number;
   connectionsDropped: number;
   restarts: number;
-  /** Awake time by cause: a class of clients, `clients`, `timeout`, `never_suspends`. */
+  /** Awake time by cause: a class of clients, or several joined by `+`; `clients` without a class; `timeout`; `never_suspends`. */
   causes: Map<string, number>;
 }
 
@@ -99,7 +99,7 @@ export interface Operation {
   id: string;
   projectId: string;
   branchId: string;
-  /** The compute whose queue it is in. */
+  /** The compute whose queue it was put into; absent for an operation of the project alone. */
   computeId?: string;
   action: OperationAction;
   status: OperationStatus;
@@ -121,15 +121,15 @@ export interface Operation {
 
 /** Behaviours of the real service that are not certain. The first value is the emulator's default. */
 export const BEHAVIOURS = {
-  /** Whether a new timeout alone restarts an awake compute. */
+  /** `restarts`: a new timeout alone restarts an awake compute. */
   timeoutChange: ['stays', 'restarts'],
-  /** Whether `last_active` shows activity at once or a minute later. */
+  /** `late`: `last_active` shows activity a minute later, not at once. */
   lastActive: ['current', 'late'],
-  /** Whether a change moves `updated_at` of its compute. */
+  /** `stays`: a change does not move `updated_at` of its compute. */
   computeUpdatedAt: ['moves', 'stays'],
   /** The connections that a restart ends. */
   restartDrops: ['all', 'busy', 'none'],
-  /** Whether answers carry the rate limit. */
+  /** `told`: answers carry the rate limit. */
   limits: ['untold', 'told'],
 } as const;
 export type Behaviours = { [Name in keyof typeof BEHAVIOURS]: (typeof BEHAVIOURS)[Name][number] };

@@ -25,7 +25,7 @@ export interface Served {
   sizeCu: number;
   /** Milliseconds since the compute was started; undefined: it sleeps, and serves nothing. */
   awakeMs: number | undefined;
-  /** How long its cache takes to fill to two thirds, in milliseconds; a minute if absent. */
+  /** The time in which its cache fills to two thirds, in milliseconds; a minute if absent. */
   refillMs?: number;
 }
 
@@ -63,7 +63,7 @@ export interface LatencyFault {
   forMs?: number | undefined;
   /** The share of computes at each scrape that it affects, 0..1. */
   share: number;
-  /** How many it affects, counted by compute and scrape; absent: all. */
+  /** How many times it takes effect; each scrape of each compute counts. Absent: always. */
   count?: number | undefined;
   seed: number;
 }
@@ -71,7 +71,7 @@ export interface LatencyFault {
 /** The histogram of one compute. */
 export interface Counted {
   computeId: string;
-  /** For each of {@link BUCKETS}, the requests that took at most this long; the last are all. */
+  /** For each of {@link BUCKETS}, the number of requests that took at most this long; the last is the number of all. */
   counts: readonly number[];
   /** The sum of their response times. */
   seconds: number;
@@ -169,7 +169,7 @@ function factorOf(hits: readonly ActiveFault[], random: RandomState): number {
   }, 1);
 }
 
-/** Response times of an M/M/1 queue are distributed exponentially; this is the expected number of requests in each bucket. */
+/** Adds the expected number of requests to each bucket: response times of an M/M/1 queue are distributed exponentially. */
 function count(counter: Counter, served: Served, { nowMs, factor }: { nowMs: number; factor: number }): void {
   const passedMs = Math.min(nowMs - counter.atMs, served.awakeMs ?? 0);
   counter.atMs = nowMs;

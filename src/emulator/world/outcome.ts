@@ -11,7 +11,7 @@ export type RefusalCode =
   | 'not_ready'
   | 'locked';
 
-/** Why a command had no effect; the world is as before. */
+/** The reason why a command had no effect. The world is as before. */
 export interface Refusal {
   code: RefusalCode;
   message: string;

@@ -45,7 +45,7 @@ export function sizeOf(compute: Compute): number {
   return Math.min(compute.maxCu, Math.max(compute.minCu, needed));
 }
 
-/** Why an active compute is awake: a key of `Usage.causes`. */
+/** The reason why an active compute is awake: a key of `Usage.causes`. */
 function causeOf(compute: Compute): string {
   const [first, ...others] = compute.connected.filter((group) => group.isBusy).map(({ cause = 'clients' }) => cause);
   if (first !== undefined) return others.length === 0 ? first : [...new Set([first, ...others])].sort().join('+');
