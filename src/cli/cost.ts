@@ -53,10 +53,10 @@ async function cost(flags: CostFlags): Promise<void> {
   const report = reportCost(read, { monthMs: monthOf(flags.month, nowMs), by: flags.by, nowMs });
   const render = flags.csv ? costCsv : costText;
   writeOut(flags.json ? costJson(report) : render(report));
-  if (isOff(report)) process.exitCode ??= DIFFERS_CODE;
+  if (differsTooMuch(report)) process.exitCode ??= DIFFERS_CODE;
 }
 
-function isOff({ difference = 0 }: Pick<CostReport, 'difference'>): boolean {
+function differsTooMuch({ difference = 0 }: Pick<CostReport, 'difference'>): boolean {
   return Math.abs(difference) > MAX_DIFFERENCE;
 }
 
@@ -98,7 +98,7 @@ export function costText(report: CostReport): string {
     ...(ownFigure === undefined || difference === undefined
       ? []
       : [
-          `The account's own figure: ${(ownFigure / SECONDS_PER_HOUR).toFixed(1)} CU-hours; the difference is ${(Math.abs(100 * difference)).toFixed(2)} %.${isOff(report) ? ` Exit code ${DIFFERS_CODE}: it is more than ${100 * MAX_DIFFERENCE} %.` : ''}`,
+          `The account's own figure: ${(ownFigure / SECONDS_PER_HOUR).toFixed(1)} CU-hours; the difference is ${(Math.abs(100 * difference)).toFixed(2)} %.${differsTooMuch(report) ? ` Exit code ${DIFFERS_CODE}: it is more than ${100 * MAX_DIFFERENCE} %.` : ''}`,
         ]),
     ...quantityLines(report),
     `Not in the total: ${NOT_INCLUDED.join(', ')}.`,

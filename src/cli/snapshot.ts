@@ -45,15 +45,11 @@ async function snapshot({ out, json, partial = false, live, ...flags }: Snapshot
   // Stored operations are requested, since daemons store the names of branches with them.
   const operationsSinceMs = takenAtMs - OPERATION_DAYS * DAY_MS;
   const fleet = await readFleetOrFail({ settings, partial, live, readBranches: true, operationsSinceMs });
-  const text = await textOf(fleetFileOf(fleet, takenAtMs), { json: json === true || out?.endsWith('.json') === true });
+  const file = fleetFileOf(fleet, takenAtMs);
+  const text = json || out?.endsWith('.json') ? `${jsonText(file)}\n` : stringify(file, { lineWidth: 0 });
   if (out === undefined) writeOut(text);
   else await writeWhole(out, text);
   report(fleet, out);
-}
-
-async function textOf(fleet: object, { json }: { json: boolean }): Promise<string> {
-  if (json) return `${jsonText(fleet)}\n`;
-  return stringify(fleet, { lineWidth: 0 });
 }
 
 /** Writes to standard error, since the fleet itself may go to standard output. */

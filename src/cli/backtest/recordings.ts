@@ -128,7 +128,9 @@ function recorded({ policies, policy, fleet, computes, notes }: Subjects, counts
     notes: [
       ...notes,
       ...(silent > 0 ? [`left out: ${countedComputes(silent)} without recorded counts`] : []),
-      ...doubtsOf(recordings),
+      // Signs that the figures may be wrong.
+      ...fullNotes(recordings),
+      ...profileNotes(recordings),
     ],
   };
 }
@@ -139,11 +141,6 @@ function few(texts: readonly string[]): string {
     texts.map((text) => shortened(printable(text), 40)),
     3,
   );
-}
-
-/** Signs in the recordings that the figures may be wrong, one line each. */
-function doubtsOf(recordings: readonly Recording[]): string[] {
-  return [...fullNotes(recordings), ...profileNotes(recordings)];
 }
 
 function fullNotes(recordings: readonly Recording[]): string[] {
@@ -157,17 +154,17 @@ function fullNotes(recordings: readonly Recording[]): string[] {
 
 /** A line for each connection profile that contradicts the recorded `max_connections`. */
 function profileNotes(recordings: readonly Recording[]): string[] {
-  const byProfile = new Map<string, { ids: string[]; sizes: Set<number> }>();
+  const byProfile = new Map<string, { ids: string[]; maxima: Set<number> }>();
   for (const recording of recordings) {
-    const sizes = impossibleMaxima(recording);
-    if (sizes.length === 0) continue;
-    const ofProfile = byProfile.get(recording.profile.name) ?? { ids: [], sizes: new Set() };
+    const impossible = impossibleMaxima(recording);
+    if (impossible.length === 0) continue;
+    const ofProfile = byProfile.get(recording.profile.name) ?? { ids: [], maxima: new Set() };
     byProfile.set(recording.profile.name, ofProfile);
     ofProfile.ids.push(idOf(recording));
-    for (const max of sizes) ofProfile.sizes.add(max);
+    for (const max of impossible) ofProfile.maxima.add(max);
   }
-  return [...byProfile].map(([profile, { ids, sizes }]) => {
-    const had = `${few(ids)} had max_connections ${few([...sizes].map(String))}`;
+  return [...byProfile].map(([profile, { ids, maxima }]) => {
+    const had = `${few(ids)} had max_connections ${few([...maxima].map(String))}`;
     return `${had}, which the profile ${profile} gives at no size: is it the right one?`;
   });
 }
@@ -180,8 +177,8 @@ function timesFull({ counts, profile }: Recording): number {
 
 function impossibleMaxima({ counts, profile }: Recording): number[] {
   const possible = new Set(COMPUTE_SIZES_CU.map((cu) => profile.maxConnections({ minCu: cu, maxCu: cu })));
-  const sizes = new Set(counts.flatMap(({ maxConnections }) => maxConnections ?? []));
-  return [...sizes].filter((max) => !possible.has(max));
+  const maxima = new Set(counts.flatMap(({ maxConnections }) => maxConnections ?? []));
+  return [...maxima].filter((max) => !possible.has(max));
 }
 
 function idOf({ compute }: Recording): string {

@@ -91,11 +91,14 @@ export async function writeHeadroomPolicy(folder: string): Promise<string> {
   return file;
 }
 
-/** Replaces every Prometheus of the policies by this one, since no other knows the demo's computes. */
+/**
+ * Makes every Prometheus source ask this URL, since no other server knows the demo's computes. A source that was refused because of its own
+ * URL is asked, too.
+ */
 export function countingBy(policies: PolicySet, url: string): PolicySet {
   const sources = new Map<string, ConnectionSource>();
   for (const [name, source] of policies.sources) {
-    const { refused: _asWritten, ...asked } = source;
+    const { refused: _refused, ...asked } = source;
     sources.set(name, asked.from === 'prometheus' ? { ...asked, url } : source);
   }
   return { ...policies, sources };

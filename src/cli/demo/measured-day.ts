@@ -35,9 +35,15 @@ export async function measureDay(settings: Settings, hadOf: (computeId: string) 
     const eventsOf = await readEvents(reading, fleet.projects);
     const day = { used: 0, saved: { low: 0, high: 0 } };
     for (const compute of fleet.computes) {
-      const was = SETTINGS_BEFORE.get(compute.computeId) ?? compute;
+      const before = SETTINGS_BEFORE.get(compute.computeId) ?? compute;
       const own = hours.get(compute.projectId) ?? new Map();
-      const without = replayDay({ compute, was, had: hadOf(compute.computeId), hours: own, events: eventsOf(compute) });
+      const without = replayDay({
+        compute,
+        before,
+        had: hadOf(compute.computeId),
+        hours: own,
+        events: eventsOf(compute),
+      });
       const used = sum([...own.values()]) / 3600;
       day.used += used;
       day.saved.low += without.low - used;
@@ -50,7 +56,7 @@ export async function measureDay(settings: Settings, hadOf: (computeId: string) 
 interface ReplayInput {
   compute: Compute;
   /** The settings before the day. */
-  was: ComputeSettings;
+  before: ComputeSettings;
   had: HadSettings;
   /** CU-seconds by the start of the hour; a missing hour had no usage. */
   hours: ReadonlyMap<number, number>;
@@ -58,22 +64,22 @@ interface ReplayInput {
 }
 
 /** The day's usage in CU-hours if the compute had kept its settings from before the day. */
-function replayDay({ compute, was, had, hours, events }: ReplayInput): Range {
+function replayDay({ compute, before, had, hours, events }: ReplayInput): Range {
   const without = { low: 0, high: 0 };
   for (let startMs = DAY_STARTS_MS; startMs < DAY_ENDS_MS; startMs += HOUR_MS) {
     const hour = { fromMs: startMs, toMs: startMs + HOUR_MS };
-    const [first = was, ...others] = had.filter((settings) => overlaps(settings, hour));
+    const [first = before, ...others] = had.filter((settings) => overlaps(settings, hour));
     const widest = others.reduce(widestSettings, first);
-    const use = useInHour((hours.get(startMs) ?? 0) / 3600, widest, was);
+    const use = useInHour((hours.get(startMs) ?? 0) / 3600, widest, before);
     without.low += use.low;
     without.high += use.high;
   }
   const history = awakeHistory(events, { fromMs: DAY_STARTS_MS, toMs: DAY_ENDS_MS, present: compute });
-  const unchanged = [{ ...was, fromMs: DAY_STARTS_MS, toMs: Number.POSITIVE_INFINITY }];
+  const unchanged = [{ ...before, fromMs: DAY_STARTS_MS, toMs: Number.POSITIVE_INFINITY }];
   for (const { savedMs } of replayTimeouts(history, had, unchanged)) {
     // A compute that waits for its timeout has no load, so it has its minimum size.
-    without.low -= (savedMs.high / HOUR_MS) * was.minCu;
-    without.high -= (savedMs.low / HOUR_MS) * was.minCu;
+    without.low -= (savedMs.high / HOUR_MS) * before.minCu;
+    without.high -= (savedMs.low / HOUR_MS) * before.minCu;
   }
   return without;
 }

@@ -45,17 +45,17 @@ export async function runDemo(flags: DemoFlags, { withHeadroom }: { withHeadroom
   if (interrupted.signal.reason === 'SIGINT' && !flags.keep) process.exitCode = 130;
 }
 
-interface Stage {
+interface DemoRun {
   withHeadroom: boolean;
   cleanUp: CleanUp;
   signal: AbortSignal;
   stopped: Promise<void>;
 }
 
-async function playDemo(flags: DemoFlags, { withHeadroom, cleanUp, signal, stopped }: Stage): Promise<void> {
+async function playDemo(flags: DemoFlags, { withHeadroom, cleanUp, signal, stopped }: DemoRun): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'ebb-demo-'));
   cleanUp.push(() => rm(folder, { recursive: true, force: true }));
-  // If the reader of the output goes before the day ends (`| head`), nothing else runs.
+  // If the reader of the output ends first (`| head`), the process exits at once, and `cleanUp` does not run.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const headroom = withHeadroom ? [await writeHeadroomPolicy(folder)] : [];
   const policies = await loadOrFail([flags.policies, ...headroom], {
@@ -88,7 +88,7 @@ async function playDemo(flags: DemoFlags, { withHeadroom, cleanUp, signal, stopp
     },
   );
   cleanUp.push(() => daemon.stop());
-  await liveTheDay({ platforms: [managed, untouched], clock, signal, onTick: narrator.narrateUntil });
+  await playDay({ platforms: [managed, untouched], clock, signal, onTick: narrator.narrateUntil });
   const estimate = await readEstimate(daemon.url);
   await managed.serveUsage(true);
   const measured = await measureDay(demoSettings(folder, managed), settingsHistory.spansOf);
@@ -129,11 +129,11 @@ interface DayTime {
   sleepUntil(instantMs: number, signal: AbortSignal): Promise<void>;
 }
 
-/** The interval of reading the platforms and printing their events. Real milliseconds. */
+/** The interval at which the time of the platforms advances and their events are printed. Real milliseconds. */
 const TICK_MS = 200;
 
 /** Connects the day's clients to every platform alike, and reports the progress of the day. Resolves at its end. */
-async function liveTheDay(day: {
+async function playDay(day: {
   platforms: readonly DemoPlatform[];
   clock: DayTime;
   signal: AbortSignal;
@@ -148,6 +148,7 @@ async function liveTheDay(day: {
   });
   const ticks = (async () => {
     while (clock.now() < DAY_ENDS_MS) {
+      // Reading a platform advances its time, which causes its events.
       await Promise.all(platforms.map((platform) => platform.use()));
       onTick(clock.now());
       await sleep(TICK_MS, undefined, { signal });

@@ -42,8 +42,9 @@ export function visitStartsMs({ from }: Visit): number {
   return sameDay >= DAY_STARTS_MS ? sameDay : sameDay + DAY_MS;
 }
 
-/** The day's real duration, milliseconds. */
+/** The day's real duration, milliseconds. With very many changes it takes longer: the fast part has a minimum. */
 const DAY_REAL_MS = 44_000;
+const MIN_FAST_REAL_MS = 5_000;
 
 /** Slow time runs this much faster than real time. */
 const SLOW_FACTOR = 10;
@@ -54,9 +55,9 @@ const SLOW_AFTER_MS = 24_000;
 const SLOW_AFTER_DEADLINE_MS = 10_000;
 
 /**
- * The day's time: slow around each instant at which a policy changes, or at which a change that waits for sleep reaches its
- * deadline, and fast in between, so that the whole takes about 44 s. After the end it runs as fast as real time. Each point is one
- * moment: `realMs` after the start, `simulatedMs` since the epoch.
+ * The day's time: slow around each instant at which a policy changes, or at which a change that waits for sleep reaches its deadline, and
+ * fast in between, so that the whole takes {@link DAY_REAL_MS}. After the end it runs as fast as real time. Each point is one moment:
+ * `realMs` after the start, `simulatedMs` since the epoch.
  */
 export function dayTimeTable(policies: CompiledPolicies): { realMs: number; simulatedMs: number }[] {
   const slow = slowSpans(policies);
@@ -69,7 +70,7 @@ export function dayTimeTable(policies: CompiledPolicies): { realMs: number; simu
     return { toMs, lengthMs: toMs - fromMs, isSlow };
   });
   const slowMs = pieces.reduce((sum, { lengthMs, isSlow }) => sum + (isSlow ? lengthMs : 0), 0);
-  const fastRealMs = Math.max(DAY_REAL_MS - slowMs / SLOW_FACTOR, 5_000);
+  const fastRealMs = Math.max(DAY_REAL_MS - slowMs / SLOW_FACTOR, MIN_FAST_REAL_MS);
   const fastFactor = (DAY_ENDS_MS - DAY_STARTS_MS - slowMs) / fastRealMs;
   let realMs = 0;
   const table = [{ realMs, simulatedMs: DAY_STARTS_MS }];

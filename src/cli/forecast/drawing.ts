@@ -15,6 +15,10 @@ const AWAKE = '━';
 const CELL_HOURS = [1, 2, 3, 4, 6, 8, 12, 24];
 const MAX_DAYS = 7;
 const MAX_COMPUTES = 20;
+/** Characters for the names of computes. Cells are made longer, in hours, to leave {@link LABEL_ROOM}. */
+const MIN_LABEL = 10;
+const LABEL_ROOM = 14;
+const MAX_LABEL = 30;
 
 interface DrawingOptions extends Span {
   zone: string;
@@ -33,9 +37,9 @@ export function drawWeek(outlooks: readonly Outlook[], options: DrawingOptions):
   const lastMs = DateTime.fromMillis(fromMs, { zone }).plus({ days: MAX_DAYS }).toMillis();
   const span = { fromMs, toMs: Math.min(options.toMs, lastMs) };
   const hoursPerCell =
-    CELL_HOURS.find((hours) => labelRoom(daysOf(span, { zone, hoursPerCell: hours }), columns) >= 14) ?? 24;
+    CELL_HOURS.find((hours) => labelRoom(daysOf(span, { zone, hoursPerCell: hours }), columns) >= LABEL_ROOM) ?? 24;
   const days = daysOf(span, { zone, hoursPerCell });
-  const labelWidth = Math.min(30, Math.max(10, labelRoom(days, columns)));
+  const labelWidth = Math.min(MAX_LABEL, Math.max(MIN_LABEL, labelRoom(days, columns)));
   const drawn = outlooks.slice(0, MAX_COMPUTES);
   const levels = levelsOf(drawn.flatMap(({ segments }) => within(segments, span)));
   const margin = ' '.repeat(labelWidth);

@@ -34,7 +34,7 @@ function monthSum(months: readonly Saving['month'][], others: readonly Saving['m
 }
 
 /** The cost of a month: the measured usage less the saving. */
-function restOf({ used, saved }: Saving['month']): Estimate | undefined {
+function remainingCost({ used, saved }: Saving['month']): Estimate | undefined {
   if (!used.usd || !saved.usd) return undefined;
   const { low, mid, high } = saved.usd;
   return { low: used.usd.mid - high, mid: used.usd.mid - mid, high: used.usd.mid - low };
@@ -46,7 +46,7 @@ export function expectedLine(outlooks: readonly Outlook[]): string {
   if (!sum)
     return 'Expected: no usage data, so from always asleep to always awake (ebb run collects it, --usage reads it).';
   const { cuHours, month, computes } = sum;
-  const usdMonth = restOf(month);
+  const usdMonth = remainingCost(month);
   const part = computes < outlooks.length ? ` of the ${computes} of ${outlooks.length} computes with usage data` : '';
   const dollars = usdMonth
     ? `, ${formatUsd(usdMonth.mid)} a month (${formatUsd(usdMonth.low)} to ${formatUsd(usdMonth.high)})`
@@ -57,6 +57,7 @@ export function expectedLine(outlooks: readonly Outlook[]): string {
 export interface MonthChange {
   /** The number of computes with a known past. */
   computes: number;
+  /** CU-hours saved. */
   cuHours: Estimate;
   usd?: { saved: Estimate; old: Estimate; new: Estimate };
 }
@@ -72,7 +73,7 @@ export function monthChange(before: readonly PastOutlook[], after: readonly Past
   let saved = NOTHING;
   for (const { was, month } of known) saved = plus(saved, savingBetween(was.saved, month.saved));
   const [old, changed] = [known.map(({ was }) => was), known.map(({ month }) => month)];
-  const [oldUsd, newUsd] = [restOf(monthSum(old, changed)), restOf(monthSum(changed, old))];
+  const [oldUsd, newUsd] = [remainingCost(monthSum(old, changed)), remainingCost(monthSum(changed, old))];
   return {
     computes: known.length,
     cuHours: times(saved, 1 / 3600).cuSeconds,

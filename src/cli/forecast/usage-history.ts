@@ -77,7 +77,7 @@ async function withOperations(
   );
 }
 
-/** When computes were awake in the weeks of a saving; computes without operations in the log are left out. */
+/** When computes were awake in the last {@link SAVING_DAYS}; computes without operations in the log are left out. */
 export function historiesOf(
   computes: readonly Compute[],
   { log, toMs, storedAtMs }: Pick<Parameters<typeof pastOfComputes>[0], 'log' | 'toMs' | 'storedAtMs'>,
@@ -94,7 +94,7 @@ async function readUsages(options: UsageHistoryOptions): Promise<UsageHistories>
   if (usageFile !== undefined) {
     const countOf = countInUnit(computes);
     const series = await readUsageCsv(usageFile, (unit) => countOf(unit) || undefined);
-    return usagesOrWhyNone(computes, series, { from: usageFile, missing: [] });
+    return usagesOrNotes(computes, series, { from: usageFile, missing: [] });
   }
   if (fleetFile !== undefined) return new Map();
   const { settings, projects, nowMs, open, mostProjectsAsked } = options;
@@ -103,10 +103,11 @@ async function readUsages(options: UsageHistoryOptions): Promise<UsageHistories>
   const { series, missing } = sources.ok
     ? await usageOfFew(sources.value, { projects, nowMs, mostProjectsAsked })
     : { series: [], missing: [sources.problem] };
-  return usagesOrWhyNone(computes, series, { from: 'usage', missing });
+  return usagesOrNotes(computes, series, { from: 'usage', missing });
 }
 
-function usagesOrWhyNone(
+/** Returns the usages. If there are none, notes on standard error say why. */
+function usagesOrNotes(
   computes: readonly Compute[],
   series: readonly UsageSeries[],
   { from, missing }: { from: string; missing: readonly string[] },

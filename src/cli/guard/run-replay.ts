@@ -30,6 +30,7 @@ export async function runReplay(name: string, flags: ReplayFlags): Promise<void>
   const index = set.policies.indexOf(guard);
   const toMs = Date.now();
   const fromMs = toMs - flags.days * DAY_MS;
+  // The replay begins a day earlier, since floors from then may still hold.
   const past = await withOperator(flags, ({ operator }) => answered(readPastEntries(operator, fromMs - DAY_MS)));
   const fleet = await readFleetOrFail({
     settings,
@@ -104,11 +105,13 @@ function auditNotes({ oldestMs, cut }: { oldestMs: number | undefined; cut: read
 
 function unknownNotes(computes: readonly ReplayedCompute[], fromMs: number): string[] {
   const changes = sum(computes.map(({ lowerings }) => lowerings.unknownChanges));
-  const asleep = computes.filter(({ history }) => history.unknown.length > 0 || history.fromMs > fromMs).length;
+  const uncertain = computes.filter(({ history }) => history.unknown.length > 0 || history.fromMs > fromMs).length;
   return [
     ...(changes > 0 ? [`left out: ${counted(changes, 'change')} whose earlier values are not known`] : []),
-    ...(asleep > 0
-      ? [`it is not always known when ${countedComputes(asleep)} slept: it counts as awake while the guard has values`]
+    ...(uncertain > 0
+      ? [
+          `it is not always known when ${countedComputes(uncertain)} slept: it counts as awake while the guard has values`,
+        ]
       : []),
   ];
 }

@@ -45,7 +45,7 @@ export async function planMonth(
   const subjectFor = (compute: Compute) =>
     subjectOf(compute, records.get(compute.computeId), { baseline: baselineOf(compute), holds });
   const withoutEbb = (compute: Compute) => baselineOf(compute) ?? settingsOf(compute);
-  const isChanged = plan.computes.some(({ compute }) => !hasSettings(compute, withoutEbb(compute)));
+  const differsFromBaselines = plan.computes.some(({ compute }) => !hasSettings(compute, withoutEbb(compute)));
   const past = { ...options, takenAtMs, isStored, computes, projects, nowMs: knownMs };
   const [after = [], before = []] = await foreseeByPast(past, (known) => {
     const subjects = plan.computes.map(({ compute }) => subjectFor(compute));
@@ -53,7 +53,7 @@ export async function planMonth(
     return [outlooks, outlooks.map((outlook) => withSettings(outlook, withoutEbb(outlook.compute)))];
   });
   return {
-    text: `${monthText(monthChange(before, after), after, isChanged)}${without}`,
+    text: `${monthText(monthChange(before, after), after, differsFromBaselines)}${without}`,
     savedOf: (isIncluded) => {
       const [old, changed] = [before, after].map((all) => all.filter(({ compute }) => isIncluded(compute)));
       return monthChange(old ?? [], changed ?? []);
@@ -61,11 +61,17 @@ export async function planMonth(
   };
 }
 
-function monthText(change: MonthChange | undefined, after: readonly PastOutlook[], isChanged: boolean): string {
+function monthText(
+  change: MonthChange | undefined,
+  after: readonly PastOutlook[],
+  differsFromBaselines: boolean,
+): string {
   if (!change) return 'A month: no usage data (ebb run collects it, --usage reads it); ebb forecast shows the bounds.';
   const part =
     change.computes < after.length ? ` (${change.computes} of ${after.length} computes have usage data)` : '';
-  const against = isChanged ? 'the baselines (what was set before ebb, or by people since)' : 'what is set now';
+  const against = differsFromBaselines
+    ? 'the baselines (what was set before ebb, or by people since)'
+    : 'what is set now';
   return change.usd
     ? `With these policies it ${savedText(change.usd.saved)} against ${against}; the month is then expected to cost ${formatUsd(change.usd.new.mid)}${part}.`
     : `With these policies it ${savedText(change.cuHours, cuHoursText)} against ${against}${part}; price unknown: set plan: in ebb.yaml.`;

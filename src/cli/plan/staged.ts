@@ -10,9 +10,9 @@ import { compileScope } from '../../domain/policy/select.ts';
 import { NO_TEAM, type TeamScope, teamPart } from '../../domain/policy/team-parts.ts';
 
 /**
- * The hash to approve for each change that only the approval holds back. Daemons have already made the changes of the policies that they use.
- * If `policies` are the staged ones, what is left to change on the computes of a staged part therefore comes from it. If they are others, no
- * approval is assumed.
+ * Returns the hash to approve for each change that waits only for an approval. Daemons have already made the changes of the policies that they
+ * use. If `policies` are the staged ones, the remaining changes of the computes in a staged part therefore come from that part. If they are
+ * others, no approval is assumed.
  */
 export function approvalsNeeded(
   computes: readonly EvaluatedCompute[],
@@ -21,9 +21,9 @@ export function approvalsNeeded(
   const parts = staged
     .filter(({ team, setHash }) => [teamPart(policies, team).hash, policies.hash].includes(setHash ?? ''))
     .map(({ team, hash }) => ({ hash, concerns: inScope(teams, team) }));
-  const actingNow = computes.filter(({ plan }) => plan.verdict === 'act' || isOnlySpread(plan));
+  const otherwiseMade = computes.filter(({ plan }) => plan.verdict === 'act' || isOnlySpread(plan));
   return new Map(
-    actingNow.flatMap((one) => {
+    otherwiseMade.flatMap((one) => {
       const part = parts.find(({ concerns }) => concerns(one.compute));
       return part ? [[one, part.hash] as const] : [];
     }),

@@ -38,13 +38,14 @@ export async function runRecommend(names: string[], flags: RecommendFlags): Prom
   };
   const past = await readPast(settings, flags, { branches: true, onNewest });
   const stored = flags.operations === undefined ? await storedFacts(settings, past.toMs) : undefined;
-  const facts = recommendFacts(settings, selected(past.computes), { ...stored, policies });
+  const computes = selected(past.computes);
+  const facts = recommendFacts(settings, computes, { ...stored, policies });
   const findings = recommend(facts, options).filter((finding) => isWanted(finding, flags));
   const notes = [...planNotes(past), ...past.notes, ...(stored?.notes ?? [])];
   writeNotes({ ...past, notes: [...new Set(notes)] });
   if (flags.write !== undefined) await writePolicies(flags.write, findings, past);
-  const notPlanned = policies ? splitPlanned(selected(past.computes), [policies], broken).notPlanned : [];
-  const examined = examinedOf(selected(past.computes), past);
+  const notPlanned = policies ? splitPlanned(computes, [policies], broken).notPlanned : [];
+  const examined = examinedOf(computes, past);
   writeOut(`${rendered(findings, { past, notPlanned, examined }, flags)}\n`);
   // As in other commands, policies that can't be read are an error.
   if (!isComplete) process.exitCode = 1;

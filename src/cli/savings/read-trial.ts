@@ -53,7 +53,7 @@ export interface TrialRead {
   policyChanges: FleetUsage['policyChanges'];
   /** The end of the known usage, milliseconds since the epoch; undefined without usage. */
   usedUntilMs: number | undefined;
-  /** The lowerings that guards undid during the trial; undefined if no audit could be read. */
+  /** The lowerings that guards undid during the trial; undefined if no audit could be read, or the fleet is from a file. */
   undos: readonly Undo[] | undefined;
   missing: readonly string[];
   notes: string[];
@@ -91,7 +91,6 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
   const records = subjects.flatMap(({ trials }) => trials?.[trial.name] ?? []);
   const kept = records.flatMap((record) => record.kept ?? []);
   const stoppedAtMs = records.find((record) => record.terms === trial.digest && record.stoppedAtMs)?.stoppedAtMs;
-  const { policyChanges } = used ?? {};
   const { facts: undos, notes: undoNotes } = await readUndos(settings, flags, {
     trial,
     policies: set,
@@ -107,7 +106,7 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
     units,
     kept,
     stoppedAtMs,
-    policyChanges,
+    policyChanges: used?.policyChanges,
     nowMs,
     usedUntilMs,
     undos,
@@ -147,8 +146,8 @@ function findTrial(policies: readonly Policy[], name: string | undefined): Trial
 }
 
 /**
- * Reads the usage that daemons keep for the trial, otherwise that of the control API: a week of hours, and days in UTC before it. A snapshot
- * has none.
+ * Reads the usage that daemons keep for the trial, otherwise from the control API the hours of a week, and days in UTC before it. A snapshot
+ * has no usage.
  */
 async function readUsage(
   settings: Settings,

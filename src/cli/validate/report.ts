@@ -14,16 +14,12 @@ export interface Report {
   errors?: string[];
 }
 
-interface ReportOptions {
-  color: boolean;
-}
-
-export function reportAs(format: 'text' | 'json' | 'github', examined: Examined, options: ReportOptions): Report {
+export function reportAs(format: 'text' | 'json' | 'github', examined: Examined, options: { color: boolean }): Report {
   if (format === 'json') return asJson(examined);
   return format === 'github' ? asWorkflowCommands(examined) : asText(examined, options);
 }
 
-function asText({ problems, warnings, notes, set, written, matches }: Examined, { color }: ReportOptions): Report {
+function asText({ problems, warnings, notes, set, written, matches }: Examined, { color }: { color: boolean }): Report {
   const shown = (problem: PolicyProblem | Finding) => formatProblem(withCode(problem), { color });
   const stderr = [...notes.map((note) => `note: ${note}`), ...warnings.map((warning) => `warning: ${shown(warning)}`)];
   const selected = (matches ?? []).flatMap(({ policy, computes, tooYoung, unknown }) => [
