@@ -2,7 +2,7 @@
 export type Verdict = { ok: true } | { ok: false; retryAfterSeconds: number; message: string };
 
 export interface RateLimits {
-  /** Counts a request of an account on a route at a real instant, if it is let through. */
+  /** Admits a request of an account on a route, or refuses it. Only admitted requests count. `realMs`: real milliseconds from an arbitrary start. */
   admit(account: string, route: string, realMs: number): Verdict;
 }
 
@@ -26,14 +26,13 @@ interface RateLimitOptions {
   perMinute?: number | undefined;
   /** Requests of an account in any second on one route. */
   perSecond?: number | undefined;
-  /** `bucket` is stricter than documented: a token bucket over all routes, of `perSecond` tokens, refilled at `perMinute`. */
+  /** `bucket` is stricter than documented: a token bucket over all routes, of `perSecond` tokens, refilled at `perMinute`. It needs `perMinute`. */
   kind?: LimitKind | undefined;
 }
 
 export const LIMIT_KINDS = ['windows', 'bucket'] as const;
 export type LimitKind = (typeof LIMIT_KINDS)[number];
 
-/** Refused requests don't count. */
 export function createRateLimits(options: RateLimitOptions): RateLimits {
   const { kind = 'windows', perMinute, perSecond = 1 } = options;
   return kind === 'bucket' && perMinute !== undefined ? buckets(perMinute, perSecond) : windows(options);
@@ -65,20 +64,20 @@ function windows(options: RateLimitOptions): RateLimits {
   };
   return {
     admit(account, route, realMs) {
-      const windows = [
+      const limits = [
         { name: 'minute', lengthMs: MINUTE_MS, limit: perMinute, key: account },
         { name: 'second', lengthMs: 1_000, limit: perSecond, key: `${account} ${route}` },
       ].flatMap(({ limit, ...window }) =>
         limit === undefined ? [] : [{ ...window, limit, log: logOf(window.key, limit) }],
       );
-      for (const { name, lengthMs, limit, log } of windows) {
+      for (const { name, lengthMs, limit, log } of limits) {
         const oldestMs = log.oldestMs();
         const waitMs = oldestMs === undefined ? 0 : oldestMs + lengthMs - realMs;
         if (waitMs <= 0) continue;
         const message = `rate limit exceeded: ${limit} requests per ${name}`;
         return { ok: false, retryAfterSeconds: Math.ceil(waitMs / 1000), message };
       }
-      for (const { log } of windows) log.add(realMs);
+      for (const { log } of limits) log.add(realMs);
       return { ok: true };
     },
   };

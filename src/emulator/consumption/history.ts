@@ -7,6 +7,9 @@ import { QUARTER_MS, quartersOf } from '../world/usage.ts';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
+/** The share of the usage that is shown of an hour before its correction, which comes a day after its end. */
+const UNCORRECTED_SHARE = 0.9;
+
 export type Granularity = 'hourly' | 'daily' | 'monthly';
 
 interface Used {
@@ -47,7 +50,7 @@ function shownUntilMs({ delayMinutes, stalls }: Consumption, nowMs: number): num
   return untilMs - (untilMs % QUARTER_MS);
 }
 
-/** True if too little usage of a unit is shown for an hour, counted since the epoch, until a day later. */
+/** True for the `share` of hours of which too little usage is shown at first. `hour` is counted since the epoch. */
 function isCorrectedLater(unit: string, hour: number, share: number): boolean {
   const hash = hashText(unit, Math.imul(hour, 0x9e3779b1));
   return ((hash ^ (hash >>> 15)) >>> 0) / 0x1_0000_0000 < share;
@@ -113,7 +116,7 @@ export function periodsOf(
     const before = period.buckets.get(start) ?? { cuMs: 0, activeMs: 0 };
     const { cuMs, activeMs } = quarters.get(quarter) ?? { cuMs: 0, activeMs: 0 };
     period.buckets.set(start, {
-      cuMs: before.cuMs + cuMs * (isLow ? 0.9 : 1),
+      cuMs: before.cuMs + cuMs * (isLow ? UNCORRECTED_SHARE : 1),
       activeMs: before.activeMs + activeMs,
     });
   }

@@ -8,15 +8,15 @@ import { FAULT_OUTCOMES, OPERATION_ACTIONS, type OperationFault } from '../world
 import { EFFECTS, type LatencyFault, type LatencySeries } from '../world/latency.ts';
 import { createRandom } from '../world/random.ts';
 
-const hits = {
+const hitFields = {
   seed: z.number().int().optional(),
   count: z.number().int().min(1).optional(),
   share: z.number().min(0).max(1).default(1),
 };
-const onRequests = {
+const requestFields = {
   route: z.string().optional(),
   method: z.string().optional(),
-  ...hits,
+  ...hitFields,
 };
 
 const faultBody = z.discriminatedUnion('kind', [
@@ -26,7 +26,7 @@ const faultBody = z.discriminatedUnion('kind', [
     compute: z.string().optional(),
     project: z.string().optional(),
     outcome: z.enum(FAULT_OUTCOMES),
-    ...hits,
+    ...hitFields,
   }),
   z.strictObject({
     kind: z.literal('metrics'),
@@ -35,20 +35,20 @@ const faultBody = z.discriminatedUnion('kind', [
     factor: z.number().positive().max(1e6).optional(),
     at: z.iso.datetime({ offset: true }).transform(Date.parse).optional(),
     for_seconds: z.number().positive().optional(),
-    ...hits,
+    ...hitFields,
   }),
-  z.strictObject({ kind: z.literal('latency'), ms: z.number().min(0), ...onRequests }),
+  z.strictObject({ kind: z.literal('latency'), ms: z.number().min(0), ...requestFields }),
   z.strictObject({
     kind: z.literal('status'),
     status: z.number().int().min(400).max(599),
     message: z.string().optional(),
     retry_after_seconds: z.number().int().min(0).optional(),
-    ...onRequests,
+    ...requestFields,
   }),
-  z.strictObject({ kind: z.literal('hang_up'), ...onRequests }),
-  z.strictObject({ kind: z.literal('wrong_json'), ...onRequests }),
-  z.strictObject({ kind: z.literal('stale_reads'), ms: z.number().min(0), ...onRequests }),
-  z.strictObject({ kind: z.literal('duplicates'), ...onRequests }),
+  z.strictObject({ kind: z.literal('hang_up'), ...requestFields }),
+  z.strictObject({ kind: z.literal('wrong_json'), ...requestFields }),
+  z.strictObject({ kind: z.literal('stale_reads'), ms: z.number().min(0), ...requestFields }),
+  z.strictObject({ kind: z.literal('duplicates'), ...requestFields }),
 ]);
 
 type FaultBody = z.output<typeof faultBody>;

@@ -8,7 +8,6 @@ import {
   type Unit,
   unitId,
 } from '../consumption/history.ts';
-import type { Platform } from '../platform.ts';
 import { parseInput } from '../wire/bodies.ts';
 import { type Answer, errorAnswer, refusalAnswer } from '../wire/render.ts';
 import { wireTime, wireTimeIfAny } from '../wire/times.ts';
@@ -110,7 +109,7 @@ const projects: Route = {
   method: 'GET',
   template: '/consumption_history/v2/projects',
   needs: () => ({ kind: 'any_key' }),
-  answer(request, platform: Platform) {
+  answer(request, platform) {
     const world = platform.world();
     if (world.consumption.routes === 'none') return errorAnswer(404, 'not found');
     const limit = readLimit(request.query.limit, { fallback: 10, max: 100 });
@@ -131,7 +130,7 @@ const branches: Route = {
   method: 'GET',
   template: '/consumption_history/v2/branches',
   needs: () => ({ kind: 'any_key' }),
-  answer(request, platform: Platform) {
+  answer(request, platform) {
     const world = platform.world();
     if (world.consumption.routes !== 'both') return errorAnswer(404, 'not found');
     const limit = readLimit(request.query.limit, { fallback: 100, max: 1000 });
@@ -158,7 +157,7 @@ const branches: Route = {
 
 export const CONSUMPTION_ROUTES: readonly Route[] = [projects, branches];
 
-/** The storage of a root branch in every bucket: one MiB. */
+/** The storage that every unit shows for root branches in every bucket: one MiB. */
 const STORAGE_BYTES = 1_048_576;
 
 /** The route for branches has the first six. */

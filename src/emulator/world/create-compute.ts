@@ -46,7 +46,7 @@ export function hasPrimary(project: Project, branchId: string, except?: Compute)
   );
 }
 
-/** Why a compute can't be added; undefined if it can. */
+/** The reason why a compute can't be added; undefined if it can. */
 export function additionRefusal(project: Project, wanted: NewComputeRequest): Refused | undefined {
   const problem = settingsProblem(completeSettings(wanted));
   if (problem !== undefined) return refuse('invalid', problem);
@@ -87,7 +87,7 @@ export function addCompute(
   return { compute, operations: enqueue(world, compute, 'request', actions) };
 }
 
-/** A new compute is `init` until its start_compute has ended. */
+/** A new compute is `init` until its start_compute has ended; a disabled one is `idle`. */
 export function createCompute(world: WorldState, project: Project, wanted: NewComputeRequest): Outcome {
   const refused = additionRefusal(project, wanted);
   if (refused) return refused;
@@ -148,7 +148,7 @@ function timeoutProblem(seconds: number): string | undefined {
   return `suspend_timeout_seconds must be -1, 0 or from ${SHORTEST_TIMEOUT_SECONDS} to ${LONGEST_TIMEOUT_SECONDS}`;
 }
 
-/** Why the platform doesn't accept these settings together; undefined if it does. */
+/** The reason why the platform refuses these settings; undefined if it accepts them. */
 export function settingsProblem(
   settings: Pick<ComputeSettings, 'minCu' | 'maxCu' | 'suspendTimeoutSeconds'>,
 ): string | undefined {
@@ -159,14 +159,14 @@ const LARGEST_CU: Record<Plan, number> = { free: 2, launch: 16, scale: 56 };
 /** The timeouts that the Launch plan allows: 5 minutes, in both spellings, or never. */
 const LAUNCH_TIMEOUTS_SECONDS = [0, 300, -1];
 
-/** Why a plan forbids the changes; a plan that fixes the timeout refuses any value. */
+/** The reason why a plan forbids the changes; undefined if it allows them. The free plan refuses any timeout, even the one that is set. */
 export function planRefusal(plan: Plan, changes: Partial<ComputeSettings>): Refused | undefined {
   const largestCu = Math.max(changes.minCu ?? 0, changes.maxCu ?? 0);
   if (largestCu > LARGEST_CU[plan]) {
     return refuse('forbidden', `compute size ${largestCu} is not available on the ${plan} plan`);
   }
   const timeout = changes.suspendTimeoutSeconds;
-  const isGated = plan === 'free' || (plan === 'launch' && !LAUNCH_TIMEOUTS_SECONDS.includes(timeout ?? 0));
-  if (timeout === undefined || !isGated) return undefined;
+  const isAllowed = plan === 'scale' || (plan === 'launch' && LAUNCH_TIMEOUTS_SECONDS.includes(timeout ?? 0));
+  if (timeout === undefined || isAllowed) return undefined;
   return refuse('precondition', 'modifying the suspend interval is not permitted on this account');
 }

@@ -35,8 +35,8 @@ function operationDurationMs(world: WorldState, action: OperationAction): number
 
 /** Time in `scheduling` of an operation that no request has started, and in `cancelling`. */
 const SCHEDULING_MS = 50;
-/** Operations kept of a project. */
-const MAX_OPERATIONS_KEPT = 50_000;
+/** The newest operations of a project that are always kept. Up to as many older ones are kept, too. */
+const OPERATIONS_KEPT = 50_000;
 
 export interface NewOperation {
   action: OperationAction;
@@ -95,8 +95,8 @@ function createOperation(world: WorldState, project: Project, branchId: string, 
     ...wanted,
   };
   project.operations.push(operation);
-  if (project.operations.length > 2 * MAX_OPERATIONS_KEPT) {
-    project.operations.splice(0, project.operations.length - MAX_OPERATIONS_KEPT);
+  if (project.operations.length > 2 * OPERATIONS_KEPT) {
+    project.operations.splice(0, project.operations.length - OPERATIONS_KEPT);
   }
   project.openOperations += 1;
   return operation;
@@ -194,7 +194,7 @@ function close(world: WorldState, project: Project, operation: Operation, status
   setStatus(world, operation, status);
 }
 
-/** Takes an ended operation off its compute's queue. If it has failed, the rest of the queue is cancelled. */
+/** Takes an ended operation off its compute's queue. If it has failed or was cancelled, the rest of the queue is cancelled, too. */
 function finishCompute(world: WorldState, project: Project, compute: Compute, operation: Operation): void {
   compute.queue = compute.queue.filter((other) => other !== operation);
   if (operation.status !== 'finished' && operation.status !== 'skipped') {
@@ -226,7 +226,7 @@ function end(world: WorldState, operation: Operation): void {
   else finishCompute(world, project, compute, operation);
 }
 
-/** A scheduled operation begins; a running one ends, or is `cancelling` before. */
+/** A scheduled operation begins. A running one ends; if a fault cancels it, it is `cancelling` first. */
 export function proceed(world: WorldState, operation: Operation): void {
   if (operation.status === 'scheduling') begin(world, operation);
   else if (operation.status === 'running' && operation.endsAs === 'cancelled') {
@@ -272,7 +272,7 @@ export function endExternally(
   return { ok: true, operations: [operation] };
 }
 
-/** Awake spans kept of a compute. */
+/** The most awake spans of a compute that are kept. */
 const MAX_AWAKE_SPANS = 20_000;
 
 /** Every change of state goes through here: usage until now is added up with the old state. */
@@ -303,8 +303,8 @@ function finishSuspend(world: WorldState, compute: Compute, operation: Operation
 }
 
 /**
- * A failed operation leaves the compute as it was, and its settings are rolled back. Clients that waited for a failed start
- * get an error: otherwise they would start the compute over and over.
+ * A failed or cancelled operation leaves the compute as it was, and its settings are rolled back. Clients that waited for such a start get an
+ * error: otherwise they would start the compute over and over.
  */
 function failEffect(world: WorldState, compute: Compute, operation: Operation): void {
   if (operation.action === 'start_compute') rejectWaiting(world, compute);
