@@ -188,8 +188,10 @@ async function serve(
   const at = new Date(options.platform.clock.now()).toISOString();
   const body = readBody(incoming);
   const effects = options.requestFaults.effectsOn(method, route?.template);
-  wrongReads.note(method, params);
-  const answer = wrongReads.applyTo(method, answerRequest(options, incoming, route, body, effects), effects);
+  const notePatch = wrongReads.beforePatch(method, params);
+  const rightAnswer = answerRequest(options, incoming, route, body, effects);
+  if (rightAnswer.status < 400) notePatch?.();
+  const answer = wrongReads.applyTo(method, rightAnswer, effects);
   options.requests.add({
     at,
     method,
@@ -282,8 +284,8 @@ function wrongJson(status: number, body: string): Response {
 
 /** The faults `stale_reads` and `duplicates`: reads like those from a replica that lags behind. */
 interface WrongReads {
-  /** Stores the state of a compute before a PATCH. */
-  note(method: string, params: Readonly<Record<string, string>>): void;
+  /** Reads the state of a compute before a PATCH. The returned function stores it, once the PATCH has succeeded. */
+  beforePatch(method: string, params: Readonly<Record<string, string>>): (() => void) | undefined;
   /** Changes the answer to a GET as the faults say; returns any other answer unchanged. */
   applyTo(method: string, answer: Answer, effects: RequestEffects): Answer;
 }
@@ -300,7 +302,7 @@ const CHANGEABLE = [
 const LISTS = ['endpoints', 'projects', 'branches', 'operations'] as const;
 
 function createWrongReads(platform: Platform): WrongReads {
-  /** By compute id: the fields before its last PATCH, and the time of that PATCH. */
+  /** By compute id: the fields before its last successful PATCH, and the time of that PATCH. */
   const before = new Map<string, { fields: Entry; atMs: number }>();
 
   /** The entry as it was before a PATCH of the last `staleMs`. */
@@ -310,15 +312,15 @@ function createWrongReads(platform: Platform): WrongReads {
   };
 
   return {
-    note(method, { project_id: projectId, endpoint_id: computeId }) {
-      if (method !== 'PATCH' || projectId === undefined || computeId === undefined) return;
+    beforePatch(method, { project_id: projectId, endpoint_id: computeId }) {
+      if (method !== 'PATCH' || projectId === undefined || computeId === undefined) return undefined;
       const world = platform.world();
       const project = findProject(world, projectId);
       const compute = findCompute(world, projectId, computeId);
-      if (!project.ok || !compute.ok) return;
+      if (!project.ok || !compute.ok) return undefined;
       const shown: Entry = { ...renderCompute(compute.value, project.value, world) };
       const fields = Object.fromEntries(CHANGEABLE.map((name) => [name, shown[name]]));
-      before.set(computeId, { fields, atMs: platform.clock.now() });
+      return () => void before.set(computeId, { fields, atMs: platform.clock.now() });
     },
     applyTo(method, answer, { staleMs = 0, duplicates }) {
       if (method !== 'GET' || answer.status !== 200 || (staleMs === 0 && !duplicates)) return answer;

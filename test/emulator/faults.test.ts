@@ -145,6 +145,8 @@ describe('reads that are not as things are', () => {
     const before = await shown();
     expect(before[0]).toBe(2);
     expect(before[1]).not.toBe(updatedAt);
+    const refused = await emulator.call('PATCH', WEB, { endpoint: { autoscaling_limit_max_cu: 1000 } });
+    expect([refused.status, await shown()]).toEqual([400, before]);
     emulator.pass(5_000);
     expect(await shown()).toEqual([4, updatedAt]);
   });
