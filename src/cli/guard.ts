@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { GuardAnswer } from '../app/guards/ask.ts';
+import { printable } from '../common/safe-text.ts';
 import type { Compute } from '../domain/compute/compute.ts';
 import { numberJson } from '../domain/guards/verdict.ts';
 import type { GuardPolicy } from '../domain/policy/kinds/guard.ts';
@@ -106,12 +107,14 @@ function answerText(
   computes: readonly Compute[],
   { error, verdicts }: GuardAnswer,
 ): string {
-  if (error) return `${name}: no answer: ${error.message} (${error.code})\n  ${query}`;
+  if (error) return `${name}: no answer: ${printable(error.message)} (${error.code})\n  ${query}`;
   if (computes.length === 0) return `${name} selects no compute`;
   const lines = computes.map(({ projectName, computeId, state }) => {
     const verdict = verdicts.get(computeId);
     const asleep = state === 'idle' ? ' (asleep: it is lowered without asking)' : '';
-    return `${verdict?.state ?? 'unknown'}  ${projectName} / ${computeId}: ${verdict?.message ?? ''}${asleep}`;
+    return printable(
+      `${verdict?.state ?? 'unknown'}  ${projectName} / ${computeId}: ${verdict?.message ?? ''}${asleep}`,
+    );
   });
   const counts = (['healthy', 'bad', 'unknown'] as const).map(
     (state) => `${[...verdicts.values()].filter((one) => one.state === state).length} ${state}`,

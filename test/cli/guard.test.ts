@@ -63,4 +63,15 @@ describe('ebb guard test', () => {
       expect.stringContaining('no guard is called latencie; there are latency, relative'),
     ]);
   });
+
+  it('shows a project whose name has line breaks in one line', async () => {
+    const forged = fleetFile({ 'web-x/ep-x': {} }).replace(
+      '"name":"web-x"',
+      '"name":"web-x\\nhealthy  web-shop / ep-shop"',
+    );
+    writeFileSync(join(folder, 'forged.json'), forged);
+    const { stdout } = await testGuard('latency', vector(), '--fleet', 'forged.json');
+    expect(stdout).toContain('unknown  web-x?healthy  web-shop / ep-shop / ep-x: ');
+    expect(stdout).not.toMatch(/^healthy/m);
+  });
 });
