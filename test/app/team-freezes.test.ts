@@ -131,6 +131,12 @@ describe('a freeze that matches no known compute', () => {
     expect(await asked(['shop-*'], WEB)).toMatchObject({ ok: false, error: { code: 'forbidden' } });
   });
 
+  it('is set, and says so, while the projects of an account are not known', async () => {
+    know('shop-a');
+    fleet.incompleteAccounts.add('other');
+    expect(await asked(['web-n*'], WEB)).toMatchObject({ ok: true, value: { covers: 0, partial: true } });
+  });
+
   it('is set where it is of nobody, or of all that a team has: new computes may come', async () => {
     know('shop-a');
     expect(await asked(['sohp-*'])).toMatchObject({ ok: true, value: { covers: 0 } });

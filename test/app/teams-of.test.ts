@@ -21,6 +21,7 @@ const unevaluated = aCompute({ projectId: 'p-new', projectName: 'web-new', compu
 const evaluated = (compute: Compute) => ({ compute });
 const all = [...computes, unevaluated].map(({ projectId }) => projectId);
 let listed = all;
+const incompleteAccounts = new Set<string>();
 const daemon = {
   fleet: {
     latestEvaluation: (id: string) => computes.filter(({ computeId }) => computeId === id).map(evaluated)[0],
@@ -29,6 +30,7 @@ const daemon = {
     cachedProject: (id: string) =>
       [...computes, unevaluated].some(({ projectId }) => projectId === id) ? {} : undefined,
     projectIds: () => listed,
+    incompleteAccounts,
   },
   policies: () => ({
     set: {
@@ -97,3 +99,10 @@ it.each(['ep-unknown', 'web-unknown', 'p-web/ep-unknown'])(
     expect(await teamsOf(parts, 'compute', target)).toBeUndefined();
   },
 );
+
+it('a compute that nobody knows may be in any scope while the projects of an account are not known', async () => {
+  incompleteAccounts.add('other');
+  onTestFinished(() => incompleteAccounts.clear());
+  expect(await teamsOf(parts, 'compute', 'web-unknown')).toBeUndefined();
+  expect(await teamsOf(parts, 'compute', 'ep-api')).toEqual([]);
+});

@@ -135,6 +135,9 @@ export async function readProjectList(
     return listedAccount === account || (onlyAccount === undefined && !failures.has(listedAccount));
   });
   for (const project of projects) fleet.list(project);
+  if (onlyAccount === undefined) fleet.incompleteAccounts.clear();
+  else fleet.incompleteAccounts.delete(onlyAccount);
+  for (const account of failures.keys()) fleet.incompleteAccounts.add(account);
   // Set after the answer: until then, the names are those of the previous list.
   if (onlyAccount === undefined && !options.signal?.aborted) fleet.listAskedAtMonotonicMs = askedAt.askedAtMonotonicMs;
   return { projects, failures, ...askedAt };

@@ -66,6 +66,8 @@ export interface Fleet {
   listAskedAtMonotonicMs: number;
   /** When the list that was last compared with the cached projects was requested, by account, in monotonic time. */
   listComparedAtMonotonicMs: Map<string, number>;
+  /** The accounts that the last list of projects did not show completely. */
+  incompleteAccounts: Set<string>;
   /** The last survey of this daemon, by account. */
   surveys: Map<string, Survey>;
   /** Returns the milliseconds since the cached project was read; infinite if there is none. */
@@ -179,6 +181,7 @@ function emptyNotes(verified: VerifiedFacts) {
     listShowsChanges: listsThatShowChanges(verified),
     warnedOfTimeoutRestarts: new Set<string>(),
     listComparedAtMonotonicMs: new Map(),
+    incompleteAccounts: new Set<string>(),
     surveys: new Map(),
     changedAtMs: new Map(),
     retryAtMs: new Map(),

@@ -40,7 +40,8 @@ export async function teamsOf(
 /** False after a start, until every listed project was read. */
 function hasReadAll({ fleet }: DaemonView): boolean {
   const listed = fleet.projectIds();
-  return listed.length > 0 && listed.every((projectId) => fleet.cachedProject(projectId));
+  const isWhole = listed.length > 0 && fleet.incompleteAccounts.size === 0;
+  return isWhole && listed.every((projectId) => fleet.cachedProject(projectId));
 }
 
 function teamsOfBudget(daemon: DaemonView, budget: string): string[] {
