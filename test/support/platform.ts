@@ -29,13 +29,14 @@ export interface Platform extends Emulator {
 /** One compute for each name, each in a project of that name. */
 export async function startTestPlatform(
   computes: Record<string, Partial<FleetCompute>>,
-  { historyMs, ...options }: Partial<EmulatorOptions> & { historyMs?: number } = {},
+  { historyMs, account, ...options }: Partial<EmulatorOptions> & { historyMs?: number; account?: string } = {},
 ): Promise<Platform> {
   const projects = Object.entries(computes).map(([name, compute]) => ({
     id: name,
     name,
     regionId: 'aws-eu-central-1',
     pgVersion: 17,
+    account,
     computes: [{ ...USUAL, id: `ep-${name}`, branchId: `br-${name}`, ...compute }],
   }));
   const emulator = await startEmulator({
