@@ -132,6 +132,8 @@ describeWith('chromium', 'the status page of 1,000 computes', () => {
     ['light', { colorScheme: 'light' }],
     ['dark', { colorScheme: 'dark' }],
     ['on a phone', { viewport: { width: 360, height: 740 }, hasTouch: true }],
+    ['at 400 pixels, light', { colorScheme: 'light', viewport: { width: 400, height: 800 } }],
+    ['at 400 pixels, dark', { colorScheme: 'dark', viewport: { width: 400, height: 800 } }],
   ];
 
   it.each(LOOKS)('has nothing that axe finds and nothing beside the screen, %s', async (_look, options) => {

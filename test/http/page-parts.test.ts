@@ -60,7 +60,7 @@ describe('texts of the page', () => {
       week: { state: 'known', segments: [segment(NOW, 1), segment('2026-11-22T20:00:00Z', 2)] },
       overdue_since: null,
     } as unknown as FleetRowDocument;
-    expect(textOf(NextChange({ row, now: NOW }))).toMatch(/\(until 20:00[^)]*\) 20:00/);
+    expect(textOf(NextChange({ row, now: NOW }))).toMatch(/^waits until 20:00[^:]*: clients 20:00/);
   });
 
   it('of costs lead to owners that there are, and not to the sum of several', async () => {

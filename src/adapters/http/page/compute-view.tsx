@@ -268,14 +268,8 @@ function Due({ row, now }: { row: FleetRowDocument; now: string }) {
     );
   return (
     <p class="due">
-      {/* The gate is the last reason. */}
-      waits: <Message text={reasons.at(-1)?.message ?? ''} />
-      {until !== null && (
-        <>
-          {' '}
-          (until <Instant iso={until} now={now} />)
-        </>
-      )}
+      waits{until !== null && [' until ', <Instant iso={until} now={now} />]}
+      {/* The gate is the last reason. */}: <Message text={reasons.at(-1)?.message ?? ''} />
     </p>
   );
 }
