@@ -1,11 +1,12 @@
 /**
- * Draws a terminal session as an animated SVG: `npx tsx scripts/render-terminal.ts < session.txt > docs/images/first-run.svg`. Lines
- * that begin with `$ ` are commands; the others are what they printed, as it was.
+ * Draws a terminal session, which record-first-run.sh records, as an animated SVG: lines that begin with `$ ` are commands; the others are
+ * what they printed, as it was.
  */
 import { readFileSync } from 'node:fs';
 import { element, escaped } from '../src/cli/svg-elements.ts';
 
-const WIDTH = 1110;
+/** Of a character, in pixels. */
+const CHARACTER = 7.85;
 const LINE = 18;
 const TOP = 44;
 const LEFT = 18;
@@ -20,6 +21,7 @@ const STYLE = `.window{fill:#12181c}.bar{fill:#1a2227}text{font:13px ui-monospac
 
 function drawSession(text: string): string {
   const lines = text.trimEnd().split('\n');
+  const width = Math.ceil(2 * LEFT + CHARACTER * Math.max(...lines.map((line) => line.length)));
   const height = TOP + lines.length * LINE + 10;
   let atS = 0;
   const drawn = lines.map((line, index) => {
@@ -36,11 +38,11 @@ function drawSession(text: string): string {
   const content = [
     element('title', { id: 'title' }, escaped(`A terminal: ${commands.join(', ')}`)),
     element('style', {}, STYLE),
-    element('rect', { class: 'window', width: WIDTH, height, rx: 8 }),
-    element('rect', { class: 'bar', width: WIDTH, height: 28, rx: 8 }),
+    element('rect', { class: 'window', width, height, rx: 8 }),
+    element('rect', { class: 'bar', width, height: 28, rx: 8 }),
     ...drawn,
   ];
-  const size = { viewBox: `0 0 ${WIDTH} ${height}`, width: WIDTH, height, role: 'img', 'aria-labelledby': 'title' };
+  const size = { viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-labelledby': 'title' };
   return `${element('svg', { xmlns: 'http://www.w3.org/2000/svg', ...size }, content.join('\n'))}\n`;
 }
 
