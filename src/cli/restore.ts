@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { z } from 'zod';
+import { chunksOf } from '../common/chunks.ts';
 import { countedComputes, firstNames } from '../common/names.ts';
 import { parseJson } from '../common/result.ts';
 import { printable } from '../common/safe-text.ts';
@@ -12,12 +13,14 @@ import { groupAlike, namesOf } from './group-alike.ts';
 import { type Answer, actingCommand, actorOf, answered, withOperator } from './operator/access.ts';
 import { agreedCount, type ConfirmFlags, withConfirmFlags } from './operator/confirm.ts';
 import { inFlightLines, printAnswer, printLines, printTable, sizeText } from './operator/show.ts';
-import { writeErrLine } from './output.ts';
+import { writeErrLine, writeOut } from './output.ts';
+import { MAX_IN_DETAIL, teamTable } from './team-table.ts';
 
 const EXAMPLES = `
 Examples:
   $ ebb restore ep-cool-sea-12345678
   $ ebb restore --all                 after the policies were removed; shows what goes back, and asks
+  $ ebb restore --owner team-web      the computes of a team, each in a row
   $ ebb restore --all --now --yes     without waiting for computes to sleep, and without a question
   $ ebb restore --from baseline.json  what ebb init has saved, such as after the store was lost
   $ ebb restore --cancel --all        withdraws what still waits
@@ -26,6 +29,8 @@ This goes back to the baseline: what each compute had when ebb first saw it, or 
 in enforce mode applies it like any other change, and gates apply: a disruptive change waits for sleep, for at most
 two hours. The request is valid for a day.
 For more than one compute it asks you to type their number; without a terminal it needs --confirm NUMBER or --yes.
+More than 40 are summed up by team first. --owner is a team only where neither computes nor --all nor --from are given:
+beside them it still is the former name of --by.
 Fields that a policy sets are not restored, and the request for them is dropped: remove the policy first, or hold the
 compute (ebb hold). With --from the values of the file replace the stored ones, also where ebb has changed nothing; ids
 choose some of its computes.`;
@@ -41,14 +46,12 @@ interface RestoreFlags extends ConfirmFlags {
   cancel?: boolean;
 }
 
-/** With more computes than this, those that differ only in their id share a row; `--json` lists each. */
-const MAX_ROWS = 40;
-
 /** The most computes in one request. */
 const AT_ONCE = 500;
 
 export function restoreCommand(): Command {
-  return withConfirmFlags(actingCommand('restore'))
+  const owner = new Option('--owner <name>', 'the computes of this team, instead of COMPUTE or --all');
+  return withConfirmFlags(actingCommand('restore', owner))
     .argument('[COMPUTE...]', 'ids of computes, or projects that have only one')
     .option('--all', 'every compute that ebb has changed')
     .option('--from <file>', 'back to the values of this file, as ebb init writes it')
@@ -59,10 +62,15 @@ export function restoreCommand(): Command {
 }
 
 async function restore(computes: string[], flags: RestoreFlags): Promise<void> {
-  const requests = await requestsOf(computes, flags);
+  const team = teamNamed(computes, flags);
+  if (flags.all && flags.owner !== undefined)
+    writeErrLine('warning: --all restores the computes of all teams; leave it out for those of --owner');
+  const given = await requestsOf(computes, flags);
   await withOperator(flags, async ({ operator, via }) => {
+    const requests = team === undefined ? given : await requestsOfTeam(operator, team, given);
     if (flags.cancel) return cancel(operator, requests, flags);
-    const restored = await askAndSend(operator, requests, flags);
+    const isInDetail = team !== undefined || computes.length > 0;
+    const restored = await askAndSend(operator, requests, { ...flags, isInDetail });
     const { count } = restored;
     const lines = [`requested: ${countedComputes(count)} to go back; to withdraw it: ebb restore --cancel`];
     if (via === 'store') lines.push('the daemon on this store applies it in enforce mode, or ebb apply does');
@@ -74,14 +82,14 @@ async function restore(computes: string[], flags: RestoreFlags): Promise<void> {
 export async function askAndSend(
   operator: Pick<Operator, 'restore'>,
   requests: readonly RestoreRequest[],
-  flags: RestoreFlags,
+  flags: RestoreFlags & PreviewOptions,
 ) {
   const previews: Answer<'restore'>[] = [];
   for (const request of requests) previews.push(await answered(operator.restore({ ...request, preview: true })));
   const all = previews.flatMap(({ computes }) => computes);
   noteMissing(requests, all);
   const counts = previews.map(({ count = 0 }) => count);
-  if (!flags.json) showPreview(all, flags.all === true);
+  if (!flags.json) showPreview(all, flags);
   const agreed = await agreedCount(sum(counts), flags);
   const restored: { computes: Restored[]; count: number } = { computes: [], count: 0 };
   for (const [index, request] of requests.entries()) {
@@ -93,34 +101,61 @@ export async function askAndSend(
   return restored;
 }
 
-function showPreview(all: readonly Restored[], isWholeFleet: boolean): void {
+interface PreviewOptions extends Pick<RestoreFlags, 'all' | 'from'> {
+  /** Each compute has a row, however many there are. */
+  isInDetail?: boolean;
+}
+
+function showPreview(all: readonly Restored[], { all: isWholeFleet, from, isInDetail = false }: PreviewOptions): void {
   const shown = all.filter(({ outcome }) => !isWholeFleet || outcome !== 'nothing_to_do');
   if (shown.length === 0) {
     printLines(['nothing to bring back']);
     return;
   }
-  printTable(['compute', 'baseline', ''], previewRows(shown));
+  const isShort = !isInDetail && shown.length > MAX_IN_DETAIL;
+  if (isShort) writeOut(`${outcomesByTeam(shown)}\n\n`);
+  printTable(['compute', 'baseline', ''], isShort ? groupedRows(shown) : shown.map(rowOf));
   const countOf = (outcome: Restored['outcome']) => all.filter((one) => one.outcome === outcome).length;
-  const partly = all.filter(({ policies_decide = [] }) => policies_decide.length > 0).length;
+  const partly = all.filter(isPartly).length;
   const parts = [
     `${countedComputes(countOf('requested'))} to go back${partly > 0 ? `, ${partly} of them in part` : ''}`,
     `${countOf('policies_decide')} left to policies`,
     `${countOf('nothing_to_do')} with nothing to do`,
   ];
-  printLines([parts.join('; ')]);
+  const details = from === undefined ? '--owner TEAM' : '--from FILE COMPUTE…';
+  printLines([parts.join('; '), ...(isShort ? [`Details: ebb restore ${details}`] : [])]);
 }
 
-/** A row for each compute; if there are many, for each group of computes that differ only in their id. */
-export function previewRows(shown: readonly Restored[]): string[][] {
-  if (shown.length <= MAX_ROWS) return shown.map(rowOf);
+function isPartly({ policies_decide = [] }: Restored): boolean {
+  return policies_decide.length > 0;
+}
+
+function outcomesByTeam(shown: readonly Restored[]): string {
+  return teamTable(shown, {
+    head: ['to go back', 'in part', 'left to policies', 'nothing to do'],
+    ownerOf: ({ owner = '?' }) => owner,
+    cellsOf(members) {
+      const countOf = (outcome: Restored['outcome']) => members.filter((one) => one.outcome === outcome).length;
+      const counts = [countOf('requested'), members.filter(isPartly).length];
+      return [...counts, countOf('policies_decide'), countOf('nothing_to_do')].map(String);
+    },
+  });
+}
+
+/** A row for each group of computes that differ only in their id. */
+function groupedRows(shown: readonly Restored[]): string[][] {
   const groups = groupAlike(shown, (one) => rowOf(one).slice(1));
   return groups.map(({ shared, members }) => [namesOf(members.map(({ compute_id }) => compute_id)), ...shared]);
 }
 
 async function cancel(operator: Operator, requests: readonly RestoreRequest[], flags: RestoreFlags): Promise<void> {
-  const [request] = requests;
-  if (!request) return;
-  const cancelled = await answered(operator.restore({ ...request, cancel: true }));
+  const answers: Answer<'restore'>[] = [];
+  for (const request of requests) answers.push(await answered(operator.restore(request)));
+  const cancelled = {
+    computes: answers.flatMap(({ computes }) => computes),
+    count: sum(answers.map(({ count = 0 }) => count)),
+    in_flight: answers.flatMap(({ in_flight = [] }) => in_flight),
+  };
   const computes = cancelled.computes.filter(({ outcome }) => !flags.all || outcome === 'withdrawn');
   const withdrawn = computes.filter(({ outcome }) => outcome === 'withdrawn').map(({ compute_id }) => compute_id);
   const lines = [...withdrawn.map((id) => `${id} no longer goes back`), ...inFlightLines(cancelled)];
@@ -128,8 +163,34 @@ async function cancel(operator: Operator, requests: readonly RestoreRequest[], f
   printAnswer(flags, { ...cancelled, computes }, cancelled.count === 0 ? nothing : lines);
 }
 
+/** The team whose computes are meant; undefined where `--owner` is the former name of `--by`. */
+function teamNamed(computes: readonly string[], { owner, all, from }: RestoreFlags): string | undefined {
+  return computes.length === 0 && !all && from === undefined ? owner : undefined;
+}
+
+/** The request for all computes, limited to those of a team that it changes. Throws a UserError if the team has none. */
+export async function requestsOfTeam(
+  operator: Pick<Operator, 'restore'>,
+  team: string,
+  [request]: readonly RestoreRequest[],
+): Promise<RestoreRequest[]> {
+  if (!request) return [];
+  const { computes } = await answered(operator.restore({ ...request, preview: true }));
+  const ofTeam = computes.filter(({ owner }) => owner === team);
+  if (ofTeam.length === 0) {
+    const owners = [...new Set(computes.flatMap(({ owner = [] }) => owner))].toSorted().map(printable).join(', ');
+    const known = owners === '' ? 'no owners are known here' : `owners are ${owners}`;
+    throw new UserError(`--owner: nothing belongs to ${printable(team)}; ${known}`);
+  }
+  const ids = ofTeam.filter(({ outcome }) => outcome !== 'nothing_to_do').map(({ compute_id }) => compute_id);
+  return [...chunksOf(ids, AT_ONCE)].map((some) => ({ ...request, computes: some }));
+}
+
 async function requestsOf(computes: string[], flags: RestoreFlags): Promise<RestoreRequest[]> {
-  const common = { owner: actorOf(flags), now: flags.now ?? false };
+  const team = teamNamed(computes, flags);
+  const { owner: _team, ...others } = flags;
+  const actor = actorOf(team === undefined ? flags : others);
+  const common = { owner: actor, now: flags.now ?? false, ...(flags.cancel && { cancel: true }) };
   if (flags.cancel && (flags.from !== undefined || flags.now)) {
     throw new UserError('--cancel withdraws requests: leave --from and --now out');
   }
@@ -137,12 +198,13 @@ async function requestsOf(computes: string[], flags: RestoreFlags): Promise<Rest
     if (flags.all)
       throw new UserError('--from restores all computes of the file, or those that are named: leave --all out');
     const baselines = await readBaselineFile(flags.from, computes);
-    return Array.from({ length: Math.ceil(baselines.length / AT_ONCE) }, (_, index) => {
-      const some = baselines.slice(index * AT_ONCE, (index + 1) * AT_ONCE);
+    return [...chunksOf(baselines, AT_ONCE)].map((some) => {
       return { ...common, computes: some.map(({ compute_id }) => compute_id), baselines: some };
     });
   }
-  if ((flags.all === true) === computes.length > 0) throw new UserError('give either ids of computes or --all');
+  if (team !== undefined) return [{ ...common, computes: 'all' }];
+  if ((flags.all === true) === computes.length > 0)
+    throw new UserError('give either ids of computes, --owner TEAM or --all');
   return [{ ...common, computes: flags.all ? 'all' : computes }];
 }
 

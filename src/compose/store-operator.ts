@@ -42,6 +42,7 @@ export async function openStoreOperator(
       if (!isEmbedded) await requestReconciles({ queue: await openQueue() }, projectIds);
     },
     policies: () => localPolicies(settings, store),
+    owners: settings.owners,
   });
   return {
     operator: withoutThrowing(operator),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createOperator } from '../../src/app/operator/create-operator.ts';
 import { baselineFile } from '../../src/cli/init/files.ts';
-import { previewRows, readBaselineFile } from '../../src/cli/restore.ts';
+import { readBaselineFile } from '../../src/cli/restore.ts';
 import { aCompute, aRecord, at, REAL } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
@@ -104,24 +104,4 @@ describe('a restore from a file', () => {
   ])('says in one line what is wrong with the file: %#', async (text, named, message) => {
     await expect(readBaselineFile(await fileOf(text), named)).rejects.toThrow(message);
   });
-});
-
-it('what is foreseen of more than 40 computes has a row for each outcome, with the first names', () => {
-  const of = (count: number) =>
-    Array.from({ length: count }, (_, index) => ({
-      ...{
-        project_id: 'p',
-        compute_id: `ep-${index}`,
-        baseline: { min_cu: 1, max_cu: 2, suspend_timeout_seconds: 300 },
-      },
-      outcome: index === 0 ? ('policies_decide' as const) : ('requested' as const),
-    }));
-  expect(previewRows(of(40))).toHaveLength(40);
-  expect(previewRows(of(300))).toEqual([
-    ['ep-0', '1-2 CU, suspend_after 5m', 'policies decide: hold it instead (ebb hold)'],
-    [
-      '299 computes: ep-1, ep-2, ep-3, ep-4, ep-5, ep-6, ep-7, ep-8, and 291 more',
-      ...['1-2 CU, suspend_after 5m', 'goes back'],
-    ],
-  ]);
 });

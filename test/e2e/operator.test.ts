@@ -209,7 +209,7 @@ describe('commands that make no sense', () => {
     [['hold', 'ep-one', '--for', '2x', '--reason', 'x', '--size', '2'], /expected a duration of 1s to 90d/],
     [['freeze', '--for', '2h', '--reason', 'x'], /give either --all or --select/],
     [['freeze', '--select', 'project=web-*', '--for', '2h', '--reason', 'x'], /KEY=GLOB,GLOB; keys are accounts/],
-    [['restore'], /give either ids of computes or --all/],
+    [['restore'], /give either ids of computes, --owner TEAM or --all/],
     [['status'], /no daemon has used embedded:\.ebb yet: start ebb run/],
   ];
 

@@ -34,6 +34,8 @@ export interface OperatorParts {
   daemon?: DaemonView;
   /** Without a daemon: the policies of this machine, if readable. `areCurrent`: the daemons use the same. */
   policies?: () => Promise<{ set: PolicySet; areCurrent: boolean } | undefined>;
+  /** Without a daemon: the owner rules of this machine. */
+  owners?: readonly OwnerRule[];
 }
 
 /** The state of a running daemon. Policies and rules are functions, since they change while it runs. */

@@ -6,6 +6,7 @@ import type { RestoreDocument } from '../../ports/documents.ts';
 import type { ComputeBaseline, OperatorResult, RestoreRequest } from '../../ports/operator.ts';
 import { changeRecords, projectBusy } from './change-records.ts';
 import { baselineProblem, ownerProblem, unconfirmed } from './check-request.ts';
+import { computeOwners } from './compute-owners.ts';
 import { settingsDocument } from './documents.ts';
 import { type ComputePlace, computeFinder } from './find-compute.ts';
 import { inFlight } from './in-flight.ts';
@@ -32,10 +33,18 @@ export async function restore(parts: OperatorParts, request: RestoreRequest): Pr
   }
   const confirmed = new Set(foreseen.filter(isChanged).map(({ compute_id }) => compute_id));
   const count = confirmed.size;
-  if (preview) return { ok: true, value: { computes: foreseen, count } };
+  if (preview) return { ok: true, value: { computes: await withOwners(parts, foreseen), count } };
   const refused = unconfirmed(request, count, !cancel);
   if (refused) return refused;
   return changeAll(parts, request, { wanted: wanted.value, confirmed, changeOne });
+}
+
+async function withOwners(parts: OperatorParts, computes: readonly Restored[]): Promise<Restored[]> {
+  const ownerOf = await computeOwners(parts);
+  return computes.map((one) => {
+    const owner = ownerOf(one.compute_id);
+    return owner === undefined ? one : { ...one, owner };
+  });
 }
 
 function isChanged({ outcome }: Restored): boolean {

@@ -6,8 +6,8 @@ import { segmentJson } from '../../domain/forecast/forecast.ts';
 import { roundTo } from '../../domain/sum.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { isoInstant } from '../../domain/time/units.ts';
-import { groupAlike } from '../group-alike.ts';
 import { shortened } from '../output.ts';
+import { teamTable } from '../team-table.ts';
 import { plainTable } from '../terminal.ts';
 import { expectedJson, expectedLine } from './month.ts';
 import { expectedOf, hoursWithEbb, hoursWithoutEbb, type Outlook } from './outlook.ts';
@@ -31,18 +31,14 @@ export function outlookTable(outlooks: readonly Outlook[]): string {
 }
 
 export function ownerTable(outlooks: readonly Outlook[], ownerOf: (compute: Compute) => string): string {
-  const owners = groupAlike(outlooks, ({ compute }) => ownerOf(compute));
-  const rowOf = (name: string, members: readonly Outlook[]) => {
+  const cellsOf = (members: readonly Outlook[]) => {
     const isPriced = members.some(({ price }) => price !== undefined);
     const cost = isPriced ? formatUsdRange(costOf(members, hoursWithEbb)) : '?';
     const hours = [sumOf(members, hoursWithEbb), sumOf(members, hoursWithoutEbb)];
-    return [printable(name), String(members.length), ...hours.map(formatHours), cost];
+    return [String(members.length), ...hours.map(formatHours), cost];
   };
-  const rows = owners
-    .map(({ shared, members }) => rowOf(shared, members))
-    .toSorted(([a = ''], [b = '']) => a.localeCompare(b));
-  const head = ['team', 'computes', 'CU-hours', 'without ebb', 'price'];
-  return plainTable(head, [...rows, rowOf('all', outlooks)], ['left', 'right', 'right', 'right', 'right']);
+  const head = ['computes', 'CU-hours', 'without ebb', 'price'];
+  return teamTable(outlooks, { head, ownerOf: ({ compute }) => ownerOf(compute), cellsOf, hasSum: true });
 }
 
 /** US dollars of the computes that have a price. */

@@ -24,10 +24,11 @@ export interface ActingFlags extends AccessFlags {
   owner?: string;
 }
 
-export function actingCommand(name: string): Command {
-  return withAccessFlags(new Command(name))
-    .option('--by <name>', 'who (default: the user)')
-    .addOption(new Option('--owner <name>', 'the former name of --by').hideHelp());
+export function actingCommand(
+  name: string,
+  owner = new Option('--owner <name>', 'the former name of --by').hideHelp(),
+): Command {
+  return withAccessFlags(new Command(name)).option('--by <name>', 'who (default: the user)').addOption(owner);
 }
 
 /** The name of the person who acts. Throws a UserError if it is unknown or contradictory. */

@@ -6,11 +6,9 @@ import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { type Action, changeKind, gatesOf } from '../../domain/plan/plan.ts';
 import type { MonthChange } from '../forecast/month.ts';
 import { groupAlike } from '../group-alike.ts';
-import { type Colors, plainTable } from '../terminal.ts';
+import { teamTable } from '../team-table.ts';
+import type { Colors } from '../terminal.ts';
 import { signOf } from './describe-plan.ts';
-
-/** More changes than this are summed up, unless the reader asks for all. */
-export const MAX_IN_DETAIL = 40;
 
 /** The most groups of equal changes that are shown. Of the others only the number of computes is shown. */
 const MAX_GROUPS = 12;
@@ -24,28 +22,22 @@ export interface SummaryOptions {
 
 /** A plan in short: a table by team, then the changes to make now and the waiting ones, in groups of equal changes. */
 export function summarySections(computes: readonly EvaluatedCompute[], options: SummaryOptions): string[] {
-  const { colors, ownerOf } = options;
+  const { colors } = options;
   const concerned = computes.filter(({ plan }) => plan.verdict !== 'none');
   const sectionOf = (title: string, verdict: 'act' | 'wait') => {
     const some = concerned.filter(({ plan }) => plan.verdict === verdict);
     return some.length === 0 ? [] : [[colors.bold(title), ...groupLines(some, options)].join('\n')];
   };
   return [
-    teamTable(
-      groupAlike(concerned, ({ compute }) => ownerOf(compute)),
-      options,
-    ),
+    savingsTable(concerned, options),
     ...sectionOf('To change now:', 'act'),
     ...sectionOf('Waiting:', 'wait'),
     'Details: ebb plan --owner TEAM, or --all',
   ];
 }
 
-function teamTable(
-  teams: readonly { shared: string; members: readonly EvaluatedCompute[] }[],
-  { savedOf }: Pick<SummaryOptions, 'savedOf'>,
-): string {
-  const rows = teams.map(({ shared: owner, members }) => {
+function savingsTable(concerned: readonly EvaluatedCompute[], { ownerOf, savedOf }: SummaryOptions): string {
+  const cellsOf = (members: readonly EvaluatedCompute[], owner: string) => {
     const acting = members.filter(({ plan }) => plan.verdict === 'act');
     const countOf = (kind: ReturnType<typeof changeKind>) =>
       acting.filter(({ plan }) => changeKind(plan.actions) === kind).length;
@@ -54,14 +46,10 @@ function teamTable(
     const counts = [countOf('raise'), countOf('lower'), countOf('timeout'), restarts, waiting];
     const saved = savedOf(owner);
     const cuHours = saved ? expected(saved.cuHours.mid, (value) => value.toFixed(0)) : '?';
-    return [printable(owner), ...counts.map(String), cuHours, saved?.usd ? expected(saved.usd.saved.mid) : '?'];
-  });
-  const head = ['team', 'raised', 'lowered', 'timeout', 'restarts', 'waiting', 'CU-hours/month saved', '$/month saved'];
-  return plainTable(
-    head,
-    rows.toSorted(([a = ''], [b = '']) => a.localeCompare(b)),
-    ['left', ...head.slice(1).map(() => 'right' as const)],
-  );
+    return [...counts.map(String), cuHours, saved?.usd ? expected(saved.usd.saved.mid) : '?'];
+  };
+  const head = ['raised', 'lowered', 'timeout', 'restarts', 'waiting', 'CU-hours/month saved', '$/month saved'];
+  return teamTable(concerned, { head, ownerOf: ({ compute }) => ownerOf(compute), cellsOf });
 }
 
 /** The middle of a saving, without its range. */
