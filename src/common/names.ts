@@ -15,7 +15,8 @@ export function haveSameLetters(a: string, b: string): boolean {
   return lettersOf(a) === lettersOf(b);
 }
 
-function nearest(text: string, candidates: readonly string[]): string | undefined {
+/** The candidate that was probably meant; undefined if none is near. */
+export function nearest(text: string, candidates: readonly string[]): string | undefined {
   if (text.length > 100) return undefined;
   const lower = text.toLowerCase();
   const near =

@@ -1,4 +1,5 @@
 import { didYouMean } from '../common/names.ts';
+import type { PolicyKind } from '../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../domain/policy/policy.ts';
 import { icalReader, type ReadIcal, type ReadReferenced, readCalendar } from './calendars/read-calendar.ts';
 import { KINDS } from './kinds/kinds.ts';
@@ -6,6 +7,7 @@ import { POLICY_LIMITS, whyPolicyTooCostly } from './limits.ts';
 import type { PolicyProblem } from './problem.ts';
 import { type Path, readYaml } from './read-yaml.ts';
 import { type FileReader, fileReader, reportIssues, type WrittenPolicy } from './reader.ts';
+import { LimitedKeys } from './schema/policy-base.ts';
 import { PolicyFileHead } from './schema/policy-file.ts';
 import { sourceText } from './source-text.ts';
 import { toSource, type WrittenSource } from './sources.ts';
@@ -45,7 +47,7 @@ export function parsePolicyFile(path: string, text: string, options: ParseFileOp
   const head = PolicyFileHead.safeParse(yaml.document.value);
   reportIssues(reader, head, []);
   const { team, readIcal = icalReader(options.readReferenced) } = options;
-  if (head.data) checkOwner(reader, head.data, team);
+  checkOwner(reader, team);
   const context = { ...contextOf(reader, head.data, readIcal), team, owner: team?.name ?? head.data?.owner };
   const entries = policyEntries(reader);
   const policies = entries.flatMap((entry, index) => parsePolicy(reader, entry, ['policies', index], context));
@@ -56,8 +58,9 @@ export function parsePolicyFile(path: string, text: string, options: ParseFileOp
 }
 
 /** The owner of a team's file is the team, so that a label can't assign costs or alerts to another team. */
-function checkOwner({ document, report }: FileReader, { owner }: PolicyFileHead, team: Team | undefined): void {
-  if (!team || owner === undefined || owner === team.name) return;
+function checkOwner({ document, report }: FileReader, team: Team | undefined): void {
+  const owner = document.valueAt(['owner']);
+  if (!team || typeof owner !== 'string' || owner === team.name) return;
   report(document.spanOf(['owner']), 'team', `this file belongs to team ${team.name} of ebb.yaml; leave out owner`);
 }
 
@@ -137,14 +140,31 @@ function parsePolicy(reader: FileReader, entry: unknown, path: Path, context: Fi
   const read = KINDS[kind].read(entry);
   if (!read.ok) reportIssues(reader, { error: read }, path);
   reportUnknownNames(reader, path);
+  if (Reflect.get(entry, 'enabled') !== false)
+    reportBeyondTeam(reader, { kind, entry, isValid: read.ok }, path, context);
   if (!read.ok || !read.enabled) return [];
   const policy = read.toDomain(context);
   const tooCostly = whyPolicyTooCostly(policy);
   if (tooCostly !== undefined) report(document.spanOf(path), 'limit', tooCostly);
-  for (const { at, message } of context.team ? beyondTeam(policy, context.team) : []) {
-    report(document.spanOf([...path, ...at]), 'team', message);
-  }
   return [policy];
+}
+
+/** Reports where a policy exceeds the permissions of its team, also beside other problems of the policy. */
+function reportBeyondTeam(
+  { document, report }: FileReader,
+  { kind, entry, isValid }: { kind: PolicyKind; entry: object; isValid: boolean },
+  path: Path,
+  { team, groups }: FileContext,
+): void {
+  if (!team) return;
+  const { select, priority } = LimitedKeys.parse(entry);
+  const keys = {
+    kind,
+    // Another key may have been meant as the priority.
+    priority: priority ?? (isValid ? 0 : undefined),
+    select: typeof select === 'string' ? groups.get(select) : select,
+  };
+  for (const { at, message } of beyondTeam(keys, team)) report(document.spanOf([...path, ...at]), 'team', message);
 }
 
 function isKind(kind: unknown): kind is keyof typeof KINDS {

@@ -25,7 +25,7 @@ export interface PolicyFileText {
   team?: Team | undefined;
 }
 
-interface ParsedSet {
+export interface ParsedSet {
   set: PolicySet;
   warnings: PolicyProblem[];
   written: readonly WrittenPolicy[];
@@ -38,7 +38,14 @@ export type PolicySetResult =
       problems: PolicyProblem[];
       /** The set without the teams that have problems; absent if a file that belongs to no team has one. */
       others?: ParsedSet;
+      /** Instead of `others`, only to be checked: also without the other files that have problems. Absent if there are too many policies. */
+      readable?: ReadableSet;
     };
+
+interface ReadableSet extends ParsedSet {
+  /** The owners that the other files name; undefined if one of them can't be read. */
+  otherOwners: readonly string[] | undefined;
+}
 
 interface ParseOptions {
   /** Reads the iCalendar files that policy files name; default: there are none. */
@@ -77,15 +84,27 @@ export function parsePolicyFiles(files: readonly PolicyFileText[], options: Pars
   const problems = [...unread, ...all.flatMap((part) => part.problems).sort(byPlace)];
   if (problems.length === 0) return { ok: true, ...combine(all) };
   const broken = new Set(problems.map(({ team }) => team));
-  if (broken.has(undefined)) return { ok: false, problems };
-  return {
-    ok: false,
-    problems,
-    others: combine(
-      all.filter(({ team }) => !broken.has(team)),
-      broken,
-    ),
-  };
+  const unbroken = all.filter(({ team }) => !broken.has(team));
+  if (!broken.has(undefined)) return { ok: false, problems, others: combine(unbroken, broken) };
+  if (problems.some(({ code }) => code === 'limit')) return { ok: false, problems };
+  const brokenFiles = new Set(problems.map(({ file }) => file));
+  const readable = combine([...unbroken, withoutFiles(common, brokenFiles)], broken);
+  const otherOwners = unread.some(({ team }) => team === undefined)
+    ? undefined
+    : filesOf(undefined).flatMap(({ path, text }) => (brokenFiles.has(path) ? ownerIn(text) : []));
+  return { ok: false, problems, readable: { ...readable, otherOwners } };
+}
+
+function withoutFiles(part: TeamFiles, broken: ReadonlySet<string>): TeamFiles {
+  const isKept = ({ file }: { file: string }) => !broken.has(file);
+  const [policies, written] = [part.policies.filter(isKept), part.written.filter(isKept)];
+  return { ...part, policies, written, warnings: part.warnings.filter(isKept) };
+}
+
+/** The owner in a text that may not be YAML. */
+function ownerIn(text: string): string[] {
+  const [, owner] = /^owner:[ \t]+["']?([\w.@-][\w .@-]{0,99}?)["']?[ \t]*(?:#.*)?$/m.exec(text) ?? [];
+  return owner === undefined ? [] : [owner];
 }
 
 /** `broken`: teams whose files have problems, so that their policies are not known. */

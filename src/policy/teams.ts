@@ -1,5 +1,5 @@
 import type { PolicyKind } from '../domain/policy/kinds/kinds.ts';
-import type { Policy } from '../domain/policy/policy.ts';
+import type { SelectorKeys } from '../domain/policy/selector.ts';
 import { globCovers, globsMeet } from './lint/glob-overlap.ts';
 import type { Path } from './read-yaml.ts';
 
@@ -20,19 +20,23 @@ export function qualifiedName(team: Team | undefined, name: string): string {
 }
 
 /**
- * The places where a policy exceeds the permissions of its team. Its globs alone must prove that it selects only the team's
- * projects; in addition, its selector is restricted to them.
+ * The places where a policy exceeds the permissions of its team, as far as its keys are known. Its globs alone must prove that it selects only
+ * the team's projects; in addition, its selector is restricted to them.
  */
-export function beyondTeam({ kind, priority, select }: Policy, team: Team): { at: Path; message: string }[] {
+export function beyondTeam(
+  { kind, priority, select }: { kind: PolicyKind; priority: number | undefined; select: SelectorKeys | undefined },
+  team: Team,
+): { at: Path; message: string }[] {
   const beyond: { at: Path; message: string }[] = [];
   const report = (at: Path, message: string) =>
     beyond.push({ at, message: `${message} (team ${team.name} of ebb.yaml)` });
   if (team.kinds && !team.kinds.includes(kind)) {
     report(['kind'], `${kind} is not allowed here; use ${team.kinds.join(', ')}`);
   }
-  if (team.maxPriority !== undefined && priority > team.maxPriority) {
+  if (team.maxPriority !== undefined && priority !== undefined && priority > team.maxPriority) {
     report(['priority'], `is above ${team.maxPriority}, the highest allowed here`);
   }
+  if (!select) return beyond;
   const scope = team.projects.join(', ');
   if (!select.projects) report(['select'], `names no projects; add projects within ${scope}`);
   for (const [index, glob] of (select.projects ?? []).entries()) {

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { BEARER_TOKEN_FORM, isBearerToken } from '../common/bearer-token.ts';
 import { isLoopbackHost } from '../common/loopback.ts';
-import { didYouMean } from '../common/names.ts';
+import { didYouMean, nearest } from '../common/names.ts';
 import { ACCOUNT_PLANS } from '../domain/compute/cost.ts';
 import { isAboutContent, messageOf } from '../policy/schema-problems.ts';
 import { ACCOUNT_KEYS } from './account-schema.ts';
@@ -11,7 +11,7 @@ import type { ConfigFile } from './config-file.ts';
 import { MISPLACED_KEYS, SETTINGS } from './declarations.ts';
 import { LOGIN_KEYS, unknownTeams } from './login-schema.ts';
 import { destinationRefused, RECEIVER_KEYS } from './notify-schema.ts';
-import type { SettingName, settingsSchema } from './schema.ts';
+import { type SettingName, settingsSchema } from './schema.ts';
 import type { Environment, Inputs } from './sources.ts';
 import { TEAM_KEYS } from './team-schema.ts';
 
@@ -102,35 +102,72 @@ function unknownKeyMessage(key: string, known: readonly string[]): string {
   return `unknown setting "${key}"${didYouMean(key, known) || '; see docs/settings.md'}`;
 }
 
+/** The settings, with defaults for those that are not valid, if there are any. */
+export interface CheckedValues {
+  values: Values;
+  areValid(...names: SettingName[]): boolean;
+}
+
+/** The settings that are valid beside those of an error; undefined if they can't be read without these. */
+export function checkedBeside(error: z.ZodError, values: Record<string, unknown>): CheckedValues | undefined {
+  const names = Object.keys(settingsSchema.shape);
+  const invalid = new Set(
+    error.issues.flatMap((issue) => {
+      if (issue.code !== 'unrecognized_keys' || issue.path.length > 0) return issue.path.slice(0, 1).map(String);
+      // The setting that was meant has another value than it seems.
+      return issue.keys.flatMap((key) => [key, nearest(key, names) ?? key]);
+    }),
+  );
+  const others = Object.entries(values).filter(([name]) => !invalid.has(name));
+  const parsed = settingsSchema.safeParse(Object.fromEntries(others));
+  return parsed.data && { values: parsed.data, areValid: (...all) => !all.some((name) => invalid.has(name)) };
+}
+
+type Check = (values: Values, inputs: Inputs, env: Environment) => string[];
+
+/** The checks of combinations of settings, with the names of those that must be valid: else their problems are only consequences. */
+const COMBINATIONS: readonly (readonly [names: readonly SettingName[], check: Check])[] = [
+  [['queue_url'], passwordProblems],
+  [['api_url', 'allow_plain_http'], plainHttpProblems],
+  [[], variableProblems],
+  [['accounts', 'api_key_file'], unusedKeys],
+  [['api_url', 'accounts', 'api_key_file'], keyDestinationProblems],
+  [['notify', 'audit', 'notify_allowed_origins'], receiverProblems],
+  [['login', 'teams'], teamProblems],
+];
+
 /** Problems of combinations of settings: misplaced secrets, their destinations, duplicates. */
-export function combinationProblems(values: Values, inputs: Inputs, env: Environment): string[] {
-  const problems: string[] = [];
+export function combinationProblems({ values, areValid }: CheckedValues, inputs: Inputs, env: Environment): string[] {
+  return COMBINATIONS.flatMap(([names, check]) => (areValid(...names) ? check(values, inputs, env) : []));
+}
+
+function passwordProblems({ queue_url: { passwords } }: Values, inputs: Inputs): string[] {
   const queue = inputs.get('queue_url');
-  if (values.queue_url.passwords.length > 0 && queue !== undefined && queue.source !== 'variable') {
-    const seenBy = queue.source === 'flag' ? 'the command line, where other users see it' : 'a file that others read';
-    problems.push(`${queue.where}: a password has no place in ${seenBy}; set EBB_QUEUE_URL instead`);
-  }
-  if (isPlainAndRemote(values.api_url) && !values.allow_plain_http) {
-    const where = inputs.get('api_url')?.where;
-    problems.push(
-      `${where}: http would send the API key unencrypted; use https, or set allow_plain_http: true in ebb.yaml`,
-    );
-  }
+  if (passwords.length === 0 || queue === undefined || queue.source === 'variable') return [];
+  const seenBy = queue.source === 'flag' ? 'the command line, where other users see it' : 'a file that others read';
+  return [`${queue.where}: a password has no place in ${seenBy}; set EBB_QUEUE_URL instead`];
+}
+
+function plainHttpProblems({ api_url: apiUrl, allow_plain_http: isAllowed }: Values, inputs: Inputs): string[] {
+  if (!isPlainAndRemote(apiUrl) || isAllowed) return [];
+  const where = inputs.get('api_url')?.where;
+  return [`${where}: http would send the API key unencrypted; use https, or set allow_plain_http: true in ebb.yaml`];
+}
+
+function variableProblems(_: Values, _inputs: Inputs, env: Environment): string[] {
+  const problems: string[] = [];
   if (env.EBB_API_KEY && env.EBB_API_KEY_FILE) {
     problems.push('EBB_API_KEY, EBB_API_KEY_FILE: both are set; unset one of them');
   }
   if (env.EBB_TOKEN && !isBearerToken(env.EBB_TOKEN)) {
     problems.push(`EBB_TOKEN: must be ${BEARER_TOKEN_FORM}; make one with: openssl rand -hex 32`);
   }
-  return [
-    ...problems,
-    ...unusedKeys(values, inputs, env),
-    ...keyDestinationProblems(values, inputs, env),
-    ...receiverProblems(values, inputs),
-    ...(values.login ? unknownTeams(values.login, Object.keys(values.teams)) : []).map(
-      (problem) => `${inputs.get('login')?.where}: login: ${problem}`,
-    ),
-  ];
+  return problems;
+}
+
+function teamProblems({ login, teams }: Values, inputs: Inputs): string[] {
+  const problems = login ? unknownTeams(login, Object.keys(teams)) : [];
+  return problems.map((problem) => `${inputs.get('login')?.where}: login: ${problem}`);
 }
 
 /** Receivers on origins that are not allowed. Secret URLs are checked when they are read. */

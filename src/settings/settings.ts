@@ -17,7 +17,7 @@ import { type AuditCopies, auditCopiesOf } from './audit-schema.ts';
 import { readConfigFile } from './config-file.ts';
 import { loginOf } from './login-schema.ts';
 import { notifyRulesOf } from './notify-schema.ts';
-import { combinationProblems, schemaProblems } from './problems.ts';
+import { type CheckedValues, checkedBeside, combinationProblems, schemaProblems } from './problems.ts';
 import { findProxy, type ProxySetting } from './proxy.ts';
 import { knownSourcesOf, type LOG_FORMATS, type LOG_LEVELS, type MODES, settingsSchema } from './schema.ts';
 import { type Secret, secret, secretPartsOf } from './secret.ts';
@@ -80,10 +80,20 @@ export interface Settings {
   perComputeMetrics: boolean;
 }
 
-/** `warnings`: one line for each former name that is still accepted. `policies`: the paths of policies, if these can be read. */
+/**
+ * `warnings`: one line for each former name that is still accepted. `policies`: the paths of policies, and `named`: what names owners, each if
+ * it can be read.
+ */
 export type SettingsResult =
   | { ok: true; settings: Settings; warnings: string[] }
-  | { ok: false; problems: string[]; policies?: readonly string[] };
+  | { ok: false; problems: string[]; policies?: readonly string[]; named?: NamedOwners | undefined };
+
+/** The settings that define owners, or name them. */
+export interface NamedOwners {
+  owners: readonly OwnerRule[];
+  receivers: readonly { name: string; owners?: readonly string[] }[];
+  teams: readonly { name: string }[];
+}
 
 type Values = z.output<typeof settingsSchema>;
 
@@ -111,16 +121,26 @@ export function readSettings({
   // With problems in other settings, the policy files can still be checked.
   const { data: paths } = settingsSchema.shape.policies.safeParse(Reflect.get(values, 'policies'));
   const policies = paths && { policies: policyPaths(paths, inputs, cwd) };
-  if (!parsed.success) return { ...refused(schemaProblems(parsed.error, inputs, config)), ...policies };
-  const proxy = findProxy(env, parsed.data.api_url);
-  const problems = [...combinationProblems(parsed.data, inputs, env), ...(proxy.ok ? [] : [proxy.problem])];
-  if (!proxy.ok || problems.length > 0) return { ...refused(problems), ...policies };
+  const checked = parsed.success ? { values: parsed.data, areValid: () => true } : checkedBeside(parsed.error, values);
+  const ofSchema = parsed.success ? [] : schemaProblems(parsed.error, inputs, config);
+  if (!checked) return { ...refused(ofSchema), ...policies };
+  const proxy = findProxy(env, checked.values.api_url);
+  const ofProxy = proxy.ok || !checked.areValid('api_url') ? [] : [proxy.problem];
+  const problems = [...ofSchema, ...combinationProblems(checked, inputs, env), ...ofProxy];
+  if (!parsed.success || !proxy.ok || problems.length > 0)
+    return { ...refused(problems), ...policies, named: namedOwners(checked) };
   const settings = assemble({ values: parsed.data, inputs, env, cwd, file: config.file ?? 'ebb.yaml' });
   return {
     ok: true,
     settings: { ...settings, proxy: proxy.value, insecure: flags.insecure ?? false },
     warnings: formerProfiles(config.values),
   };
+}
+
+function namedOwners({ values, areValid }: CheckedValues): NamedOwners | undefined {
+  if (!areValid('owners', 'notify', 'teams', 'policies')) return undefined;
+  const receivers = Object.entries(values.notify).map(([name, { owners }]) => ({ name, ...(owners && { owners }) }));
+  return { owners: Object.entries(values.owners), receivers, teams: teamsOf(values.teams, '') };
 }
 
 /** Makes names and values of the file printable, so that each problem stays on one line. */

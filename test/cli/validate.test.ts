@@ -57,6 +57,13 @@ beforeAll(async () => {
     'fleet.json': fleetFile({ 'web-shop/ep-busy': {}, 'web-shop/ep-two': {}, 'other/ep-other': {} }),
     'free.yaml': 'plan: free\n',
     'odd.yaml': 'mode: enforec\n',
+    'later.yaml': WARNED.replace('nights', 'later'),
+    'unread.yaml': 'version: 1\nowner: "team-ops" # of all\npolicies: [',
+    'plain.yaml': `mode: enforec
+api_url: http://api.example/api/v2
+notify: { dev: { to: webhook, url: "http://127.0.0.1:9", secret_env: EBB_NOTIFY_SECRET_DEV, owners: [team-wbe, team-ops] } }
+teams: { team-web: { policies: [good.yaml], projects: ["web-*"] } }
+`,
     'owners.yaml': `owners: { "web-*": team-wbe }
 teams: { team-web: { policies: [good.yaml], projects: ["web-*"] } }
 notify: { dev: { to: webhook, url: "http://127.0.0.1:9", secret_env: EBB_NOTIFY_SECRET_DEV, owners: [team-webs] } }
@@ -228,6 +235,31 @@ describe('ebb validate', () => {
       ],
     });
     expect((await validate(['good.yaml', '--config', 'owners.yaml', ...AT])).status).toBe(0);
+  });
+
+  it('says what is wrong with combinations and owners together with what else is wrong with the settings', async () => {
+    const { stderr } = await validate(['--config', 'plain.yaml', ...AT], { EBB_POLICIES: 'good.yaml,unread.yaml' });
+    const told = stderr.split('\n').filter((line) => /^plain\.yaml/.test(line));
+    expect(told).toEqual([
+      'plain.yaml:1:1: mode "enforec" is not known; use observe or enforce',
+      expect.stringMatching(/^plain\.yaml:2:1: http would send the API key unencrypted/),
+      'plain.yaml: notify.dev.owners: no owner is named "team-wbe"; did you mean "team-web"?',
+    ]);
+  });
+
+  it('checks what can be read, and the owners, also where a file of no team can not be read', async () => {
+    const files = 'good.yaml,unread.yaml,later.yaml';
+    const { status, stdout, stderr } = await validate(['--config', 'owners.yaml', ...AT], { EBB_POLICIES: files });
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect(stderr).toContain('warning: later.yaml:6:21: ended at 2026-02-01T00:00:00Z; remove it [never-opens]');
+    expect(stderr).toMatch(/^unread\.yaml:3:/m);
+    expect(stderr).toContain('owners.yaml: notify.dev.owners: no owner is named "team-webs"; did you mean "team-web"?');
+    const json = await validate(['later.yaml', 'broken.yaml', '--json', ...AT]);
+    const { warnings, hash } = JSON.parse(json.stdout);
+    expect([hash, warnings]).toEqual([undefined, [expect.objectContaining({ code: 'never-opens' })]]);
+    // The owner may be defined by a file that is missing.
+    const missing = await validate(['--config', 'owners.yaml', ...AT], { EBB_POLICIES: 'good.yaml,missing.yaml' });
+    expect(missing.stderr).not.toContain('no owner is named');
   });
 
   it('rejects what the plan of an account refuses', async () => {

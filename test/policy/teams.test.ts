@@ -87,6 +87,45 @@ describe('the files of a team', () => {
     expect(problems).toEqual([expect.stringMatching(/^policies\/web\/a\.yaml:4:45: "\*" reaches beyond/)]);
   });
 
+  it.each([
+    [
+      'a size that does not exist',
+      schedule('{ projects: ["*"] }').replace('size: 1', 'size: 99'),
+      ['99 CU is not', 'reaches'],
+    ],
+    [
+      'an unknown key',
+      schedule('{ projects: ["*"] }', { more: ', colour: red' }),
+      ['"*" reaches', 'unknown key "colour"'],
+    ],
+    [
+      'an unknown key of the selector',
+      schedule('{ projects: ["*"], stage: [x] }'),
+      ['"*" reaches', 'unknown key "stage"'],
+    ],
+    [
+      'a high priority',
+      schedule('{ projects: ["x"] }', { more: ', priority: 51, mode: off' }),
+      ['"x" reaches', 'is above', 'expected'],
+    ],
+    [
+      'a misspelt selector',
+      schedule('{ projects: ["x"] }').replace('select', 'selct'),
+      ['missing key "select"', 'unknown key "selct"'],
+    ],
+    ['an unknown group', schedule('everything'), ['no group is named']],
+    ['a misspelt projects', schedule('{ project: ["x"] }'), ['unknown key "project"']],
+    [
+      'a disabled one',
+      schedule('{ projects: ["*"] }', { more: ', enabled: false, colour: red' }),
+      ['unknown key "colour"'],
+    ],
+  ])('that reach too far are told beside other problems: %s', async (_, policy, expected) => {
+    const problems = await problemsOf(file(policy));
+    expect(problems).toHaveLength(expected.length);
+    for (const part of expected) expect(problems).toContainEqual(expect.stringContaining(part));
+  });
+
   it.each(['{ projects: ["web-eu-*"] }', '{ projects: ["web-secrets"] }', '{ projects: ["web-*", "!web-secret"] }'])(
     'may select %s',
     async (select) => {

@@ -196,6 +196,36 @@ describe('each wrong setting', () => {
     expect(problems({ yaml: 'mode: x\nlog_level: y\nlistn: z\n' })).toHaveLength(3);
   });
 
+  it.each<[string, string, RegExp[]]>([
+    [
+      'a wrong mode',
+      'mode: enforec\napi_url: http://api.example/api/v2\n',
+      [/^ebb.yaml:1:1: mode/, /^ebb.yaml:2:1: http would/],
+    ],
+    [
+      'a receiver elsewhere',
+      'mode: enforec\nnotify: { dev: { to: webhook, url: "https://hooks.example", secret_env: EBB_NOTIFY_SECRET } }\n',
+      [/mode/, /the receiver dev: https:\/\/hooks.example is not allowed/],
+    ],
+    [
+      'plain http that is allowed, but not validly',
+      'allow_plain_http: "yes"\napi_url: http://api.example/api/v2\n',
+      [/true or false/],
+    ],
+    [
+      'plain http that a misspelt key allows',
+      'allow_plain_htp: true\napi_url: http://api.example/api/v2\n',
+      [/unknown setting/],
+    ],
+    [
+      'origins that are not valid',
+      'notify_allowed_origins: [x]\nnotify: { dev: { to: webhook, url: "https://hooks.example", secret_env: EBB_NOTIFY_SECRET } }\n',
+      [/an origin/],
+    ],
+  ])('does not hide wrong combinations, unless they are its consequence: %s', (_name, yaml, lines) => {
+    expect(problems({ yaml })).toEqual(lines.map((line) => expect.stringMatching(line)));
+  });
+
   it('names a configuration file that is not there', () => {
     const result = readSettings({ env: {}, cwd: folderWith(), configFile: 'gone.yaml' });
     expect(result).toEqual({

@@ -7,9 +7,9 @@ import { AT_ANY_AGE, compileSelector, type Selection } from '../../domain/policy
 import { type Finding, lintPolicySet } from '../../policy/lint/lint.ts';
 import { loadPolicySet } from '../../policy/load.ts';
 import { misspeltOwners, unknownOwners } from '../../policy/owner-names.ts';
-import { byPlace } from '../../policy/parse.ts';
+import { byPlace, type ParsedSet, type PolicySetResult } from '../../policy/parse.ts';
 import { formatProblem, type PolicyProblem } from '../../policy/problem.ts';
-import { readSettings, type Settings } from '../../settings/settings.ts';
+import { type NamedOwners, readSettings, type Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import type { CommonFlags } from '../flags.ts';
 import { readAt } from '../forecast/span.ts';
@@ -39,67 +39,93 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
   const nowMs = readAt(flags.at) ?? Date.now();
   const needsFleet = flags.matches === true || flags.fleet !== undefined;
   const { settings, notes } = await settingsFor(flags, paths, needsFleet);
-  const { valid, refused } = await load(paths, settings);
-  if (!valid) return { problems: refused, warnings: [], notes, written: { policies: 0, files: 0 } };
-  const { set, written } = valid;
+  const loaded = await load(paths, settings);
+  const { valid, checked, refused } = partsOf(loaded);
+  if (!checked) return { problems: refused, warnings: [], notes, written: { policies: 0, files: 0 } };
+  const { set, written } = checked;
+  const reading = needsFleet && settings ? fleetFor(settings, flags, { set, nowMs }) : undefined;
+  // Problems of files are shown all the same.
+  const fleet = await (loaded.ok ? reading : reading?.catch((error) => withoutFleet(error, notes)));
+  const findings = lint(checked, settings, { nowMs, fleet });
+  const { errors, warnings } = ownersIn(paths.length === 0 && settings ? namedIn(settings) : undefined, loaded, flags);
+  const examined = {
+    ...(valid && { set }),
+    written: { policies: written.length, files: new Set(written.map(({ file }) => file)).size },
+    problems: [...refused, ...errors, ...findings.filter(({ severity }) => severity === 'error')],
+    warnings: [...checked.warnings, ...warnings, ...findings.filter(({ severity }) => severity === 'warning')],
+    notes: [...notes, ...(fleet ? notesAbout(fleet, set, flags) : [])],
+    ...(fleet && { fleet }),
+    ...(fleet && flags.matches && valid && { matches: matchesOf(set.policies, fleet.computes, nowMs) }),
+  };
+  return flags.strict ? withoutWarnings(examined) : examined;
+}
+
+/** The set that a daemon would load, what can be checked, also where none can be loaded, and the problems of files. */
+function partsOf(loaded: PolicySetResult) {
+  if (loaded.ok) return { valid: loaded, checked: loaded, refused: [] };
+  const { others, readable, problems } = loaded;
+  return { valid: others, checked: others ?? readable, refused: problems };
+}
+
+async function fleetFor(
+  settings: Settings,
+  { fleet: fleetFile, live }: ValidateFlags,
+  { set, nowMs }: { set: PolicySet; nowMs: number },
+): Promise<ReadFleet> {
   // A plain validation, as in a hook of Git, should start fast.
-  const fleet =
-    needsFleet && settings
-      ? await (await import('../read-fleet.ts')).readFleetOrFail({
-          settings,
-          fleetFile: flags.fleet,
-          live: flags.live,
-          nowMs,
-          readBranches: compilePolicies(set).selectsByBranch,
-          partial: true,
-        })
-      : undefined;
-  const isWhole = fleet !== undefined && fleet.missing.length === 0;
-  const findings = lintPolicySet({
-    policies: set.policies,
-    sources: set.sources,
+  const { readFleetOrFail } = await import('../read-fleet.ts');
+  const readBranches = compilePolicies(set).selectsByBranch;
+  return readFleetOrFail({ settings, fleetFile, live, nowMs, readBranches, partial: true });
+}
+
+function withoutFleet(error: unknown, notes: string[]): undefined {
+  if (!(error instanceof UserError)) throw error;
+  notes.push(`warnings are based on the selectors alone: ${error.message}`);
+}
+
+function lint(
+  { set: { policies, sources }, written }: ParsedSet,
+  settings: Settings | undefined,
+  { nowMs, fleet }: { nowMs: number; fleet: ReadFleet | undefined },
+): Finding[] {
+  return lintPolicySet({
+    policies,
+    sources,
     written,
     nowMs,
     plans: plansOf(settings),
     profiles: new Map(settings?.accounts.map(({ name, profile }) => [name, profile])),
     disruption: settings?.disruption,
     notifyBeforeMs: settings?.notify.beforeMs,
-    ...(isWhole && { fleet: fleet.computes }),
+    ...(fleet?.missing.length === 0 && { fleet: fleet.computes }),
   });
-  const { errors, warnings } = paths.length === 0 && settings ? ownersIn(settings, set, flags) : NO_OWNER_PROBLEMS;
-  const examined = {
-    set,
-    written: { policies: written.length, files: new Set(written.map(({ file }) => file)).size },
-    problems: [...refused, ...errors, ...findings.filter(({ severity }) => severity === 'error')],
-    warnings: [...valid.warnings, ...warnings, ...findings.filter(({ severity }) => severity === 'warning')],
-    notes: [...notes, ...(fleet ? notesAbout(fleet, set, flags) : [])],
-    ...(fleet && { fleet }),
-    ...(fleet && flags.matches && { matches: matchesOf(set.policies, fleet.computes, nowMs) }),
-  };
-  return flags.strict ? withoutWarnings(examined) : examined;
 }
 
 const NO_OWNER_PROBLEMS = { errors: [], warnings: [] };
 
-/** Problems of owners that the settings name but nothing defines. To find them, all policies must have been read. */
-function ownersIn(
-  { owners, notify, teams }: Settings,
-  { policies }: PolicySet,
-  { config = 'ebb.yaml' }: ValidateFlags,
-) {
-  const names = { file: config, owners, receivers: notify.receivers, teams, policies };
+function namedIn({ owners, notify, teams }: Settings): NamedOwners {
+  return { owners, receivers: notify.receivers, teams };
+}
+
+/** Problems of owners that the settings name but nothing defines. To find them, the owners of all files must be known. */
+function ownersIn(named: NamedOwners | undefined, loaded: PolicySetResult, { config = 'ebb.yaml' }: ValidateFlags) {
+  const policies = namingOwners(loaded);
+  if (!named || !policies) return NO_OWNER_PROBLEMS;
+  const names = { file: config, ...named, policies };
   return { errors: unknownOwners(names), warnings: misspeltOwners(names) };
 }
 
-/** Loads what can be read: problems of one team's files don't stop the check of the others. */
-async function load(named: readonly string[], settings: Settings | undefined) {
+/** What names owners in policy files: of teams that can't be read, the owner is known all the same. Undefined if a file can't be read. */
+function namingOwners(loaded: PolicySetResult): readonly { owner?: string }[] | undefined {
+  if (loaded.ok) return loaded.set.policies;
+  const { others, readable } = loaded;
+  if (others) return others.set.policies;
+  return readable?.otherOwners && [...readable.set.policies, ...readable.otherOwners.map((owner) => ({ owner }))];
+}
+
+function load(named: readonly string[], settings: Settings | undefined): Promise<PolicySetResult> {
   const isComplete = named.length === 0;
-  const loaded = await loadPolicySet({
-    paths: isComplete ? (settings?.policies ?? []) : named,
-    isComplete,
-    settings,
-  });
-  return loaded.ok ? { valid: loaded, refused: [] } : { valid: loaded.others, refused: loaded.problems };
+  return loadPolicySet({ paths: isComplete ? (settings?.policies ?? []) : named, isComplete, settings });
 }
 
 function withoutWarnings({ problems, warnings, ...rest }: Examined): Examined {
@@ -113,23 +139,24 @@ function withoutWarnings({ problems, warnings, ...rest }: Examined): Examined {
  * Reads the settings. If policies are named on the command line and neither a settings file nor a fleet is, settings with problems only
  * prevent the checks of plans and sources.
  */
-async function settingsFor(
-  { config: configFile, apiUrl }: ValidateFlags,
-  named: readonly string[],
-  needsFleet: boolean,
-) {
-  const read = readSettings({ configFile, flags: { apiUrl } });
+async function settingsFor(flags: ValidateFlags, named: readonly string[], needsFleet: boolean) {
+  const { config, apiUrl } = flags;
+  const read = readSettings({ configFile: config, flags: { apiUrl } });
   if (read.ok) return { settings: read.settings, notes: read.warnings };
-  if (named.length === 0 || needsFleet || configFile !== undefined) {
-    const ofPolicies = await problemsWithoutSettings(named.length > 0 ? named : (read.policies ?? []));
+  if (named.length === 0 || needsFleet || config !== undefined) {
+    const loaded = await loadPolicySet({
+      paths: named.length > 0 ? named : (read.policies ?? []),
+      settings: undefined,
+    });
+    const { errors } = ownersIn(named.length === 0 && read.policies ? read.named : undefined, loaded, flags);
+    const ofPolicies = [...errors, ...problemsWithoutSettings(loaded)];
     throw new UserError([...read.problems, ...ofPolicies.map((problem) => formatProblem(problem))].join('\n'));
   }
   return { settings: undefined, notes: [`the plans and sources of the settings are not known: ${read.problems[0]}`] };
 }
 
 /** Problems of policies that don't depend on the settings: duplicate names and limits do, since the settings may divide the policies among teams. */
-async function problemsWithoutSettings(paths: readonly string[]): Promise<PolicyProblem[]> {
-  const loaded = await loadPolicySet({ paths, settings: undefined });
+function problemsWithoutSettings(loaded: PolicySetResult): PolicyProblem[] {
   return loaded.ok ? [] : loaded.problems.filter(({ code }) => code !== 'duplicate-name' && code !== 'limit');
 }
 

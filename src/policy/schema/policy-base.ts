@@ -196,3 +196,16 @@ export const policyBase = {
     .describe('Receivers are notified this long before a change that disconnects clients.')
     .optional(),
 };
+
+/** The keys that the permissions of a team limit, each undefined if it is absent or not valid. Of an invalid selector the projects count. */
+export const LimitedKeys = z.object({
+  priority: policyBase.priority.unwrap().optional().catch(undefined),
+  select: z
+    .union([policyBase.select, z.preprocess(projectsOnly, Selector)])
+    .optional()
+    .catch(undefined),
+});
+
+function projectsOnly(select: unknown): unknown {
+  return typeof select === 'object' && select !== null ? { projects: Reflect.get(select, 'projects') } : select;
+}
