@@ -103,6 +103,31 @@ describe('sending', () => {
     expect(got[0]?.headers).not.toHaveProperty('webhook-signature');
   });
 
+  it.each([
+    ['each of 30 that restart', 30, /\nall that restart: (?:ep-\d+, ){29}ep-29$/],
+    [
+      'those of 500 that have room, and the number of the others',
+      500,
+      /\nall that restart: (?:ep-\d+, ){388}and 212 more$/,
+    ],
+    ['no list where the sentence names each', 8, /^[^\n]*$/],
+  ])('gives Slack %s', async (_, count, expected) => {
+    const { got, url } = await receiving(200);
+    const ids = Array.from({ length: count }, (_one, index) => `ep-${index}`);
+    const change = { projectId: 'p-1', atMs: 0, policy: 'nights', from: {}, to: {} };
+    const restarts = ids.map((computeId) => ({ ...change, computeId, disconnects: true }));
+    const list = [...restarts, { ...change, computeId: 'ep-sleeping', disconnects: false }];
+    const counts = { computes: 601, raised: 0, lowered: 601, disconnecting: count === 500 ? 600 : count };
+    const changes = { ...counts, fromMs: 0, toMs: 0, list, notListed: 0 };
+    const text = `restart (${ids.slice(0, 8).join(', ')}, and more)`;
+    const body = JSON.stringify(messageOf({ id: 'x', kind: 'change_coming', atMs: 0, text, changes }));
+    await senderWith().send({ ...webhook(url), to: 'slack' }, { id: 'x', body }, NEVER);
+    const sent = JSON.parse(got[0]?.body ?? '').text;
+    expect(sent).toMatch(expected);
+    expect(sent).not.toContain('ep-sleeping');
+    expect(sent.length).toBeLessThan(3200);
+  });
+
   it('gives Slack the sentence of a message that an earlier version has stored', async () => {
     const { got, url } = await receiving(200);
     const slack: Receiver = { ...webhook(url), to: 'slack' };

@@ -108,13 +108,17 @@ export function signatureOf(
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${digest}` };
 }
 
+/** The maximum number of characters of a list of computes in a text for Slack. */
+const MAX_LIST_LENGTH = 3000;
+
 /** Characters that begin markup or a link in Slack: https://docs.slack.dev/messaging/formatting-message-text */
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
-/** The sentence with place and owner, the command to copy, and the link. */
+/** The sentence with place and owner, the computes that it leaves out, the command to copy, and the link. */
 function slackText(body: string): string {
+  const json = parseJson(body);
   // An earlier version, whose `changes` had no list, may have stored the message.
-  const parsed = Message.omit({ changes: true }).safeParse(parseJson(body));
+  const parsed = Message.omit({ changes: true }).safeParse(json);
   if (!parsed.success) return escaped(body);
   const { text, command, owner, compute, project, link } = parsed.data;
   const place = [project?.name ?? project?.id, compute]
@@ -123,9 +127,27 @@ function slackText(body: string): string {
   const about = [place, owner === null ? '' : `owner ${owner}`].filter((part) => part !== '').join(', ');
   return [
     escaped(about === '' ? text : `${text} (${about})`),
+    ...restartsLeftOut(text, Message.pick({ changes: true }).safeParse(json).data?.changes),
     ...(command === null ? [] : [`\`${escaped(command)}\``]),
     ...(link === undefined ? [] : [escaped(link)]),
   ].join('\n');
+}
+
+/** A line with the computes that restart, if the sentence does not name all of them. */
+function restartsLeftOut(text: string, changes: z.infer<typeof Changes> | undefined): string[] {
+  const { list = [], disconnecting = 0 } = changes ?? {};
+  const ids = [...new Set(list.filter(({ disconnects }) => disconnects).map(({ compute }) => compute))];
+  const words = new Set(text.split(/[\s,()]+/));
+  if (ids.every((id) => words.has(id))) return [];
+  const shown: string[] = [];
+  let length = 0;
+  for (const id of ids) {
+    length += id.length + 2;
+    if (length > MAX_LIST_LENGTH) break;
+    shown.push(id);
+  }
+  const more = Math.max(disconnecting, ids.length) - shown.length;
+  return [escaped(`all that restart: ${shown.join(', ')}${more > 0 ? `, and ${more} more` : ''}`)];
 }
 
 /** Line breaks stay: a summary has several lines. */
