@@ -96,6 +96,7 @@ describeWith('redis-server', 'ebb restore of a fleet', () => {
     const current = await ebb('restore', '--all', '--yes');
     expect(current.stdout).toContain('0 computes to go back; 60 left to policies; 0 with nothing to do');
     expect(current.stdout).toContain('size is set by small');
+    expect(current.stdout).toMatch(/^unowned +0 +0 +60 +0$/m);
     await setEnabled(false);
     await settled({ orphaned: COMPUTES }, 0);
     await endDaemon('SIGKILL');
@@ -107,6 +108,9 @@ describeWith('redis-server', 'ebb restore of a fleet', () => {
     const unasked = await ebb('restore', '--all', '--json');
     const question = 'this changes 60 computes, and there is no terminal to ask on: add --confirm 60 or --yes';
     expect(unasked).toEqual({ status: 1, stdout: '', stderr: `ebb: ${question}` });
+    const ofTeam = await ebb('restore', '--owner', 'unowned');
+    expect(ofTeam).toMatchObject({ status: 1, stderr: `ebb: ${question}` });
+    expect(ofTeam.stdout.match(/^ep-web-\d+ .*goes back$/gm)).toHaveLength(COMPUTES);
     const some = NAMES.slice(0, CONFIRMED).map((name) => `ep-${name}`);
     const wrong = await ebb('restore', ...some, '--confirm', '49');
     expect([wrong.status, wrong.stderr]).toEqual([1, 'ebb: this changes 50 computes, not 49: nothing was changed']);
