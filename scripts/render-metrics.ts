@@ -8,16 +8,16 @@ export function renderMetricsDoc(): string {
 
 ${GENERATED}
 
-What \`ebb run\` serves at \`/metrics\` in the Prometheus text format. Units are base units (seconds, CU), ratios go from 0 to 1. Names that end in \`_total\` are counters,
-those with buckets histograms, all others gauges. Label sets with a fixed list of values are exported as 0 from the start, so that a rate includes the first event.
+What \`ebb run\` serves at \`/metrics\`. Units are base units (seconds, CU), ratios go from 0 to 1. Names that end in \`_total\` are counters, those with buckets
+histograms, all others gauges. Label sets with a fixed list of values are exported as 0 from the start.
 
 ${tableOf(METRICS)}
 
 ## Per compute
 
-In a group, only [the leader](operations.md#the-leader) exports them. On other daemons they are absent, and the gauges of the whole fleet (\`ebb_computes\`,
-\`ebb_computes_pending\`, \`ebb_operations_in_flight\`, \`ebb_inventory_age_seconds\`) are 0. \`per_compute_metrics: false\` turns them off. \`project\` is the
-project's id; \`ebb_compute_info\` has its name, account, region and owner:
+Only [the leader](operations.md#the-leader) exports them. On other daemons the gauges of the whole fleet (\`ebb_computes\`, \`ebb_computes_pending\`,
+\`ebb_operations_in_flight\`, \`ebb_inventory_age_seconds\`) are 0. \`per_compute_metrics: false\` turns them off. \`project\` is the project's id;
+\`ebb_compute_info\` has its name, account, region and owner:
 
 \`\`\`
 ebb_compute_max_cu * on (project, compute) group_left (project_name, owner) ebb_compute_info

@@ -15,8 +15,8 @@ export function renderSettingsDoc(): string {
 
 ${GENERATED}
 
-What can be set, and where. Flags override environment variables, and variables override \`ebb.yaml\` in the working directory, or the file of \`--config FILE\`.
-[ebb.example.yaml](../ebb.example.yaml) has every setting with its default. Unknown settings are errors; an empty variable counts as not set.
+Flags override environment variables, and variables override \`ebb.yaml\` in the working directory, or the file of \`--config FILE\`. Unknown settings are errors;
+an empty variable counts as not set. [ebb.example.yaml](../ebb.example.yaml) has every setting.
 
 ${table(['in ebb.yaml', 'variable, flag', 'default', 'meaning'], rows)}
 
@@ -30,17 +30,16 @@ ${table(
   Object.entries(SECRET_VARIABLES).map(([name, help]) => [code(name), help]),
 )}
 
-- Flags and an \`ebb.yaml\` with a key, a token or a URL with a password are refused: \`ebb.yaml\` is meant to be committed.
-- \`ebb run --mode enforce\` with only \`NEON_API_KEY\` is an error: a key that is set for other tools never changes a compute.
+- Flags and an \`ebb.yaml\` with a key, a token or a URL with a password are refused.
+- \`ebb run --mode enforce\` with only \`NEON_API_KEY\` is an error.
 - Logs, errors, metrics, queue and store never contain a secret.
-- \`api_url\` must be https, unless it points to this machine or \`allow_plain_http\` is set.
-- \`ebb.yaml\`, which may come with a checkout, can't decide where secrets are sent. With a key set, an \`api_url\` other than the vendor's or this machine must
-  come from \`EBB_API_URL\` or \`--api-url\`. \`NEON_API_KEY\` is only sent to the vendor or this machine, bearer tokens of sources
+- \`ebb.yaml\` can't decide where secrets are sent. With a key set, an \`api_url\` other than the vendor's or this machine must come from \`EBB_API_URL\` or
+  \`--api-url\`. \`NEON_API_KEY\` is only sent to the vendor or this machine, bearer tokens of sources
   [only where a variable allows it](connections.md#prometheus).
 
 ## Several accounts
 
-Without \`accounts\` there is one account, \`default\`. With \`accounts\`, each account has its own key, and a policy can select by account
+Without \`accounts\` there is one account, \`default\`. With them each has its own key, and a policy can select by account
 (\`select: { accounts: ["retail"] }\`):
 
 \`\`\`yaml
@@ -58,20 +57,20 @@ accounts:
 \`\`\`
 
 - \`name\` is the label \`account\` of metrics and log lines: 1 to 40 letters, digits, \`-\`, \`_\`, \`.\`.
-- With an \`organization\`, only its projects are managed. Others are ignored with a warning: the key is probably the wrong one.
+- With an \`organization\`, only its projects are managed. Others are ignored with a warning.
 - A new file in a folder of keys adds its project; a deleted one removes it. [Changed ones are read again](day-2.md#rotate-a-key).
-- A [refused key](errors.md) stops only the calls of its own account. \`ebb run\` starts if at least one account answers.
+- A [refused key](errors.md) stops only its own account. \`ebb run\` starts if one account answers.
 - A project that two accounts can see belongs to the first of them.
 - A key outside of \`accounts\` is an error, unless an account names its variable. \`NEON_API_KEY\` is ignored.
 - The default of \`group\` depends on the names of the accounts: set it before you add one, to keep the stored data.
 
 ## Plans, prices, connections
 
-Without a \`plan\` no price is shown. \`profile\` is how many connections Postgres accepts at a size. Headroom policies need it:
+Without a \`plan\` no price is shown. \`profile\` is how many connections Postgres accepts at a size, for headroom policies:
 
 - \`specification\`: the table of the API's specification, by the maximum of the range: 112 at 0.25 CU, 450 at 1, 4000 from 9 CU on.
 - \`vendor-2026\`: what the vendor documents as of 2026-11: 419.66 for each CU of min(maximum, 8 × minimum), from 100 to 4000, of which 7 are reserved.
-- Your own table, by the maximum. Between two sizes the value of the smaller one is used:
+- Your own table, by the maximum. Between two sizes that of the smaller counts:
 
 \`\`\`yaml
 profile:
@@ -81,13 +80,12 @@ profile:
 
 ## Disruption
 
-\`disruption\` and \`manual_changes\` have the keys of [the policy language](policies.md#when-a-change-may-be-made); a key in a policy overrides the same key here.
+\`disruption\` and \`manual_changes\` have the keys of [the policy language](policies.md#when-a-change-may-be-made), where a policy overrides them.
 
 ## Proxies
 
 The control API is reached through the proxy of \`HTTPS_PROXY\` (of \`HTTP_PROXY\` if \`api_url\` is http), unless \`NO_PROXY\` contains its host: names with
-their subdomains, separated by commas, or \`*\`. Lower-case variables take precedence. An API on
-this machine is reached directly, as is everything else.
+their subdomains, separated by commas, or \`*\`. Lower-case variables take precedence. An API on this machine is reached directly, as is everything else.
 
 ## Redis
 
@@ -104,10 +102,10 @@ this machine is reached directly, as is everything else.
 ## Listening beyond this machine
 
 The pages are served on 127.0.0.1. Any other address needs tokens, or the flag \`--insecure\` if the network is trusted: then the pages answer
-only to IP addresses and known host names (\`http_hosts\`), which prevents DNS rebinding. With tokens, every page except \`/healthz\` requires one:
+only to IP addresses and known host names (\`http_hosts\`). With tokens, every page except \`/healthz\` requires one:
 \`Authorization: Bearer TOKEN\`; in a browser, any name, and the token as the password.
 
-\`EBB_TOKEN\` is one shared token. With \`token_file\` each person can have their own, and what they do carries the name from the file.
+\`EBB_TOKEN\` is one shared token. With \`token_file\` each person can have their own, whose name is recorded with what they do.
 
 \`\`\`
 # NAME: TOKEN, or a TOKEN alone for one that is shared; openssl rand -hex 32 makes one
@@ -126,10 +124,8 @@ Without roles a token may do everything. With them it may read, and:
 | \`freeze\`, \`freeze TEAM\` | freeze and unfreeze; of a team, what is in its scope |
 | \`approve\`, \`approve TEAM\` | approve staged policy sets; of a team, those of its files |
 
-Anything else is refused with 403, and logged (\`ebb.request_forbidden\`, with the name). The file is read again when it changes. If it can't be read or a line is
-invalid, none of its tokens is accepted; at the start that is an error.
-
-With \`login\`, [tokens of a login provider](how-to-login.md) are accepted too.
+Anything else is refused with 403, and logged (\`ebb.request_forbidden\`). The file is read again when it changes. If it can't be read or a line is invalid, none
+of its tokens is accepted; at the start that is an error.
 `;
 }
 

@@ -53,7 +53,7 @@ const NOTIFICATION_METRICS = {
   },
   ebb_notifications_lost: {
     type: 'gauge',
-    help: 'Notifications that were lost since the store was made, because more came than it keeps.',
+    help: 'Notifications lost since the store was made, because more came than it keeps.',
     labels: [],
     zero: [{}],
   },
@@ -218,7 +218,7 @@ export const METRICS = {
   },
   ebb_estimated_saved_cu_seconds_total: {
     type: 'counter',
-    help: 'Estimated CU-seconds saved against the baseline; a range, because the API does not report the chosen size.',
+    help: 'Estimated CU-seconds saved against the baseline, as a range.',
     labels: ['bound'],
     zero: [{ bound: 'low' }, { bound: 'high' }],
   },
@@ -302,7 +302,7 @@ export const METRICS = {
   },
   ebb_store_lost_total: {
     type: 'counter',
-    help: 'How often a store was found empty although a daemon had used it before.',
+    help: 'How often a used store was found empty.',
     labels: [],
     zero: [{}],
   },

@@ -28,12 +28,12 @@ export const USAGE_METRICS = {
   },
   ebb_cost_month_to_date_usd: {
     type: 'gauge',
-    help: 'US dollars for the measured compute of this billing month, where prices are known; without storage and transfer. The owner `not read yet` has the usage of projects that have not been read yet.',
+    help: 'US dollars for the measured compute of this billing month, where prices are known; without storage and transfer.',
     labels: OF_OWNER,
   },
   ebb_cost_month_projected_usd: {
     type: 'gauge',
-    help: 'US dollars that the compute of this whole billing month will probably cost: the middle, and an interval of 80 %.',
+    help: 'Projected US dollars for the compute of this whole billing month: the middle, and an interval of 80 %.',
     labels: BOUND_OF_OWNER,
   },
   ebb_counterfactual_saved_cu_seconds: {
@@ -63,7 +63,7 @@ export const USAGE_METRICS = {
   },
   ebb_waste_month_cu_hours: {
     type: 'gauge',
-    help: 'CU-hours a month that the findings of ebb recommend would save: the middle, the low and the high end. Do not add up different figures: they promise different things. Only the leader exports it.',
+    help: 'CU-hours a month that the findings of ebb recommend would save: the middle, the low and the high end. Do not add up different figures. Only the leader exports it.',
     labels: OF_FINDING,
   },
   ebb_waste_month_usd: {

@@ -96,11 +96,11 @@ export const SETTINGS = {
   notify_allowed_origins: {
     variable: 'EBB_NOTIFY_ALLOWED_ORIGINS',
     fallback: '[]',
-    help: 'Origins, such as https://hooks.example, that receivers of notify may be on. This machine needs no entry, nor do incoming webhooks of Slack.',
+    help: 'Origins, such as https://hooks.example, that receivers of notify may be on, besides this machine and incoming webhooks of Slack.',
   },
   notify_before: {
     fallback: '',
-    help: 'Receivers are notified this long before a change that disconnects clients, 1m to 1d. If absent, they are not notified in advance.',
+    help: 'Receivers are notified this long before a change that disconnects clients, 1m to 1d; not in advance if absent.',
   },
   status_url: {
     variable: 'EBB_STATUS_URL',
@@ -163,7 +163,7 @@ export const SETTINGS = {
   },
   audit: {
     fallback: '',
-    help: 'Where each line of the audit is also sent as soon as it is written: {file: PATH}, {webhook: {url: URL, secret_env: NAME}}, or both. See docs/operations.md.',
+    help: 'Where each line of the audit is also sent: {file: PATH}, {webhook: {url: URL, secret_env: NAME}}, or both. See docs/operations.md.',
   },
   log_level: {
     variable: 'EBB_LOG_LEVEL',

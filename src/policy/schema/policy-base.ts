@@ -57,7 +57,7 @@ export const Disruption = mapping(
     newly_discovered: z
       .enum(['wait', 'act'])
       .describe(
-        'wait: a newly discovered compute keeps its size while it is active, until the next boundary or for a day; act: it is changed like any other, such as a preview branch of CI. wait if absent.',
+        'wait: a newly discovered compute keeps its size while it is active, until the next boundary or for a day; act: it is changed like any other. wait if absent.',
       )
       .optional(),
   },
