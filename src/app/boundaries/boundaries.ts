@@ -67,6 +67,8 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
     const request = (projectId: string) =>
       isEarly ? requestBoundaryReconcile(deps, projectId, instantMs) : requestReconcile(deps, projectId, { instantMs });
     const alreadySent = sentEarly.get(instantMs);
+    // Another daemon may have ended the job of an earlier instant.
+    for (const earlierMs of sentEarly.keys()) if (earlierMs < clock.now()) sentEarly.delete(earlierMs);
     const projectIds = [...affected, ...unknown].filter((projectId) => alreadySent?.has(projectId) !== true);
     await pLimit(CONCURRENT_TRIGGERS).map(projectIds, (projectId) =>
       step(`project ${projectId}`, () => request(projectId)),
