@@ -100,8 +100,9 @@ async function beside(projects: number): Promise<void> {
     for (const [each, instantMs] of instants.entries()) {
       const boundary = lateness(stage, instantMs, projects);
       const commands = each % 2 === 0 ? 0 : await loopUntil(stage, boundary);
+      const figures = await boundary;
       const level = (await metricOf(stage.daemonUrl, 'ebb_api_limit_level')).toFixed(0);
-      rows.push([commands === 0 ? 'alone' : `while ${commands} commands ran`, ...(await boundary), level]);
+      rows.push([commands === 0 ? 'alone' : `while ${commands} commands ran`, ...figures, level]);
     }
   } finally {
     await stage.close();

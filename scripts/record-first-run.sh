@@ -10,7 +10,7 @@ export PATH="$folder/bin:$PATH" EBB_LOG_FORMAT=text
 cd "$folder/fleet"
 
 ebb emulator --projects 8 --computes-per-project 1 --load --history 21 > ../emulator.json &
-until [ -s ../emulator.json ]; do sleep 1; done
+until [ -s ../emulator.json ]; do kill -0 $!; sleep 1; done
 field() { sed "s/.*\"$1\":\"\([^\"]*\)\".*/\1/" ../emulator.json; }
 EBB_API_URL=$(field url) EBB_API_KEY=$(field api_key)
 export EBB_API_URL EBB_API_KEY

@@ -41,7 +41,7 @@ export const FLAGS = {
 
 export const SELECTED_COMPUTES = [
   '[COMPUTE...]',
-  'ids or names of computes or projects, also globs (default: all)',
+  'ids of computes, ids or names of projects, also globs (default: all)',
 ] as const;
 
 /** An option with a fixed list of values, of which the first is the default. */

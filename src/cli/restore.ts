@@ -63,8 +63,8 @@ export function restoreCommand(): Command {
 
 async function restore(computes: string[], flags: RestoreFlags): Promise<void> {
   const team = teamNamed(computes, flags);
-  if (flags.all && flags.owner !== undefined)
-    writeErrLine('warning: --all restores the computes of all teams; leave it out for those of --owner');
+  if ((flags.all || flags.from !== undefined) && flags.owner !== undefined)
+    writeErrLine(`warning: ${flags.all ? '--all' : '--from'} means the computes of all teams, whatever --owner says`);
   const given = await requestsOf(computes, flags);
   await withOperator(flags, async ({ operator, via }) => {
     const requests = team === undefined ? given : await requestsOfTeam(operator, team, given);

@@ -103,7 +103,7 @@ function withoutFiles(part: TeamFiles, broken: ReadonlySet<string>): TeamFiles {
 
 /** The owner in a text that may not be YAML. */
 function ownerIn(text: string): string[] {
-  const [, owner] = /^owner:[ \t]+["']?([\w.@-][\w .@-]{0,99}?)["']?[ \t]*(?:#.*)?$/m.exec(text) ?? [];
+  const [, owner] = /^["']?owner["']?:[ \t]+["']?([\w.@-][\w .@-]{0,99}?)["']?[ \t]*(?:#.*)?$/m.exec(text) ?? [];
   return owner === undefined ? [] : [owner];
 }
 

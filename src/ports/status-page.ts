@@ -78,7 +78,7 @@ export const FleetDocument = z
     ),
     /**
      * How many CU less the matching computes use at this moment than with their baselines, by sizes and states: a range, negative if they use
-     * more. `computes`: those that ebb has changed.
+     * more. `computes`: those for which policies have set a value.
      */
     saved_now: z.object({ computes: z.number(), low_cu: z.number(), high_cu: z.number() }),
     /** The totals of all computes that matched; `groups`: by group if requested, the largest first. */

@@ -152,7 +152,7 @@ describe('texts of the page', () => {
 it.each([
   [
     { computes: 12, low_cu: 3.5, high_cu: 24 },
-    /3\.5 to 24 CU saved at this moment: the 12 computes that ebb has changed/,
+    /3\.5 to 24 CU saved at this moment: the 12 computes that policies size/,
   ],
   [{ computes: 1, low_cu: -2, high_cu: 4 }, /2 CU more to 4 CU saved at this moment: the 1 compute/],
   [{ computes: 1, low_cu: 3, high_cu: 3 }, /3 CU saved at this moment/],

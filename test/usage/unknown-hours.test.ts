@@ -75,28 +75,6 @@ describe('unknown hours of a few projects that are always awake', () => {
     expect(states).toMatchObject([{ unknownHours: 10 * 6 * 24 }]);
     expect((states[0]?.projected?.mid ?? 0) / (OF_AWAKE + OF_OTHERS)).toBeCloseTo(1, 2);
   });
-
-  it('are projected so in budgets if another organization of the account has no unknown hours', async () => {
-    const other = { account: 'main', organization: 'org-other' };
-    const known = usageAccount(memoryUsageStore(), other);
-    const metadata = { hourMs: 0, dayMs: 0, months: [], gone: [], quantities: [], trials: [] };
-    await known.putMetadata({ ...metadata, plans: [[0, 'launch']] });
-    const buckets = Array.from({ length: 56 }, (_, index) => {
-      return { startMs: UNTIL_MS - (56 - index) * DAY_MS, seconds: DAY_MS / 1000, cuSeconds: 24 * 3600 };
-    });
-    await known.put([mergeUsage(noUsage({ projectId: 'p-known', branchId: null }), { buckets }).usage]);
-    const projectIds = [...PROJECTS.map(({ projectId }) => projectId), 'p-known'];
-    const projects = projectIds.map((projectId) => ({ account: 'main', projectId, projectName: projectId }));
-    const organizations = [
-      { ...ORGANIZATION, projectIds: [], stored },
-      { ...other, projectIds: [], stored: known },
-    ];
-    const { states } = await advanceBudgets({
-      ...{ policies: compiled(aBudget()), costs: COSTS, before: [], releases: [], projects, computes: [] },
-      ...{ organizations, nowMs: NOW_MS },
-    });
-    expect((states[0]?.projected?.mid ?? 0) / (OF_AWAKE + OF_OTHERS + 24 * 30)).toBeCloseTo(1, 2);
-  });
 });
 
 describe('a spend anomaly', () => {

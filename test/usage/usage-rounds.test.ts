@@ -5,10 +5,8 @@ import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
 import { addRelease, readBudgets } from '../../src/app/usage/budget-store.ts';
 import { readDetail } from '../../src/app/usage/cost-detail.ts';
 import { keepSummary, readSummary } from '../../src/app/usage/cost-summary.ts';
-import type { MonthCosts } from '../../src/app/usage/month-costs.ts';
 import { readPolicyChanges, readTrialDays } from '../../src/app/usage/trial-days.ts';
 import { usageKey } from '../../src/app/usage/usage-account.ts';
-import { exportUsageAge } from '../../src/app/usage/usage-metrics.ts';
 import type { Receiver } from '../../src/domain/notifications/notification.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import { unloadedPart } from '../../src/domain/policy/team-parts.ts';
@@ -16,7 +14,6 @@ import type { BudgetState } from '../../src/domain/spend/state.ts';
 import type { ApiResult, ControlApi, UsagePages } from '../../src/ports/control-api.ts';
 import { aBudget, aCompute, aTrial, currentRules, NO_COSTS } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
-import { memoryLog } from '../support/memory-log.ts';
 import { aSelector } from '../support/selectors.ts';
 import { createSteppedClock } from '../support/simulated/clock.ts';
 import { createMemoryStore } from '../support/simulated/store.ts';
@@ -488,17 +485,4 @@ describe('the digest of a week', () => {
     expect(texts.join()).not.toContain(', not read yet:');
     await rounds.rounds.close();
   });
-});
-
-it('the age of the usage of an account is that of its organization with the oldest usage', () => {
-  const ages: number[] = [];
-  const metrics = {
-    increment() {},
-    clear() {},
-    observe() {},
-    set: (...[, , age]: [unknown, unknown, number]) => void ages.push(age),
-  };
-  const costs = [61_000, 1_000, 31_000].map((knownUntilMs) => ({ account: 'main', knownUntilMs }) as MonthCosts);
-  exportUsageAge({ metrics, log: memoryLog() }, costs, 121_000);
-  expect(ages.at(-1)).toBe(120);
 });

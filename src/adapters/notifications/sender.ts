@@ -147,7 +147,9 @@ function restartsLeftOut(text: string, changes: z.infer<typeof Changes> | undefi
     shown.push(id);
   }
   const more = Math.max(disconnecting, ids.length) - shown.length;
-  return [escaped(`all that restart: ${shown.join(', ')}${more > 0 ? `, and ${more} more` : ''}`)];
+  return [
+    escaped(`${more > 0 ? 'restart' : 'all that restart'}: ${shown.join(', ')}${more > 0 ? `, and ${more} more` : ''}`),
+  ];
 }
 
 /** Line breaks stay: a summary has several lines. */

@@ -6,7 +6,7 @@ import { changesOf } from '../../domain/plan/change.ts';
 import { compareRanks, LAST_RANK, rankOf, type WriteRank } from '../../domain/plan/plan.ts';
 import { herdInstants } from '../../domain/policy/waves.ts';
 import { decidingFacts } from '../../domain/records/compute-record.ts';
-import { isoInstant } from '../../domain/time/units.ts';
+import { isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { JobHandler, JobOutcome } from '../../ports/job-queue.ts';
 import type { Store } from '../../ports/store.ts';
@@ -67,8 +67,9 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
     const request = (projectId: string) =>
       isEarly ? requestBoundaryReconcile(deps, projectId, instantMs) : requestReconcile(deps, projectId, { instantMs });
     const alreadySent = sentEarly.get(instantMs);
-    // Another daemon may have ended the job of an earlier instant.
-    for (const earlierMs of sentEarly.keys()) if (earlierMs < clock.now()) sentEarly.delete(earlierMs);
+    // Another daemon may have ended the job of an earlier instant. A job of this daemon that is late still needs what was sent.
+    const overMs = clock.now() - MINUTE_MS;
+    for (const earlierMs of sentEarly.keys()) if (earlierMs < overMs) sentEarly.delete(earlierMs);
     const projectIds = [...affected, ...unknown].filter((projectId) => alreadySent?.has(projectId) !== true);
     await pLimit(CONCURRENT_TRIGGERS).map(projectIds, (projectId) =>
       step(`project ${projectId}`, () => request(projectId)),

@@ -66,7 +66,8 @@ export interface Fleet {
   listAskedAtMonotonicMs: number;
   /** When the list that was last compared with the cached projects was requested, by account, in monotonic time. */
   listComparedAtMonotonicMs: Map<string, number>;
-  /** The accounts that the last list of projects did not show completely. */
+  /** The accounts of which this daemon has read the whole list of projects since its start, and those of which it failed to. */
+  listedAccounts: Set<string>;
   incompleteAccounts: Set<string>;
   /** The last survey of this daemon, by account. */
   surveys: Map<string, Survey>;
@@ -181,6 +182,7 @@ function emptyNotes(verified: VerifiedFacts) {
     listShowsChanges: listsThatShowChanges(verified),
     warnedOfTimeoutRestarts: new Set<string>(),
     listComparedAtMonotonicMs: new Map(),
+    listedAccounts: new Set<string>(),
     incompleteAccounts: new Set<string>(),
     surveys: new Map(),
     changedAtMs: new Map(),

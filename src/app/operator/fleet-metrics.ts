@@ -152,7 +152,7 @@ async function countJobs({ queue, telemetry: { metrics } }: GaugeDeps): Promise<
   }
 }
 
-/** The estimated saving of a compute over some seconds against its baseline; undefined if ebb has not changed the compute. */
+/** The estimated saving of a compute over some seconds against its baseline; undefined if no policy has set a value. */
 export function savedByEbb(
   { compute, record }: Pick<EvaluatedCompute, 'compute' | 'record'>,
   seconds: number,

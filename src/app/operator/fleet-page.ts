@@ -190,11 +190,10 @@ async function statusContext({ store, daemon, now }: Parts, evaluated: readonly 
 /** A saving over one second is the CU that are saved at this moment. */
 function savedNow(matched: readonly ComputeWithStatus[]): FleetDocument['saved_now'] {
   const saved = matched.flatMap(({ evaluatedCompute }) => savedByEbb(evaluatedCompute, 1) ?? []);
-  const [low, high] = [sum(saved.map((one) => one.low)), sum(saved.map((one) => one.high))];
   return {
     computes: saved.length,
-    low_cu: toHundredths(Math.min(low, high)),
-    high_cu: toHundredths(Math.max(low, high)),
+    low_cu: toHundredths(sum(saved.map(({ low, high }) => Math.min(low, high)))),
+    high_cu: toHundredths(sum(saved.map(({ low, high }) => Math.max(low, high)))),
   };
 }
 

@@ -216,7 +216,6 @@ async function factsOf(input: BudgetsInput, budget: BudgetPolicy, account: strin
   const selected = unitsOf(input, budget, account);
   if (selected.size === 0) return undefined;
   let facts: BudgetFacts | undefined;
-  const unknownDays = new Set<number>();
   for (const { stored } of organizations.filter((one) => one.account === account)) {
     const metadata = await stored.metadata();
     if (!metadata) continue;
@@ -231,28 +230,22 @@ async function factsOf(input: BudgetsInput, budget: BudgetPolicy, account: strin
     // The organizations of an account share one amount, and the billing month of the first one.
     facts ??= { nowMs, month, spent: 0, unknownHours: 0, unknown: 0, knownUntilMs: 0, days: new Map() };
     const amountOf = ({ cuSeconds, usd }: BillLine) => (budget.month.unit === 'usd' ? usd : cuSeconds / 3600);
-    facts = addMonth(facts, bill, { amountOf, unknownDays });
+    facts = addMonth(facts, bill, amountOf);
   }
   return facts;
 }
 
 type Bill = Omit<Parameters<typeof dailyLines>[0], 'fromMs' | 'toMs'>;
 
-/**
- * Adds the bill of one more organization: its amount this month, and that of each past day. `unknownDays`, to which it adds, are days that are
- * not completely known in an organization so far.
- */
-function addMonth(
-  facts: BudgetFacts,
-  bill: Bill,
-  { amountOf, unknownDays }: { amountOf: (line: BillLine) => number | undefined; unknownDays: Set<number> },
-): BudgetFacts {
+/** Adds the bill of one more organization: its amount this month, and that of each past day. */
+function addMonth(facts: BudgetFacts, bill: Bill, amountOf: (line: BillLine) => number | undefined): BudgetFacts {
   const { month } = facts;
   const thisMonth = billOf({ ...bill, fromMs: month.fromMs, toMs: month.untilMs });
   const days = new Map(facts.days);
   const todayMs = month.untilMs - (month.untilMs % DAY_MS);
   const past = { fromMs: Math.max(todayMs - PAST_DAYS * DAY_MS, firstBucketMs(bill.series)), toMs: todayMs };
   const pastLines = [...dailyLines({ ...bill, ...past })];
+  const unknownDays = new Set<number>();
   for (const { dayMs, line } of pastLines) {
     const amount = amountOf(line);
     if (amount === undefined || line.unknownHours > 0) unknownDays.add(dayMs);

@@ -17,10 +17,9 @@ export function clearUsageMetrics({ metrics }: Telemetry): void {
   metrics.clear('ebb_usage_age_seconds');
 }
 
-/** Exports the age of usage, which grows between readings: of several organizations of an account, that of the oldest usage. */
+/** Exports the age of usage, which grows between readings. */
 export function exportUsageAge({ metrics }: Telemetry, costs: readonly MonthCosts[], nowMs: number): void {
-  const newestFirst = costs.toSorted((a, b) => b.knownUntilMs - a.knownUntilMs);
-  for (const { account, knownUntilMs } of newestFirst) {
+  for (const { account, knownUntilMs } of costs) {
     if (knownUntilMs > 0) metrics.set('ebb_usage_age_seconds', { account }, (nowMs - knownUntilMs) / 1000);
   }
 }

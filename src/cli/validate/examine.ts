@@ -46,7 +46,9 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
   const reading = needsFleet && settings ? fleetFor(settings, flags, { set, nowMs }) : undefined;
   // Problems of files are shown all the same.
   const fleet = await (loaded.ok ? reading : reading?.catch((error) => withoutFleet(error, notes)));
-  const findings = lint(checked, settings, { nowMs, fleet });
+  const findings = lint(checked, settings, { nowMs, fleet }).filter(
+    ({ code }) => valid || !NEEDS_ALL_POLICIES.has(code),
+  );
   const { errors, warnings } = ownersIn(paths.length === 0 && settings ? namedIn(settings) : undefined, loaded, flags);
   const examined = {
     ...(valid && { set }),
@@ -100,6 +102,9 @@ function lint(
     ...(fleet?.missing.length === 0 && { fleet: fleet.computes }),
   });
 }
+
+/** Lints that find that something is missing, which a file that can't be read may have. */
+const NEEDS_ALL_POLICIES: ReadonlySet<string> = new Set(['no-value']);
 
 const NO_OWNER_PROBLEMS = { errors: [], warnings: [] };
 

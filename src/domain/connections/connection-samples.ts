@@ -21,7 +21,10 @@ export function asksForConnections({ policies }: PolicySet, settings: PartialDis
 
 /** True if a change by the policy waits until few connections are open. */
 export function asksForQuiet(policy: Policy, settings: PartialDisruption): boolean {
-  return ruleOf(policy).asksForConnections(policy) || waitsForQuiet(resolveDisruption(policy.disruption, settings));
+  const { asksForConnections: asks, mayChange } = ruleOf(policy);
+  return (
+    asks(policy) || (mayChange(policy).length > 0 && waitsForQuiet(resolveDisruption(policy.disruption, settings)))
+  );
 }
 
 export function connectionNeeds(policies: readonly Policy[]): ConnectionNeed[] {

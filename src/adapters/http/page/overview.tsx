@@ -172,7 +172,7 @@ function SavedNow({ computes, low_cu: low, high_cu: high }: FleetDocument['saved
   return (
     <p>
       <strong class="figure">{low < 0 ? range : `${range} saved`}</strong> at this moment: the{' '}
-      {plural(computes, 'compute')} that ebb has changed, against their baselines, by sizes and states
+      {plural(computes, 'compute')} that policies size, against their baselines, by sizes and states
     </p>
   );
 }

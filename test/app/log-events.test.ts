@@ -48,3 +48,19 @@ it.each([
   for (const { event } of daemon.events) report(event);
   expect(counted).toEqual({ boundary: 2, [cause]: 1 });
 });
+
+it('a change of a compute with clients, with all its operations, has one line at level info, which says why', async () => {
+  const computes = { shop: { state: 'active', minCu: 0.25, maxCu: 0.25, connections: 2 } } as const;
+  const daemon = await startSimulatedDaemon({ ...{ fromMs: MONDAY, policies: POLICIES, computes } });
+  onTestFinished(() => daemon.close());
+  await daemon.clock.runTo(MONDAY + 9 * HOUR_MS);
+
+  const log = memoryLog();
+  const metrics = { increment() {}, set() {}, clear() {}, observe() {} };
+  for (const { event } of daemon.events) logEvents({ log, metrics })(event);
+  const lines = log.lines.filter(({ level }) => level !== 'debug').map(({ message }) => message);
+  expect(lines).toEqual([
+    expect.stringMatching(/^changed ep-shop of shop: size 0.25 → 1-2 CU: window 1 of office-hours,/),
+  ]);
+  expect(log.lines.length).toBeGreaterThan(2);
+});
