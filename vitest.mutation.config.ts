@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/domain/**/*.test.ts'],
-    setupFiles: ['test/support/property-setup.ts'],
+    setupFiles: ['test/support/file-setup.ts'],
     testTimeout: 60_000,
   },
 });

@@ -7,7 +7,7 @@ import config from '../../vitest.config.ts';
 import mutationConfig from '../../vitest.mutation.config.ts';
 import { boundsOf } from '../support/property-bound.ts';
 
-const SETUP = 'test/support/property-setup.ts';
+const SETUP = 'test/support/file-setup.ts';
 /** What would take the bound away again, or go around it. */
 const UNBOUND =
   /\b(configureGlobal|resetConfigureGlobal|installGlobalPlugin|interruptAfterTimeLimit|skipAllAfterTimeLimit|fc\.sample|fc\.statistics|fc\.check)\b|\bplugins:/;
