@@ -10,7 +10,6 @@ import { MINUTE_MS } from '../domain/time/units.ts';
 import { UserError } from './fail.ts';
 import { type FilterFlags, filtered, filtersByBranch, selectComputes, withFilterFlags } from './filter.ts';
 import { FLAGS, type PastFlags, SELECTED_COMPUTES, withPastFlags } from './flags.ts';
-import { formatHours, times } from './forecast/span.ts';
 import { jsonText, shortened, writeNotes, writeOut } from './output.ts';
 import {
   type AskedCompute,
@@ -22,6 +21,7 @@ import {
   withAskFlags,
 } from './past/ask-postgres.ts';
 import type { FleetPast } from './past/read-past.ts';
+import { formatRange, times } from './ranges.ts';
 
 const EXAMPLES = `
 Examples:
@@ -130,7 +130,7 @@ function titleOf(finding: PricedCause): string {
   const usd = paidMonth(finding);
   const { projectName, computeId } = compute;
   const every = periodMs === undefined ? '' : ` every ${formatDuration(roundedSeconds(periodMs))}`;
-  const cost = usd === undefined ? `${formatHours(cuHoursMonth)} CU-hours` : formatUsdRange(usd);
+  const cost = usd === undefined ? `${formatRange(cuHoursMonth)} CU-hours` : formatUsdRange(usd);
   const name = `${shortened(printable(projectName), NAME_WIDTH)} / ${shortened(printable(computeId), NAME_WIDTH)}`;
   return `${name}: ${cause}${every}, awake ${Math.round(awakeShare * 100)} %, ${cost} a month (${figure})`;
 }

@@ -5,7 +5,7 @@ import { roundTo } from '../../domain/sum.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { rounded } from '../forecast/report.ts';
-import { formatHours } from '../forecast/span.ts';
+import { formatRange } from '../ranges.ts';
 import { plainTable } from '../terminal.ts';
 
 export function backtestTable({ asWritten, alternatives, withoutPolicy: without }: Backtest): string {
@@ -36,7 +36,7 @@ function cellsOf({ raises, lowers, restarts, minutesAboveTarget, refused, minute
     ...[raises, lowers, restarts].map((count) => count.toLocaleString('en')),
     formatMinutes(minutesAboveTarget),
     `${refused.toLocaleString('en')}${during}`,
-    formatHours(cuHours),
+    formatRange(cuHours),
   ];
 }
 

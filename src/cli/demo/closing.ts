@@ -4,7 +4,7 @@ import { request } from 'undici';
 import { cuHours } from '../../domain/compute/cost.ts';
 import type { Range } from '../../domain/estimate.ts';
 import { sum } from '../../domain/sum.ts';
-import { sumOf } from '../forecast/span.ts';
+import { sumOf } from '../ranges.ts';
 import type { MeasuredDay } from './measured-day.ts';
 import type { ComputeUse } from './platform.ts';
 

@@ -10,8 +10,8 @@ import type { Span } from '../../domain/time/span.ts';
 import { limitingLines } from '../forecast/budget-steps.ts';
 import { type MonthChange, monthChange, sumExpected } from '../forecast/month.ts';
 import { hoursWithEbb, type Outlook } from '../forecast/outlook.ts';
-import { sumOf, times } from '../forecast/span.ts';
 import type { NotPlanned } from '../not-planned.ts';
+import { sumOf, times } from '../ranges.ts';
 
 export interface ComputeChange {
   compute: Compute;

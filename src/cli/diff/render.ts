@@ -9,10 +9,10 @@ import { DAY_MS } from '../../domain/time/units.ts';
 import { waveLines } from '../forecast/fleet-waves.ts';
 import { formatDay, formatSpan, formatTime } from '../forecast/local-time.ts';
 import { savedText } from '../forecast/month.ts';
-import { differenceOf, formatChange, formatHours, sumOf } from '../forecast/span.ts';
 import { type AlikeGroup, groupAlike, namesOf } from '../group-alike.ts';
 import { markdownCode } from '../markdown.ts';
 import { notPlannedLines } from '../not-planned.ts';
+import { differenceOf, formatRange, formatRangeChange, sumOf } from '../ranges.ts';
 import type { Comparison, ComputeChange, PolicyNames } from './compare.ts';
 
 export interface RenderOptions extends Span {
@@ -115,11 +115,11 @@ function hoursOf(changes: readonly ComputeChange[]): string {
 }
 
 function fromTo(before: Range, after: Range): string {
-  return `${formatHours(before)} → ${formatHours(after)} (${formatChange(differenceOf(after, before))})`;
+  return `${formatRange(before)} → ${formatRange(after)} (${formatRangeChange(differenceOf(after, before))})`;
 }
 
 function totals({ hours, dollars, expected, month }: Comparison, { group, line }: Marks): string {
-  const change = dollars && formatChange(differenceOf(dollars.after, dollars.before), formatUsd);
+  const change = dollars && formatRangeChange(differenceOf(dollars.after, dollars.before), formatUsd);
   return [
     group('All computes'),
     line(`CU-hours: ${fromTo(hours.before, hours.after)}`),

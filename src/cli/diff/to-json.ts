@@ -6,8 +6,8 @@ import { isoInstant } from '../../domain/time/units.ts';
 import { readyWavesJson } from '../forecast/fleet-waves.ts';
 import { expectedJson } from '../forecast/month.ts';
 import { rounded } from '../forecast/report.ts';
-import { differenceOf, times } from '../forecast/span.ts';
 import { notPlannedJson } from '../not-planned.ts';
+import { differenceOf, times } from '../ranges.ts';
 import type { Comparison } from './compare.ts';
 
 /** Instants in UTC, sizes in CU, timeouts in seconds; only computes that differ. */

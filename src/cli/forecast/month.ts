@@ -2,9 +2,9 @@ import { formatUsd } from '../../domain/compute/cost.ts';
 import { type Estimate, mapEstimate, sumEstimates } from '../../domain/estimate.ts';
 import { coveringUse, NOTHING, plus, type Saving, savingBetween, times } from '../../domain/recommend/saving.ts';
 import { roundTo } from '../../domain/sum.ts';
+import { formatNumber } from '../ranges.ts';
 import { expectedOf, type Outlook } from './outlook.ts';
 import type { PastOutlook } from './past-outlook.ts';
-import { formatNumber } from './span.ts';
 
 interface ExpectedSum {
   computes: number;

@@ -7,11 +7,11 @@ import { roundTo } from '../../domain/sum.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { shortened } from '../output.ts';
+import { differenceOf, formatRange, formatRangeChange, sumOf, times } from '../ranges.ts';
 import { teamTable } from '../team-table.ts';
 import { plainTable } from '../terminal.ts';
 import { expectedJson, expectedLine } from './month.ts';
 import { expectedOf, hoursWithEbb, hoursWithoutEbb, type Outlook } from './outlook.ts';
-import { differenceOf, formatChange, formatHours, sumOf, times } from './span.ts';
 
 const NAME_WIDTH = 16;
 const ID_WIDTH = 26;
@@ -21,10 +21,10 @@ export function outlookTable(outlooks: readonly Outlook[]): string {
   const rows = outlooks.map(({ compute, cuHours, without, price }) => {
     const names = [shortened(printable(compute.projectName), NAME_WIDTH), shortened(compute.computeId, ID_WIDTH)];
     const cost = price === undefined ? '' : formatUsdRange(times(cuHours, price));
-    return [...names, formatHours(cuHours), formatHours(without), ...(priced ? [cost] : [])];
+    return [...names, formatRange(cuHours), formatRange(without), ...(priced ? [cost] : [])];
   });
   const cost = formatUsdRange(costOf(outlooks, hoursWithEbb));
-  const hours = [sumOf(outlooks, hoursWithEbb), sumOf(outlooks, hoursWithoutEbb)].map(formatHours);
+  const hours = [sumOf(outlooks, hoursWithEbb), sumOf(outlooks, hoursWithoutEbb)].map(formatRange);
   const all = ['all', '', ...hours, ...(priced ? [cost] : [])];
   const head = ['project', 'compute', 'CU-hours', 'without ebb', ...(priced ? ['price'] : [])];
   return plainTable(head, [...rows, all], ['left', 'left', 'right', 'right', 'right']);
@@ -35,7 +35,7 @@ export function ownerTable(outlooks: readonly Outlook[], ownerOf: (compute: Comp
     const isPriced = members.some(({ price }) => price !== undefined);
     const cost = isPriced ? formatUsdRange(costOf(members, hoursWithEbb)) : '?';
     const hours = [sumOf(members, hoursWithEbb), sumOf(members, hoursWithoutEbb)];
-    return [String(members.length), ...hours.map(formatHours), cost];
+    return [String(members.length), ...hours.map(formatRange), cost];
   };
   const head = ['computes', 'CU-hours', 'without ebb', 'price'];
   return teamTable(outlooks, { head, ownerOf: ({ compute }) => ownerOf(compute), cellsOf, hasSum: true });
@@ -76,12 +76,12 @@ export function balanceLines(outlooks: readonly Outlook[]): string[] {
   const change = differenceOf(sumOf(outlooks, hoursWithEbb), sumOf(outlooks, hoursWithoutEbb));
   const cost = differenceOf(costOf(outlooks, hoursWithEbb), costOf(outlooks, hoursWithoutEbb));
   const priced = outlooks.some(({ price }) => price !== undefined);
-  const dollars = priced ? `, ${formatChange(cost, formatUsd)}` : '';
+  const dollars = priced ? `, ${formatRangeChange(cost, formatUsd)}` : '';
   const unpriced = [
     ...new Set(outlooks.filter(({ price }) => price === undefined).map(({ compute }) => compute.account)),
   ];
   return [
-    `Against the baseline: ${formatChange(change)} CU-hours${dollars}.`,
+    `Against the baseline: ${formatRangeChange(change)} CU-hours${dollars}.`,
     expectedLine(outlooks),
     'Low: what may sleep always sleeps. High: all awake, at the maximum. The truth is between: docs/forecast.md.',
     ...(unpriced.length > 0 ? [`${unpriced.map(printable).join(', ')}: price unknown: set plan: in ebb.yaml`] : []),

@@ -5,10 +5,10 @@ import type { Segment } from '../../domain/forecast/forecast.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { type AlikeGroup, groupAlike } from '../group-alike.ts';
 import { shortened } from '../output.ts';
+import { differenceOf, formatRange, formatRangeChange, sumOf } from '../ranges.ts';
 import { element, escaped, svgDrawing, tenth, timeAxis, timeTicks } from '../svg-elements.ts';
 import { formatInstant, formatSpan } from './local-time.ts';
 import { hoursWithEbb, hoursWithoutEbb, type Outlook } from './outlook.ts';
-import { differenceOf, formatChange, formatHours, sumOf } from './span.ts';
 
 const WIDTH = 1200;
 const LEFT = 240;
@@ -82,7 +82,7 @@ function sizesOf(largest: number): number[] {
 function descriptionOf(outlooks: readonly Outlook[]): string {
   const hours = sumOf(outlooks, hoursWithEbb);
   const change = differenceOf(hours, sumOf(outlooks, hoursWithoutEbb));
-  return `${formatHours(hours)} CU-hours in all; against the baseline ${formatChange(change)}.`;
+  return `${formatRange(hours)} CU-hours in all; against the baseline ${formatRangeChange(change)}.`;
 }
 
 type Row = AlikeGroup<Outlook, Pick<Outlook, 'segments' | 'cuHours'>>;
@@ -93,7 +93,7 @@ function rowOf({ members, shared: { segments, cuHours } }: Row, top: number, sca
     ...namesOf(members, top),
     ...scale.sizes.flatMap((cu) => sizeLine(cu, tenth(bottom - scale.heightOf(cu)))),
     ...segments.map((segment) => barOf(segment, bottom, scale)),
-    element('text', { x: WIDTH - RIGHT + 10, y: top + 20, class: 'dim' }, escaped(formatHours(cuHours))),
+    element('text', { x: WIDTH - RIGHT + 10, y: top + 20, class: 'dim' }, escaped(formatRange(cuHours))),
     element('text', { x: WIDTH - RIGHT + 10, y: top + 35, class: 'dim' }, members.length > 1 ? 'CU-h each' : 'CU-h'),
   ];
 }

@@ -12,8 +12,8 @@ import { roundTo } from '../../domain/sum.ts';
 import { HOUR_MS, isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
-import { formatHours } from '../forecast/span.ts';
 import { writeErrLine } from '../output.ts';
+import { formatRange } from '../ranges.ts';
 import { withProgress } from './progress.ts';
 
 export interface AskFlags {
@@ -182,7 +182,7 @@ const UNTIL: Readonly<Record<AskedUntil, string>> = {
 export function askedLines(asked: AskedPostgres, past: PastCompute): string[] {
   const { clients, samples, sampledMs, keptAwakeMs, atMs, sawStatements, until } = asked;
   const { hours, usd } = costOf(asked, past);
-  const cost = usd && past.price !== 0 ? formatUsdRange(usd) : `${formatHours(hours)} CU-hours`;
+  const cost = usd && past.price !== 0 ? formatUsdRange(usd) : `${formatRange(hours)} CU-hours`;
   const more = clients.length - MAX_SHOWN;
   return [
     ...(clients.length === 0 ? [NOBODY] : clients.slice(0, MAX_SHOWN).map(clientLine)),

@@ -8,8 +8,8 @@ import type { Settings } from '../../settings/settings.ts';
 import { foreseeByPast } from '../forecast/by-past.ts';
 import { type MonthChange, monthChange, savedText } from '../forecast/month.ts';
 import { lookBack, type PastOutlook, withPast } from '../forecast/past-outlook.ts';
-import { formatNumber } from '../forecast/span.ts';
 import type { NotPlanned } from '../not-planned.ts';
+import { formatNumber } from '../ranges.ts';
 
 export interface PlanMonth {
   /** One line. */

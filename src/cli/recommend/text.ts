@@ -10,9 +10,9 @@ import {
   type Finding,
   paidSaving,
 } from '../../domain/recommend/finding.ts';
-import { formatNumber } from '../forecast/span.ts';
 import { markdownCode, markdownText } from '../markdown.ts';
 import { shortened } from '../output.ts';
+import { formatNumber } from '../ranges.ts';
 import { plainTable } from '../terminal.ts';
 
 const NAME_WIDTH = 28;
