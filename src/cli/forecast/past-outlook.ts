@@ -5,7 +5,7 @@ import { lastingPolicies } from '../../domain/decide/control-group.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import { forecastFleet } from '../../domain/forecast/forecast.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
-import { type Rules, type Saving, savingOf } from '../../domain/recommend/saving.ts';
+import { type Saving, type SettingsOverTime, savingOf } from '../../domain/recommend/saving.ts';
 import { settingsHad } from '../../domain/recommend/settings-had.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
@@ -58,7 +58,7 @@ export type Month = Saving['month'] & Pick<Saving, 'timeoutsFigure'>;
 /** A past in which a compute had the settings `had`, and the settings that policies would have given it then. */
 interface PastRules extends UsageHistory {
   had: ComputeSettings;
-  rules: Rules;
+  rules: SettingsOverTime;
 }
 
 function withMonth<O extends Omit<PastOutlook, 'month'>>(outlook: O): O & PastOutlook {

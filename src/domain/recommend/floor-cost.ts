@@ -1,12 +1,12 @@
-/** Computes what floors of guards cost: the savings of policies that they prevent. */
+/** Computes what the floors of guards (docs/glossary.md) cost: the savings of policies that they prevent. */
 
 import { type ComputeSettings, fieldsOf, largerSize, longerTimeout, type Size, sizeOf } from '../compute/compute.ts';
 import type { Floors } from '../records/compute-record.ts';
-import { type Amount, type Evidence, type PriceAt, type Rules, savingBetween, savingOf } from './saving.ts';
+import { type Amount, type Evidence, type PriceAt, type SettingsOverTime, savingBetween, savingOf } from './saving.ts';
 
-/** The lost saving in a month of 730 h; undefined if nothing is known of the past. `rules` are those of the policies without floors. */
+/** The lost saving in a month of 730 h; undefined if nothing is known of the past. `rules` are what policies would set without floors. */
 export function costOfFloors(
-  { evidence, rules, priceAt }: { evidence: Evidence; rules: Rules; priceAt: PriceAt },
+  { evidence, rules, priceAt }: { evidence: Evidence; rules: SettingsOverTime; priceAt: PriceAt },
   floors: Floors,
 ): Amount | undefined {
   const floor = { ...floors.size?.fields, ...floors.suspend_timeout?.fields };

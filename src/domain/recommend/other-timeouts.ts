@@ -3,7 +3,7 @@ import type { Range } from '../estimate.ts';
 import { type Span, spanAt } from '../time/span.ts';
 import { maxExtraSuspends, startTimeOf } from './timeout.ts';
 
-/** A span with its timeout in canonical seconds: a part of `Rules` (saving.ts), or a segment of a forecast. */
+/** A span with its timeout in canonical seconds: a part of `SettingsOverTime` (saving.ts), or a segment of a forecast. */
 export interface TimeoutSpan extends Span {
   suspendTimeoutSeconds: number;
 }

@@ -35,7 +35,7 @@ export interface Evidence {
 }
 
 /** Settings over time, in order, without gaps. */
-export type Rules = readonly (ComputeSettings & Span)[];
+export type SettingsOverTime = readonly (ComputeSettings & Span)[];
 
 /** US dollars for a CU-hour at an instant; undefined where the price is unknown. */
 export type PriceAt = (atMs: number) => number | undefined;
@@ -75,7 +75,7 @@ export function savingOf({
   priceAt,
 }: {
   evidence: Evidence;
-  rules: Rules;
+  rules: SettingsOverTime;
   priceAt: PriceAt;
 }): Saving | undefined {
   const [first, last] = [rules[0], rules.at(-1)];
@@ -238,7 +238,7 @@ function historyUntil(history: AwakeHistory, toMs: number): AwakeHistory {
 }
 
 /** The same sizes with the timeout that a compute had. */
-function withTimeout(rules: Rules, { suspendTimeoutSeconds }: ComputeSettings): Rules {
+function withTimeout(rules: SettingsOverTime, { suspendTimeoutSeconds }: ComputeSettings): SettingsOverTime {
   return rules.map((rule) => ({ ...rule, suspendTimeoutSeconds }));
 }
 
@@ -253,7 +253,7 @@ function hoursAtMinimum(history: AwakeHistory, minCu: number): UsageBucket[] {
 }
 
 /** The saving by other sizes, minus the cost of no longer sleeping, over the hours with known usage; and their usage and duration. */
-function replayedSizes(past: Past, rules: Rules, priceAt: PriceAt) {
+function replayedSizes(past: Past, rules: SettingsOverTime, priceAt: PriceAt) {
   const { hours, history } = past;
   const awakeIn = history && awakeMsByHour(history);
   // The share at the old minimum only matters for a smaller minimum.
@@ -321,7 +321,7 @@ interface SavedByTimeouts {
  * The saving by timeouts in a month, in CU-hours, at the minimum size: a compute that waits for its timeout has no clients. Time that it no longer
  * waits is counted at the size that it had; additional time at the size of the rules.
  */
-function savedByTimeouts(past: Past, rules: Rules): SavedByTimeouts {
+function savedByTimeouts(past: Past, rules: SettingsOverTime): SavedByTimeouts {
   const { had, history } = past;
   if (rules.every((rule) => timeoutOf(rule) === timeoutOf(had))) return { cuHours: ZERO, figure: 'replayed' };
   if (!maySleep(had)) return { cuHours: savedBySleep(past, rules), figure: 'estimate', coversNever: true };
@@ -344,7 +344,7 @@ function savedByTimeouts(past: Past, rules: Rules): SavedByTimeouts {
 }
 
 /** True if what rules save depends on when the compute was awake: they have other timeouts, and it may sleep. */
-export function needsAwakeTimes(had: ComputeSettings, rules: Rules): boolean {
+export function needsAwakeTimes(had: ComputeSettings, rules: SettingsOverTime): boolean {
   return maySleep(had) && rules.some(maySleep) && rules.some((rule) => timeoutOf(rule) !== timeoutOf(had));
 }
 
@@ -353,13 +353,13 @@ function timeoutOf(rule: ComputeSettings): number {
   return maySleep(rule) ? rule.suspendTimeoutSeconds : NEVER_SUSPENDS;
 }
 
-function meanMinCu(rules: Rules): number {
+function meanMinCu(rules: SettingsOverTime): number {
   const ms = sum(rules.map(({ fromMs, toMs }) => toMs - fromMs));
   return sum(rules.map(({ fromMs, toMs, minCu }) => minCu * (toMs - fromMs))) / Math.max(1, ms);
 }
 
 /** The saving of a compute that never suspended, in CU-hours a month, estimated from its usage in the hours in which rules let it sleep. */
-function savedBySleep({ compute, had, hours, history, span }: Past, rules: Rules): Estimate {
+function savedBySleep({ compute, had, hours, history, span }: Past, rules: SettingsOverTime): Estimate {
   const sleeping = rules.filter(maySleep);
   const sleepingMs = sum(sleeping.map(({ fromMs, toMs }) => toMs - fromMs));
   const share = sleepingMs / Math.max(1, span.toMs - span.fromMs);
@@ -372,7 +372,7 @@ function savedBySleep({ compute, had, hours, history, span }: Past, rules: Rules
 }
 
 /** Replays rules whose timeout changes with time: each suspend happens when the rules would have allowed it. */
-function replayedRules(history: AwakeHistory, hadSeconds: number, rules: Rules) {
+function replayedRules(history: AwakeHistory, hadSeconds: number, rules: SettingsOverTime) {
   const visits = visitsUnder(history, hadSeconds);
   if (!visits || visits.knownMs <= 0) return undefined;
   const now = replay(visits, visits.timeoutMs);

@@ -3,7 +3,7 @@ import { widestSettings } from '../forecast/expected.ts';
 import { type ChangeFacts, lastChangeMs } from '../records/compute-record.ts';
 import type { Span } from '../time/span.ts';
 import { HOUR_MS, WEEK_MS } from '../time/units.ts';
-import type { Rules } from './saving.ts';
+import type { SettingsOverTime } from './saving.ts';
 
 /** A part of the past in which the settings were the same. */
 interface PastPart {
@@ -19,7 +19,10 @@ interface ComputePast {
 }
 
 /** The settings that a compute had in the time of these rules, and the rules for the part of it in which it had them. */
-export function settingsHad(past: ComputePast, rules: Rules): { had: ComputeSettings; rules: Rules } {
+export function settingsHad(
+  past: ComputePast,
+  rules: SettingsOverTime,
+): { had: ComputeSettings; rules: SettingsOverTime } {
   const [first, last] = [rules[0], rules.at(-1)];
   if (!first || !last) return { had: settingsOf(past.compute), rules };
   const { had, span } = partWithSettings(past, { fromMs: first.fromMs, toMs: last.toMs });
@@ -48,7 +51,7 @@ function partWithSettings({ compute, baseline, changes = {} }: ComputePast, whol
   return { had: Object.assign(widestSettings(present, before), ...unchanged), span: whole };
 }
 
-function within(rules: Rules, { fromMs, toMs }: Span): Rules {
+function within(rules: SettingsOverTime, { fromMs, toMs }: Span): SettingsOverTime {
   const cut = rules.map((rule) => ({
     ...rule,
     fromMs: Math.max(rule.fromMs, fromMs),

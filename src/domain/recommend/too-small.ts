@@ -12,7 +12,7 @@ import type { UsageBucket } from '../usage/usage.ts';
 import { type HarmFacts, type PolicyDraft, type RecommendFacts, stayAwake, type Unpriced } from './finding.ts';
 import { settingsAbove } from './floor-cost.ts';
 import { clockText, DAY_NAMES, windowText } from './hours-of-use.ts';
-import { type Rules, savingBetween, savingOf } from './saving.ts';
+import { type SettingsOverTime, savingBetween, savingOf } from './saving.ts';
 import type { UseWindow } from './windows.ts';
 
 /** Hours with at least this share of the usage at the time of the harm need the larger size, too. */
@@ -101,7 +101,7 @@ function savedAgainstNow(
 }
 
 /** The same rules, cut at each hour, so that a rule is inside or outside of a window. */
-function hourly(rules: Rules): Rules {
+function hourly(rules: SettingsOverTime): SettingsOverTime {
   return rules.flatMap(({ fromMs, toMs, ...settings }) => {
     const parts: (ComputeSettings & Span)[] = [];
     for (let atMs = fromMs; atMs < toMs; ) {
@@ -130,7 +130,7 @@ function windowOf({ hours = [] }: RecommendFacts, harm: HarmFacts, size: Size): 
 }
 
 /** The spans in which the rules give less than the size. */
-function lowerRuns(rules: Rules, size: Size): Span[] {
+function lowerRuns(rules: SettingsOverTime, size: Size): Span[] {
   const runs: Span[] = [];
   for (const rule of rules) {
     if (!isLower(sizeOf(rule), size)) continue;
