@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { forgetTrialDays, type KeptTrial, keepTrialDays, readTrialDays } from '../../src/app/usage/trial-days.ts';
+import { forgetTrial, type KeptTrial, keepTrialDays, readTrialDays } from '../../src/app/usage/trial-days.ts';
 import { usageAccount } from '../../src/app/usage/usage-account.ts';
 import { mergeUsage, noUsage } from '../../src/domain/usage/stored.ts';
 import { memoryUsageStore } from '../support/memory-usage.ts';
@@ -74,7 +74,7 @@ describe('the local days of a trial', () => {
     expect((await days())?.size).toBe(364);
     const [bytes] = [...(store.bytes.get('main/org/trial/proof') ?? new Map()).values()];
     expect(bytes.length).toBeLessThanOrEqual(3 * 1024);
-    await forgetTrialDays(store, PLACE, 'proof');
+    await forgetTrial(store, PLACE, 'proof');
     expect(await days()).toBeUndefined();
     await keep(FROM_MS - DAY_MS);
     expect(await days()).toBeUndefined();

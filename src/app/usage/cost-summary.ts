@@ -5,7 +5,7 @@ import { type Amount, times, weakestFigure } from '../../domain/recommend/saving
 import { roundToSum, sum, toHundredths } from '../../domain/sum.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { inCents } from '../../domain/usage/bill.ts';
-import { type Projection, sumOfRanges } from '../../domain/usage/projection.ts';
+import { type Projection, sumOfProjections } from '../../domain/usage/projection.ts';
 import type { CostsDocument, OwnerCostsDocument } from '../../ports/cost-documents.ts';
 import { sharedDocument } from '../shared-documents.ts';
 import type { Counterfactual } from './counterfactual.ts';
@@ -134,7 +134,7 @@ function usdSum(parts: readonly (number | undefined)[]): number | null {
 /** Null if a part is unknown, or there is none. */
 function projectedSum(parts: readonly (Projection | null)[]): Projection | null {
   const known = parts.filter((part) => part !== null);
-  return known.length < parts.length || known.length === 0 ? null : mapEstimate(sumOfRanges(known), toHundredths);
+  return known.length < parts.length || known.length === 0 ? null : mapEstimate(sumOfProjections(known), toHundredths);
 }
 
 /** The reason why a sum is not projected: that of the first part without a projection. */

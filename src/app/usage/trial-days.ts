@@ -1,4 +1,4 @@
-/** Stores the local days of trials, which take longer than the two weeks for which hours are stored. */
+/** Stores the local days of trials, which take longer than the two weeks for which hours are stored, and the policies in effect meanwhile. */
 import { chunksOf } from '../../common/chunks.ts';
 import { localDayAt } from '../../domain/time/windows/local-time.ts';
 import { endDayOf, type TrialDesign, trialSpan } from '../../domain/trial/assignment.ts';
@@ -21,7 +21,7 @@ function trialKey(organization: OrganizationRef, name: string): string {
   return `${usageKey(organization)}/trial/${name}`;
 }
 
-/** Adds the known days of a trial that has begun, unless the stored ones are more complete. */
+/** Stores the past days of a trial that has begun, with their unknown hours, unless the stored ones are more complete. */
 export async function keepTrialDays(
   store: UsageStore,
   organization: OrganizationRef,
@@ -40,7 +40,7 @@ export async function keepTrialDays(
   }
 }
 
-/** The stored days of a trial by unit; units without any are left out. */
+/** The stored days of a trial by unit; units that were never stored are left out. */
 export async function readTrialDays(
   store: StoredUsage,
   organization: OrganizationRef,
@@ -51,7 +51,8 @@ export async function readTrialDays(
   return new Map([...bytes].map(([unit, one]) => [unit, decodeDays(one)]));
 }
 
-export async function forgetTrialDays(store: UsageStore, organization: OrganizationRef, name: string): Promise<void> {
+/** Deletes the days and the noted policies of a trial. */
+export async function forgetTrial(store: UsageStore, organization: OrganizationRef, name: string): Promise<void> {
   const key = trialKey(organization, name);
   await store.deleteUsage(key, await store.usageUnits(key));
 }
@@ -87,7 +88,7 @@ function decodeDays(bytes: Uint8Array): TrialDays {
 
 /* The policy sets in effect during a trial, since changes of them affect its result. */
 
-/** The noted policies are stored under this name, which no unit has. */
+/** The noted policies are stored beside the days of units, as a unit of this name, which no other has. */
 const POLICIES = ' ';
 
 /** The most changes that are stored of one trial. */

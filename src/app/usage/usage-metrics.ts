@@ -1,7 +1,7 @@
 /** The leader's metrics of usage and costs, and its log lines about anomalies. */
 import { toHundredths } from '../../domain/sum.ts';
 import { isoInstant } from '../../domain/time/units.ts';
-import { type Projection, sumOfRanges } from '../../domain/usage/projection.ts';
+import { type Projection, sumOfProjections } from '../../domain/usage/projection.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Counterfactual } from './counterfactual.ts';
 import type { MonthCosts, OwnerCosts } from './month-costs.ts';
@@ -57,7 +57,7 @@ function exportOwner({ metrics }: Telemetry, { account, owner, usd, projected, a
   if (usd !== undefined) metrics.set('ebb_cost_month_to_date_usd', { account, owner }, usd);
   const ranges = projected.filter((range) => range !== undefined);
   // A sum over a part of the organizations would be misleading.
-  for (const [bound, value] of ranges.length === projected.length ? Object.entries(sumOfRanges(ranges)) : []) {
+  for (const [bound, value] of ranges.length === projected.length ? Object.entries(sumOfProjections(ranges)) : []) {
     metrics.set('ebb_cost_month_projected_usd', { account, owner, bound }, value);
   }
   metrics.set('ebb_spend_anomaly_cu_hours', { account, owner }, anomalyCuHours);

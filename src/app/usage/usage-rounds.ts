@@ -33,7 +33,7 @@ import {
   type SpendersDeps,
   spendersOf,
 } from './spenders.ts';
-import { forgetTrialDays, keepTrialDays, keepTrialPolicies } from './trial-days.ts';
+import { forgetTrial, keepTrialDays, keepTrialPolicies } from './trial-days.ts';
 import { createStopTrials, type StopTrials } from './trial-stops.ts';
 import { type Organization, type StoredUsage, type UsageAccount, usageAccount, usageKey } from './usage-account.ts';
 import { clearUsageMetrics, exportUsageAge, exportUsageMetrics, logAnomalies } from './usage-metrics.ts';
@@ -266,7 +266,7 @@ async function keepTrialsNow(
   for (const name of before) {
     if (names.includes(name)) continue;
     if (mayBeOfUnloadedTeam(policies.set, name)) names.push(name);
-    else await forgetTrialDays(store, organization, name);
+    else await forgetTrial(store, organization, name);
   }
   return names;
 }

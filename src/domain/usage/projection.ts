@@ -6,7 +6,7 @@ import type { BillingMonth } from './month.ts';
 import { NORMAL_QUANTILE_90, normal } from './normal.ts';
 import { dayAt, predictSum } from './sum-of-days.ts';
 
-/** CU-seconds or dollars by start of the day (milliseconds since the epoch). Days with unknown hours are missing. */
+/** CU-seconds, CU-hours or dollars by start of the day (milliseconds since the epoch). Days with unknown hours are missing. */
 export type KnownDays = ReadonlyMap<number, number>;
 
 /** A month's total with an 80 % interval. */
@@ -21,8 +21,8 @@ const MIN_MARGIN = 0.01;
 /** The largest ratio of an interval's ends at which it is still useful to show. */
 const MAX_RATIO = 4;
 
-/** A quantile of a projection, by its distance from the middle in standard deviations of a normal distribution. */
-type ProjectedAt = (deviations: number) => number;
+/** A projection by z-score: 0 gives the mean, ±{@link NORMAL_QUANTILE_90} the ends of the 80 % interval. */
+type ProjectedAt = (z: number) => number;
 
 interface ProjectedMonth {
   month: BillingMonth;
@@ -35,14 +35,14 @@ interface ProjectedMonth {
 /**
  * Projects a month's total with an 80 % interval: the known hours, the expected usage of unknown ones, and a prediction of the rest from the
  * last eight weeks; see {@link predictSum}. Since unknown hours may have used nothing, the low end counts none of them, the high end twice.
- * Undefined with less than a week of known days. Used for owners, totals and budgets alike.
+ * Undefined with less than a week of known days.
  */
 export function projectMonth(days: KnownDays, month: ProjectedMonth): Projection | undefined {
   const at = projectedAt(days, month);
   return at && { low: at(-NORMAL_QUANTILE_90), mid: at(0), high: at(NORMAL_QUANTILE_90) };
 }
 
-/** {@link projectMonth} for any quantile. 0 is the mean. */
+/** {@link projectMonth} at any z-score. */
 export function projectedAt(days: KnownDays, { month, spent, unknown }: ProjectedMonth): ProjectedAt | undefined {
   const { untilMs, toMs } = month;
   const todayMs = untilMs - (untilMs % DAY_MS);
@@ -57,26 +57,24 @@ export function projectedAt(days: KnownDays, { month, spent, unknown }: Projecte
   });
   const rest = predictSum(past, ahead);
   const mean = Math.max(0, rest.mean);
-  return (deviations) => {
-    const soFar = spent + unknown * Math.max(0, 1 + deviations / NORMAL_QUANTILE_90);
-    if (deviations === 0 || mean === 0) return Math.max(spent, soFar + mean);
-    const off = rest.quantile(normal(deviations)) / mean - 1;
-    const least = MIN_MARGIN * (deviations / NORMAL_QUANTILE_90);
-    return Math.max(
-      spent,
-      soFar + mean * ofGamma(deviations, deviations < 0 ? Math.min(off, least) : Math.max(off, least)),
-    );
+  return (z) => {
+    const soFar = spent + unknown * Math.max(0, 1 + z / NORMAL_QUANTILE_90);
+    if (z === 0 || mean === 0) return Math.max(spent, soFar + mean);
+    const distance = rest.quantile(normal(z)) / mean - 1;
+    const least = MIN_MARGIN * (z / NORMAL_QUANTILE_90);
+    const atLeast = z < 0 ? Math.min(distance, least) : Math.max(distance, least);
+    return Math.max(spent, soFar + mean * ofGamma(z, atLeast));
   };
 }
 
 /**
  * Turns a quantile of a normal distribution into that of a gamma distribution of mean 1, since a sum of usage is skewed and never negative
- * (approximation of Wilson and Hilferty, 1931). `off` is the distance of the normal quantile from the mean 1. The 90 % quantile of a gamma
- * distribution with a deviation above 3.8 would be below its mean; here upper quantiles are at least the mean.
+ * (approximation of Wilson and Hilferty, 1931). `distance` is that of the normal quantile from the mean 1. The approximation's 90 % quantile is
+ * below the mean if sigma is above 3.85; here upper quantiles are at least the mean.
  */
-function ofGamma(deviations: number, off: number): number {
-  const deviation = off / deviations;
-  return Math.max(deviations > 0 ? 1 : 0, 1 - deviation ** 2 / 9 + off / 3) ** 3;
+function ofGamma(z: number, distance: number): number {
+  const sigma = distance / z;
+  return Math.max(z > 0 ? 1 : 0, 1 - sigma ** 2 / 9 + distance / 3) ** 3;
 }
 
 /** Why no projection is shown: less than a week of known days, or an interval too wide to be useful. */
@@ -88,9 +86,12 @@ export function shownProjection(projected: Projection | undefined): Projection |
   return projected.high > MAX_RATIO * projected.low ? 'too_wide' : projected;
 }
 
-/** The sum of projections of several organizations, assumed to be independent. Within one organization, days are summed before projecting. */
-export function sumOfRanges(ranges: readonly Projection[]): Projection {
-  const mid = sum(ranges.map((range) => range.mid));
-  const spread = (end: 'low' | 'high') => Math.hypot(...ranges.map((range) => range[end] - range.mid));
+/**
+ * The sum of projections of several organizations. These are assumed to be independent: spreads are added as squares. Within one organization,
+ * days are summed before projecting.
+ */
+export function sumOfProjections(projections: readonly Projection[]): Projection {
+  const mid = sum(projections.map((one) => one.mid));
+  const spread = (end: 'low' | 'high') => Math.hypot(...projections.map((one) => one[end] - one.mid));
   return { low: mid - spread('low'), mid, high: mid + spread('high') };
 }

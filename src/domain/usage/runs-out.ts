@@ -40,9 +40,9 @@ export function runsOut(
   );
   const projectedToEnd = projectedTo(ends.length - 1);
   if (!projectedToEnd || projectedToEnd(SURELY) < limit) return undefined;
-  const reachedMs = (deviations: number): number | undefined => {
-    if (projectedToEnd(deviations) < limit) return undefined;
-    const usedBy = (day: number) => (day < 0 ? spent : (projectedTo(day)?.(deviations) ?? spent));
+  const reachedMs = (z: number): number | undefined => {
+    if (projectedToEnd(z) < limit) return undefined;
+    const usedBy = (day: number) => (day < 0 ? spent : (projectedTo(day)?.(z) ?? spent));
     const day = firstIndex(ends.length, (index) => usedBy(index) >= limit);
     const before = usedBy(day - 1);
     const after = usedBy(day);
