@@ -1,6 +1,6 @@
 /**
- * A cache on this machine of what commands read from the control API. For five minutes, the next command requests only the list of projects
- * and the projects that the list shows as changed.
+ * A cache on this machine of the computes, branches and usage that commands read from the control API. For five minutes, commands read these
+ * again only for projects that the list of projects shows as changed; usage only for another query.
  */
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -54,11 +54,11 @@ interface AnswerCacheOptions {
   now: () => number;
   /** True if cached answers are used instead of requests; false if they are only replaced. */
   usesCache: boolean;
-  /** For fewer projects nothing is cached. */
+  /** The file of the fleet is not written with fewer projects, nor that of usage if no answer has so many units. */
   fewestProjects: number;
 }
 
-/** Wraps an API. Its answers are written to `folder` when it is closed. A file that can't be read or written is ignored. */
+/** Wraps an API. Answers to be cached are written to `folder` when it is closed. A file that can't be read or written is ignored. */
 export function createAnswerCache(options: AnswerCacheOptions): AnswerCache {
   const { api } = options;
   const cache = cachedAnswers(options);
@@ -68,34 +68,34 @@ export function createAnswerCache(options: AnswerCacheOptions): AnswerCache {
     ageMs: cache.ageMs,
     api: {
       ...api,
-      async *listProjects(asked) {
-        for await (const page of api.listProjects(asked)) {
+      async *listProjects(callOptions) {
+        for await (const page of api.listProjects(callOptions)) {
           if (page.ok) cache.noteListed(page.value);
           yield page;
         }
       },
-      async listComputes(project, asked) {
+      async listComputes(project, callOptions) {
         const before = await cache.part(project.projectId, 'computes');
         if (before) return { ok: true, value: before };
-        const answer = await api.listComputes(project, asked);
+        const answer = await api.listComputes(project, callOptions);
         if (answer.ok) await cache.keepPart(project.projectId, { computes: answer.value });
         return answer;
       },
-      async *listBranches(projectId, asked) {
+      async *listBranches(projectId, callOptions) {
         const before = await cache.part(projectId, 'branches');
         if (before) return yield { ok: true, value: before };
         const branches: Branch[] = [];
-        for await (const page of api.listBranches(projectId, asked)) {
+        for await (const page of api.listBranches(projectId, callOptions)) {
           yield page;
           if (!page.ok) return;
           branches.push(...page.value);
         }
         await cache.keepPart(projectId, { branches });
       },
-      async usage(query, asked): Promise<ApiResult<UsagePages>> {
+      async usage(query, callOptions): Promise<ApiResult<UsagePages>> {
         const before = await cache.usage(query);
         if (before) return { ok: true, value: before };
-        const answer = await api.usage(query, asked);
+        const answer = await api.usage(query, callOptions);
         if (answer.ok) await cache.keepUsage(query, answer.value);
         return answer;
       },

@@ -53,28 +53,28 @@ export interface ControlApiOptions {
   newId: NewId;
   /** 0..1, for the jitter of waits. */
   random: () => number;
-  /** Replaces HTTP: base URL, proxy and timeouts are then unused. `guard` still applies. */
+  /** Replaces HTTP: base URL, proxy and timeouts are then unused. `lastCheck` still applies. */
   transport?: Transport;
 }
 
 /**
  * The layers between a call and the wire, from the outside in: retries under a deadline, slowed reads while the API is silent, the account's
- * key, the rate budget, metrics, `guard`, HTTP. Throws if the base URL can't be used.
+ * key, the rate budget, metrics, `lastCheck` (which may refuse to send), HTTP. Throws if the base URL can't be used.
  */
-export function createCaller(options: ControlApiOptions, guard: (send: Transport) => Transport) {
+export function createCaller(options: ControlApiOptions, lastCheck: (send: Transport) => Transport) {
   const { accounts, metrics, log, clock, newId, random } = options;
   const wire = openWire(options);
   const budget = options.budget ?? createReadingBudget({ alone: true, limits: DEFAULT_RATE_LIMITS, clock });
-  const sent = withMetrics(exchangeOver(guard(wire.send), newId), { metrics, clock });
-  const exchange = withBudget(sent, { budget, clock, metrics, log });
+  const measured = withMetrics(exchangeOver(lastCheck(wire.send), newId), { metrics, clock });
+  const budgeted = withBudget(measured, { budget, clock, metrics, log });
   const closing = new AbortController();
   // Every call in flight has a listener on it.
   setMaxListeners(0, closing.signal);
   const gate = createKeyGate(options.keyProbes ?? DEFAULT_KEY_PROBES);
-  const keys = withAccountKeys(exchange, { accounts, gate, clock, metrics, log });
+  const keyed = withAccountKeys(budgeted, { accounts, gate, clock, metrics, log });
   // A command, which has patience, ends soon, and a person waits for it: its reads are not slowed.
-  const send = options.patience === undefined ? slowWhileSilent(keys.send, clock) : keys.send;
-  const call = withRetries(send, {
+  const slowed = options.patience === undefined ? slowWhileSilent(keyed.send, clock) : keyed.send;
+  const call = withRetries(slowed, {
     backoff: options.backoff ?? DEFAULT_BACKOFF,
     outage: createOutage(clock, options.patience),
     random,
@@ -84,10 +84,10 @@ export function createCaller(options: ControlApiOptions, guard: (send: Transport
   });
   return {
     call,
-    accounts: keys.accounts,
+    accounts: keyed.accounts,
     permit: permitsOf(budget, closing.signal, clock),
     accountStatus: (): AccountStatus[] =>
-      keys.status().map((status) => {
+      keyed.status().map((status) => {
         const stalledMs = budget.stalledMs(status.account);
         const learnt = budget.learnt(status.account);
         const waiting = budget.waiting(status.account);
@@ -253,9 +253,9 @@ function withRetries(
 }
 
 /**
- * True if the call may be sent again. A 429 or 503 says that nothing was done, and so does a 423 (locked); but once the lock has ended, the
- * caller may want another change, so `repeatLocked` decides. If no answer came, or a 408 or 5xx, a GET is repeated, and a write only if it
- * certainly took no effect. An answer that can't be parsed is final.
+ * True if the call may be sent again: after a 429 or 503 (nothing was done); without an answer, and after a 408 or another 5xx, a GET, and a
+ * write that certainly took no effect; after a 423 only with `repeatLocked`, since the caller may want another change once the lock has ended.
+ * Everything else is final.
  */
 function mayRepeat(call: ApiCall, error: ControlApiError): boolean {
   if (error.code === 'locked') return call.repeatLocked;
@@ -263,7 +263,10 @@ function mayRepeat(call: ApiCall, error: ControlApiError): boolean {
   return isUnavailable(error) && error.outcomeUnknown !== true;
 }
 
-/** True if the request was not sent: it waited until its deadline, either for the rate budget or for its turn while the API is silent. */
+/**
+ * True if the request was not sent: it waited for the rate budget until its deadline, or for its turn while the API is silent until that, an
+ * abort or the client's close.
+ */
 function isNotSent(result: ApiResult<unknown>): boolean {
   if (result.ok) return false;
   return result.error.othersFail === true || (result.error.code === 'throttled' && result.error.status === undefined);

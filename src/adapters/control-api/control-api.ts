@@ -23,7 +23,7 @@ import { changedCompute, computeOf, operationOf, patchBody, periodOf } from './t
 import { createUsageReader } from './usage.ts';
 import { ChangeAnswerBody, ProjectAnswer, RestartAnswerBody } from './wire.ts';
 
-/** The calls of the port over a caller; the caller's guard decides which are sent. */
+/** The calls of the port over a caller; the caller's last check decides which are sent. */
 export function controlApiOver(options: {
   call: Caller;
   accounts: readonly ApiAccount[];

@@ -3,7 +3,7 @@ import { type ApiResult, type ControlApiError, isUnavailable } from '../../ports
 
 /** Given to clients for which a person waits. */
 export interface Patience {
-  /** Nothing is tried again once no connection could be made for this long, in milliseconds. */
+  /** Nothing is tried again once every result for this long was `noConnection`, in milliseconds. */
   unreachedMs: number;
   /** Called once, when a call has failed several times. `untilMs`: when the call is given up at the latest, milliseconds since the epoch. */
   onWait(error: ControlApiError, untilMs: number): void;
@@ -24,8 +24,8 @@ interface NextTry {
 }
 
 /**
- * Decides whether a failed call is tried again. Each client has its own: once no connection could be made for `unreachedMs`, the client tries
- * each call only once, until a connection succeeds.
+ * Decides whether a failed call is tried again. Each client has its own: once every result for `unreachedMs` was `noConnection` (refused, or
+ * no way to the address), the client tries each call only once, until one has any other result.
  */
 export function createOutage(clock: Pick<Clock, 'now' | 'monotonicMs'>, patience: Patience | undefined) {
   let unreachedSinceMs: number | undefined;
@@ -38,7 +38,7 @@ export function createOutage(clock: Pick<Clock, 'now' | 'monotonicMs'>, patience
   }
 
   return {
-    /** Milliseconds until the next try of a call with this result; undefined if the result is its last. */
+    /** `next.waitMs`, or undefined if this result is the last of its call. */
     nextWaitMs(result: ApiResult<unknown>, next: NextTry): number | undefined {
       const nowMs = clock.monotonicMs();
       if (result.ok || !result.error.noConnection) unreachedSinceMs = undefined;

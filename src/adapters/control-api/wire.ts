@@ -27,7 +27,7 @@ export type WireProject = z.infer<typeof WireProject>;
 
 export const WireCompute = z.object({
   id: WireId,
-  /** An invalid one counts as absent: only the connection count needs it. */
+  /** An invalid one counts as absent: it is needed only to open or check Postgres connections. */
   host: z.string().max(253).nullish().catch(undefined),
   project_id: WireId,
   branch_id: WireId,
@@ -131,7 +131,7 @@ export function isSafeId(id: string): boolean {
   return WireId.safeParse(id).success;
 }
 
-/** The place where an answer differs from the specification, without its values: `endpoints.3.id: invalid_format`. */
+/** A sentence that ends with the place and kind of the first mismatch, without values: `…: operations.3.id: invalid_format`. */
 export function describeMismatch(error: z.ZodError): string {
   const [issue] = error.issues;
   if (issue === undefined) return 'the answer is not what the specification says';
