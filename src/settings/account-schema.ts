@@ -95,7 +95,7 @@ const shape = {
   verified: verifiedSchema.optional(),
 };
 
-export const ACCOUNT_KEYS: readonly string[] = Object.keys(shape);
+export const ACCOUNT_FIELDS: readonly string[] = Object.keys(shape);
 
 export const accountsSchema = z
   .array(

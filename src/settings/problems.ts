@@ -4,7 +4,7 @@ import { isLoopbackHost } from '../common/loopback.ts';
 import { didYouMean, nearest } from '../common/names.ts';
 import { ACCOUNT_PLANS } from '../domain/compute/cost.ts';
 import { isAboutContent, messageOf } from '../policy/schema-problems.ts';
-import { ACCOUNT_KEYS } from './account-schema.ts';
+import { ACCOUNT_FIELDS } from './account-schema.ts';
 import { isPlainAndRemote } from './addresses.ts';
 import { AUDIT_KEYS, WEBHOOK_KEYS } from './audit-schema.ts';
 import type { ConfigFile } from './config-file.ts';
@@ -92,7 +92,7 @@ function unknownKeys({ keys, message }: UnrecognizedKeys, path: readonly string[
 
 function unknownSettingProblem(key: string, path: readonly string[]): string {
   if (path.length === 0) return unknownKeyMessage(key, Object.keys(SETTINGS));
-  if (path[0] === 'accounts' && path.length === 2) return unknownKeyMessage(key, ACCOUNT_KEYS);
+  if (path[0] === 'accounts' && path.length === 2) return unknownKeyMessage(key, ACCOUNT_FIELDS);
   if (path[0] === 'notify' && path.length === 2) return unknownKeyMessage(key, RECEIVER_KEYS);
   if (path[0] === 'teams' && path.length === 2) return unknownKeyMessage(key, TEAM_KEYS);
   return unknownKeyMessage(key, NESTED_KEYS.get(path.at(-1) ?? '') ?? []);

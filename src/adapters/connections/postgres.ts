@@ -9,8 +9,8 @@ const TIMEOUTS = { connectMs: 5_000, statementMs: 3_000 };
 const AT_ONCE = 8;
 
 /**
- * Somebody has connected since a count only if `last_active` is this much later: the control API shows whole seconds of another clock, and
- * the count itself is activity.
+ * Somebody has connected since a count only if `last_active` is later by more than this: the control API shows whole seconds of another clock,
+ * and the count itself is activity.
  */
 const OWN_ACTIVITY_MS = 5_000;
 
@@ -38,7 +38,7 @@ export function createPostgresCounter({
 }: {
   /** The connection string, perhaps with `$host`. */
   readDsnText: ReadSecret;
-  /** The time by the clock of the control API's instants, milliseconds since the epoch. */
+  /** This process's clock, milliseconds since the epoch. */
   now: () => number;
   timeouts?: typeof TIMEOUTS;
 }): ConnectionCounter {
@@ -72,7 +72,7 @@ export function createPostgresCounter({
   };
 }
 
-/** Runs work in a session of its own, which the signal ends at once. */
+/** Runs work in a session of its own, which the signal ends: at once if it is connected, otherwise when it connects or its timeout passes. */
 export async function withSession<T>(
   config: pg.ClientConfig,
   signal: AbortSignal,
@@ -151,8 +151,8 @@ const ALLOWED_PARAMETERS = new Set(['sslmode', 'sslrootcert', 'channel_binding']
 const EXPECTED = 'expected postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE';
 
 /**
- * Parses a connection string, and replaces `$host` in it. TLS is always verified, whatever `sslmode` says; only a server on this machine
- * needs none. Messages never contain the string.
+ * Parses a connection string, and replaces `$host` in it. Every accepted `sslmode` means verify-full, except that a server on this machine may
+ * go without TLS; others are refused. Messages never contain the string.
  */
 export async function readDsn(text: string, host: string | undefined): Promise<Read<ClientConfig>> {
   if (text.includes('$host') && (host === undefined || !HOST.test(host))) {
@@ -176,7 +176,7 @@ export async function readDsn(text: string, host: string | undefined): Promise<R
     ...(url.searchParams.has('channel_binding') && {
       enableChannelBinding: url.searchParams.get('channel_binding') !== 'disable',
     }),
-    // Otherwise `pg` reads PGPASSWORD, or the password file.
+    // Without one, `pg` reads PGPASSWORD, or the password file.
     ...(url.password !== '' && { password: decodeUrlPart(url.password) }),
   };
   return { ok: true, value: config };

@@ -24,9 +24,12 @@ import {
   type UsageHistoryOptions,
 } from './usage-history.ts';
 
-/** For more projects only stored operations are used: reading them from the API takes about a request a project. */
+/** If the operations of more projects are neither stored nor read lately, the API is asked for none: it takes about a request a project. */
 const MAX_PROJECTS_ASKED = 50;
-/** For more projects usage is only read from daemons: this many take about 25 requests, all that ebb sends to the usage routes in a minute. */
+/**
+ * For more projects usage comes only from daemons, or from answers that commands have cached: this many take about 25 requests, all that ebb
+ * sends to the usage routes in a minute.
+ */
 const MAX_PROJECTS_OF_USAGE = 500;
 
 interface ByPastOptions extends Omit<UsageHistoryOptions, 'open' | 'mostProjectsAsked'> {
@@ -39,8 +42,8 @@ interface ByPastOptions extends Omit<UsageHistoryOptions, 'open' | 'mostProjects
 type PastInputs = Pick<LookBackInput, 'usages' | 'pricing' | 'pastEndMs'>;
 
 /**
- * Makes forecasts of the same computes from their past. Operations are only read where a saving depends on them: where
- * policies change the timeout of a compute that sleeps, or anything of one whose usage is unknown.
+ * Makes forecasts of the same computes from their usage, then adds when they were awake. Operations, which show that, are only read where a
+ * saving depends on them: where policies change the timeout of a compute that sleeps, or anything of one whose usage is unknown.
  */
 export function foreseeByPast<O extends PastOutlook>(
   options: ByPastOptions,
@@ -76,7 +79,7 @@ async function pricingOf({ settings, projects, isStored }: ByPastOptions, open: 
     : settings;
 }
 
-/** Forecasts of the same computes, one for each of these policies. */
+/** Forecasts of the same computes for each policy set. */
 export function foreseeEach(
   policySets: readonly CompiledPolicies[],
   start: ForecastStart,

@@ -40,7 +40,7 @@ const COMPUTE_HEAD = ['saves a month', 'compute', 'what helps'];
 
 const BEST_TITLE = 'Most would be saved by:';
 const NEXT_TITLE = 'As policies, which ebb then keeps:';
-/** The commands of README.md. They are not joined by `&&`: `ebb plan` ends with 2 if there is something to do. */
+/** Those of README.md from `ebb init` on, without `ebb validate`. `ebb plan` ends with 2 if there is something to do, so none is joined by `&&`. */
 const NEXT_COMMANDS = [
   'ebb init                             # once, in an empty folder',
   'ebb recommend --write recommended',
@@ -66,7 +66,7 @@ export function reportText(report: ShownReport): string {
   ].join('\n');
 }
 
-/** For the summary of a workflow. Names are code, so that they can't be markup. */
+/** For the job summary of a GitHub Actions workflow. Names are code, so that they can't be markup. */
 export function reportMarkdown(report: ShownReport): string {
   const { computes, missing } = report;
   const projects = projectRows(report);
@@ -220,7 +220,7 @@ function projectCells(one: ProjectReport, unknown: string): string[] {
   ];
 }
 
-/** True if the 80 % range begins before the period ends. */
+/** True if the 80 % range of the instant at which it runs out begins before the period ends. */
 function mayRunOut({ earliestMs }: RunsOut, { toMs }: ProjectReport['period']): boolean {
   return earliestMs < toMs;
 }
@@ -249,6 +249,7 @@ function computeCells(one: ComputeReport, isUnread = false): string[] {
 /** The setting that would help, or the reason why none does. */
 function saysOf({ setting, cause, neverSlept, awakeShare, past: { asked } }: ComputeReport, isUnread: boolean): string {
   if (setting) return changeText(setting);
+  // The first evidence of a cause is its code.
   const isUnknown = cause ? cause.evidence[0] === 'unknown' : neverSlept;
   const hint = isUnknown && !asked ? `${cause ? ';' : ':'} --ask-postgres names the client` : '';
   if (cause)
