@@ -105,11 +105,7 @@ describe('sending', () => {
 
   it.each([
     ['each of 30 that restart', 30, /\nall that restart: (?:ep-\d+, ){29}ep-29$/],
-    [
-      'those of 500 that have room, and the number of the others',
-      500,
-      /\nrestart: (?:ep-\d+, ){388}and 212 more$/,
-    ],
+    ['those of 500 that have room, and the number of the others', 500, /\nrestart: (?:ep-\d+, ){388}and 212 more$/],
     ['no list where the sentence names each', 8, /^[^\n]*$/],
   ])('gives Slack %s', async (_, count, expected) => {
     const { got, url } = await receiving(200);
