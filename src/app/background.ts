@@ -17,12 +17,13 @@ export class StoppedError extends Error {
 }
 
 /**
- * Runs one round of a repeated task; the next round tries again after a failure. Failures are counted, and logged when the task begins to
- * fail and when it works again. An unreachable engine is left out, since the engine reports that itself, and so is {@link StoppedError}.
+ * Runs one round of a repeated task; never rejects, since the next round tries again. Failures are counted; a log line says when the task
+ * begins to fail, and when it works again. Two causes are not counted: an engine that can't be reached, since the engine reports that itself,
+ * and {@link StoppedError}.
  */
 export type RunInBackground = (task: BackgroundTask, round: () => Promise<void>) => Promise<void>;
 
-/** Runs the work at most once at a time: a call during a run joins it. `ended` resolves once nothing runs. */
+/** Runs the work at most once at a time: a call during a run joins that run. `ended` resolves once the present run has ended. */
 export function oneAtATime(work: () => Promise<void>): { run(): Promise<void>; ended(): Promise<void> } {
   let running: Promise<void> | undefined;
   return {

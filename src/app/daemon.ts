@@ -49,7 +49,7 @@ const PROJECTS_READ_AT_START = 20;
 /** How many projects are evaluated or stored concurrently at the start. */
 const CONCURRENT_PROJECTS = 16;
 
-/** Errors that concern the whole account. Others concern one project, which the inventory reads again. */
+/** Errors that concern the whole account. Other errors concern one project, which the inventory reads again. */
 const FATAL_AT_START: ReadonlySet<ControlApiErrorCode> = new Set(['unauthorised', 'unavailable', 'timeout']);
 
 /** Concurrent jobs of each queue. `crossings` has many, because most of them only wait for their instant. */
@@ -58,7 +58,7 @@ const CONCURRENCY = { inventory: 1, boundaries: 20, crossings: 4_000, reconcile:
 export interface Daemon {
   /** Reads policies and settings again, changed or not. */
   reload(): Promise<void>;
-  /** Ends the local timers; closing the queue ends the jobs. */
+  /** Ends the timers and background tasks. Jobs end when the caller closes the queue. */
   stop(): Promise<void>;
 }
 
@@ -88,7 +88,7 @@ export interface DaemonDeps extends ActivateDeps, ShowSetsDeps, EnsureTriggersDe
 }
 
 /**
- * Starts all activities of a daemon. First it reads from the control API: an API that can't be reached or refuses the key fails the start,
+ * Starts all activities of a daemon. First it reads from the control API: if the API can't be reached or refuses every key, the start fails,
  * while a later outage does not end the daemon. Rejects with the signal's reason when the signal is aborted.
  */
 export async function startDaemon(
@@ -141,8 +141,8 @@ async function loadStored(deps: DaemonDeps): Promise<LoadedReadings | undefined>
 }
 
 /**
- * Requests a reconcile of the cached projects. Those whose readings are from the store are evaluated without a request, and reconciled only
- * where something is to be done or recorded.
+ * Requests a reconcile of the cached projects. A project whose reading is from the store is first evaluated without a request, and reconciled
+ * only if something is to be done or recorded.
  */
 async function reconcileCached(deps: DaemonDeps): Promise<void> {
   const { fleet } = deps;
@@ -153,7 +153,7 @@ async function reconcileCached(deps: DaemonDeps): Promise<void> {
   });
 }
 
-/** Reads the state of the group and of the store before anything is written. */
+/** Reads the state of the store and the group, and chooses the rules, before anything is written. */
 async function joinGroup(deps: DaemonDeps): Promise<void> {
   const { store, storeWatch, storeClock, overrides, clock } = deps;
   await overrides.refresh(store, clock.now());
@@ -162,7 +162,7 @@ async function joinGroup(deps: DaemonDeps): Promise<void> {
   await deps.leaderLease.attend();
   const isNew = (await store.generation()) === undefined && (await store.projectIds()).length === 0;
   await startWithRules(deps);
-  // Only after the policies, some of which may come from the store: they determine which decisions count.
+  // After the rules are chosen: their policies, some of which may come from the store, determine which decisions count.
   await refreshLeaderDecisions(deps);
   exportSets(deps);
   if (isNew) logEmptyStore(deps);

@@ -84,7 +84,7 @@ export function createOverrides({
   };
 }
 
-/** Wraps overrides so that they are read by the time of the store: to a clock that is far ahead, each would look expired. */
+/** Wraps overrides so that they expire by the time of the store: by a local clock that is far ahead, each would look expired. */
 export function readByStoreTime(overrides: Overrides, storeClock: Pick<StoreClock, 'excessiveOffsetMs'>): Overrides {
   return {
     get holds() {
@@ -105,7 +105,7 @@ export function readByStoreTime(overrides: Overrides, storeClock: Pick<StoreCloc
 
 type Entry = Pick<Freeze, 'id' | 'owner' | 'expiresAtMs'>;
 
-/** Returns the known overrides that the store has lost: they are missing there, though they have not expired and nobody has ended them. */
+/** Returns the known overrides that the store has lost: they are missing there, but have not expired, and nobody has ended them. */
 export function lostOverrides<E extends Entry>(
   { entries, endedIds }: Stored<E>,
   known: readonly E[],

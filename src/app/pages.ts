@@ -1,11 +1,11 @@
-/** Lists that are read page by page up to their end. */
+/** Reads lists page by page, up to their end. */
 import type { HistoryEntry } from '../domain/records/history.ts';
 import { MAX_PER_PAGE, type OperatorResult, type Page, type PageQuery } from '../ports/operator.ts';
 import type { AuditQuery, Store } from '../ports/store.ts';
 
 export type AskForPage<T> = (query: PageQuery) => Promise<OperatorResult<Page<T>>>;
 
-/** Yields the pages of one of the operator's lists, up to the last or to a refusal. */
+/** Yields the pages of one of the operator's lists, up to the last page or a refusal. */
 export async function* pagesOf<T>(ask: AskForPage<T>): AsyncGenerator<OperatorResult<T[]>> {
   let after: string | undefined;
   do {

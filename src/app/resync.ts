@@ -17,7 +17,6 @@ export interface ResyncDeps extends EnsureTriggersDeps, CountSavingsDeps, AdoptD
   storeClock: StoreClock;
   /** Absent: no other daemon has the store. */
   sharedReadings?: Pick<SharedReadings, 'take'>;
-  mode: 'enforce' | 'observe';
   /** The last known reason for which this daemon may not write. */
   blocked(): WriteBlock | undefined;
   rhythm: EnsureTriggersDeps['rhythm'] & {
@@ -28,7 +27,7 @@ export interface ResyncDeps extends EnsureTriggersDeps, CountSavingsDeps, AdoptD
   };
 }
 
-/** Starts the timers of the resync loop. They add the queue's jobs again, so that a queue that lost them is complete within one round. */
+/** Starts the timers of the resync loop. It adds the queue's jobs again, so that a queue that lost jobs is complete within one round. */
 export function startResync(deps: ResyncDeps): Running {
   const { clock, rhythm } = deps;
   let countedAtMs = clock.now();
@@ -46,9 +45,10 @@ export function startResync(deps: ResyncDeps): Running {
 }
 
 /**
- * Requests a reconcile of every project with a compute that is not as wanted or whose boundary has passed: a wait for sleep has no known
- * end, and triggers may be lost. First it adopts the records of other daemons. Accounts whose boundary is being handled are left out.
- * At the end it evaluates what other daemons have read or reconciled: limits such as `at_once` are shares of the whole fleet.
+ * Requests a reconcile of every project with an unfinished compute (one that waits, is due, or whose boundary has passed): a wait for sleep has
+ * no known end, and triggers may be lost. Before it decides so, it takes over the records of other daemons. Due computes of an account whose
+ * boundary is being handled are left out. At the end it evaluates projects that only other daemons have read or reconciled, since limits such
+ * as `at_once` are shares of the whole fleet.
  */
 export async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
   const nowMs = deps.clock.now();
@@ -73,7 +73,7 @@ export async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
   });
 }
 
-/** However old a stored reading is, it is enough to count the computes. Nothing is written from it before a list confirms it. */
+/** Takes stored readings of unread projects, however old: they are enough to count computes, and nothing is written from them unconfirmed. */
 async function takeUnread({ fleet, sharedReadings }: ResyncDeps): Promise<void> {
   for (const projectId of fleet.projectIds()) {
     const listed = fleet.listed(projectId);
@@ -87,7 +87,7 @@ function neverEvaluated(fleet: Fleet): string[] {
     .map(({ project }) => project.projectId);
 }
 
-/** Gates that wait for a known instant or for a person: a reconcile each minute would change nothing. */
+/** Gates that wait for a known instant or for a person: a reconcile in each round would change nothing. */
 const NOT_RECHECKED: ReadonlySet<ReasonCode> = new Set([
   'observe',
   'frozen',

@@ -4,7 +4,7 @@ import type { KnownBudgets } from './usage/budget-store.ts';
 
 export interface CompiledRules extends Omit<Rules, 'policies'> {
   policies: CompiledPolicies;
-  /** The sets that have become current, the newest first: restarts that an earlier one made due may still wait. Absent at a first start. */
+  /** The sets that have become current, the newest first; an earlier one may have made restarts due that still wait. Absent at a first start. */
   becameCurrent?: readonly CurrentSet[];
 }
 
@@ -28,7 +28,7 @@ export interface Approver {
 /** Holds the current rules. A reload replaces them in one assignment; code that needs the same rules throughout copies `current`. */
 export interface CurrentRules {
   current: CompiledRules;
-  /** The budgets whose steps the current rules have; absent without budgets. */
+  /** The states and releases of budgets as last read from the store; absent if no policy is a budget. */
   budgets?: KnownBudgets | undefined;
 }
 

@@ -2,12 +2,12 @@
 import { parseJson } from '../common/result.ts';
 import type { DocumentStore } from '../ports/store.ts';
 
-/** Attempts to change a document while other daemons write it. */
+/** The most attempts to change a document while other daemons write it. */
 const MAX_TRIES = 50;
 
-/** Tells that the store has lost its data. */
+/** Tells when the store has lost its data. */
 export interface StoreLosses {
-  /** Calls `writeBack` after each loss: for what this daemon remembers of its work as the leader, though another may lead by now. */
+  /** Calls `writeBack` after each loss, to store what this daemon remembers of its work as the leader, even if another daemon leads by now. */
   onLoss(writeBack: () => Promise<void>): void;
 }
 
@@ -24,7 +24,7 @@ export interface SharedDocuments<Value> {
   all(store: Pick<DocumentStore, 'documents'>): Promise<Map<string, Value>>;
   read(store: Pick<DocumentStore, 'document'>, name: string): Promise<Value | undefined>;
   open(store: Pick<DocumentStore, 'document' | 'replaceDocument'>, name: string): Promise<OpenDocument<Value>>;
-  /** Replaces the value by a changed one, again while other daemons replace it. Returns false after {@link MAX_TRIES} attempts. */
+  /** Changes the value, and tries again if another daemon has replaced it meanwhile. Returns false after {@link MAX_TRIES} attempts. */
   update(
     store: Pick<DocumentStore, 'document' | 'replaceDocument'>,
     name: string,
@@ -48,7 +48,7 @@ interface SharedDocument<Value> {
   ): Promise<boolean>;
   /** Stores the value, if there is one and none is stored. */
   fill(store: Pick<DocumentStore, 'document' | 'replaceDocument'>, value: Value | undefined): Promise<void>;
-  /** Without a value, deletes what is stored. */
+  /** Stores the value; without a value, deletes the stored one. */
   keep(store: Pick<DocumentStore, 'putDocument' | 'deleteDocuments'>, value: Value | undefined): Promise<void>;
 }
 

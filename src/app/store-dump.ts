@@ -7,12 +7,12 @@ import type { Dumped, Lease, Store } from '../ports/store.ts';
 import { type LeaseDeps, withProjectLease } from './leases/locked-project.ts';
 import { auditEntries } from './pages.ts';
 
-/** The longest time that a store keeps the audit. */
+/** One day more than any store keeps the audit (adapters/store/limits.ts). */
 const AUDIT_DAYS = 367;
-/** Entries of the history that one call writes. */
+/** The most history entries that one call writes. */
 const ENTRIES_PER_CALL = 1000;
 
-/** Units of usage that one call reads or writes. */
+/** The most units of usage that one call reads or writes. */
 const USAGE_CHUNK = 300;
 
 /**
@@ -34,7 +34,7 @@ export async function* dumpStore(store: Store, nowMs: number): AsyncGenerator<Du
   for (let days = AUDIT_DAYS; days >= 0; days -= 1) {
     const sinceMs = nowMs - days * DAY_MS;
     const untilMs = days === 0 ? Number.MAX_SAFE_INTEGER : sinceMs + DAY_MS - 1;
-    // All of the span is read first, since the store begins with the newest entry.
+    // The day is read completely before it is yielded, since the store lists the newest entry first.
     const entries: HistoryEntry[] = [];
     for await (const entry of auditEntries(store, { sinceMs, untilMs })) entries.push(entry);
     for (const entry of entries.reverse()) yield { kind: 'history', entry };
@@ -70,7 +70,7 @@ export async function storedKeys(store: Store, nowMs: number): Promise<ReadonlyS
   return keys;
 }
 
-/** One key for all entries: they are appended in the order of time, so they are not loaded into a store that already has some. */
+/** All entries have one key: since they are appended in the order of time, none is loaded into a store that already has entries. */
 const HISTORY = 'history and audit';
 
 export function dumpKeyOf(dumped: Dumped): string {

@@ -20,7 +20,7 @@ export function hasReadyWaves(policies: readonly Policy[]): boolean {
   return windows.some(({ readyInWaves }) => readyInWaves);
 }
 
-/** Adds waves, which replace those of the same instants, and drops waves that have long passed. */
+/** Adds waves, which replace those of the same openings, and drops waves whose openings have long passed. */
 export function withNewWaves(
   before: readonly ReadyWaves[],
   added: readonly ReadyWaves[],

@@ -4,7 +4,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { JobData, JobQueue } from '../ports/job-queue.ts';
 import type { RunInBackground } from './background.ts';
 
-/** How long before its instant a boundary job first runs, in milliseconds. It then works out when to read its projects. */
+/** How long before its instant a boundary job first runs, in milliseconds. The job then computes when to read its projects. */
 export const MAX_LEAD_MS = 600_000;
 
 /** How many triggers are sent to the queue concurrently: enough to keep it busy. */
@@ -15,8 +15,8 @@ export interface TriggerDeps {
 }
 
 /**
- * Requests a reconcile of a project soon; several requests lead to one reconcile. `instantMs`: the boundary that is the reason. A daemon
- * whose clock is behind waits until its own clock shows `notBeforeMs`.
+ * Requests a reconcile of a project soon; several requests lead to one reconcile. `instantMs`: the boundary that is the reason. `notBeforeMs`:
+ * a daemon whose clock is behind waits until its own clock shows this instant; if absent, `instantMs`.
  */
 export async function requestReconcile(
   { queue }: TriggerDeps,
@@ -41,8 +41,8 @@ export async function requestBoundaryReconcile(
 }
 
 /**
- * Requests a reconcile of a project at an instant. The key contains the instant, so that several daemons make one job. The same wake may be
- * requested again after it ran, since a daemon whose clock is ahead may run it too early for the others.
+ * Requests a reconcile of a project at an instant. The key contains the instant, so that several daemons make one job. After the job has run,
+ * the same wake may be requested again: a daemon whose clock is ahead may have run it too early for the others.
  */
 export async function wakeAt({ queue }: TriggerDeps, projectId: string, instantMs: number): Promise<void> {
   const key = `w-${projectId}-${Math.ceil(instantMs)}`;
@@ -62,7 +62,7 @@ export interface ScheduleDeps extends TriggerDeps {
 
 /**
  * Adds one delayed job for each distinct next boundary of these computes. The job's id contains the instant, so that several daemons add
- * the same jobs. Jobs that were added in this round of the resync loop are skipped.
+ * the same jobs. Jobs that this daemon has added since the last round of the resync loop are skipped.
  */
 export async function scheduleBoundaries(
   { queue, clock, scheduledBoundaries }: ScheduleDeps,

@@ -3,8 +3,8 @@ import type { Fleet } from './fleet/fleet.ts';
 import { type TriggerDeps, wakeAt } from './triggers.ts';
 
 /**
- * Schedules a reconcile of a project that could not be locked, read or changed, after `afterMs`. Does nothing if this daemon will try it
- * again before that anyway: otherwise each trigger in the meantime would start its own series of retries.
+ * Schedules a reconcile of a project that could not be locked, read or changed, after `afterMs`. Does nothing if this daemon has already
+ * scheduled an earlier retry: otherwise each trigger in the meantime would start its own series of retries.
  */
 export async function tryAgain(
   deps: TriggerDeps & { clock: Pick<Clock, 'now'>; fleet: Pick<Fleet, 'retryAtMs'> },

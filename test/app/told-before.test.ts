@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type ToldBeforeDeps, untoldOf } from '../../src/app/apply/told-before.ts';
+import { announcementOfRestart, type ToldBeforeDeps } from '../../src/app/apply/told-before.ts';
 import { digestKey, SENT_DIGESTS } from '../../src/app/notifications/sent-digests.ts';
 import type { Outages } from '../../src/app/telemetry/outages.ts';
 import type { Receiver } from '../../src/domain/notifications/notification.ts';
@@ -69,7 +69,7 @@ async function toldBefore({
     ...{ slots: { limitBetween: () => 'free' }, outages: outagesOf({}), ...more },
   };
   const reasons = { cause, approvedAtMs, ...(why !== undefined && { why }), dueSinceMs: () => boundaryMs };
-  return untoldOf(deps as unknown as ToldBeforeDeps, { compute, record }, { ...action, raises }, reasons);
+  return announcementOfRestart(deps as unknown as ToldBeforeDeps, { compute, record }, { ...action, raises }, reasons);
 }
 
 /** What is to be said of a restart after it, whoever was told before. */

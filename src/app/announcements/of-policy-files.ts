@@ -4,7 +4,7 @@ import { NO_TEAM } from '../../domain/policy/team-parts.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/store.ts';
-import { LEFT_ALONE, ownerOf, partStates, type SetsDeps, staysCurrent } from '../rollout/write-permission.ts';
+import { LEFT_ALONE, ownerField, partStates, type SetsDeps, staysCurrent } from '../rollout/write-permission.ts';
 import { createLastingStates, type StateNotifications } from './lasting-states.ts';
 
 interface PolicyFileDeps extends SetsDeps {
@@ -29,7 +29,7 @@ export function createPolicyFileNotifications(deps: PolicyFileDeps): StateNotifi
     isToldAgain: (before, text) => sets.newer === undefined && isLeftAlone(text) && !isLeftAlone(before.text),
     isGone: (team) => team !== NO_TEAM && rules.current.teams.every(({ name }) => name !== team),
     notificationOf({ name: team, foundAtMs, text }, endedAtMs) {
-      const about = { kind: 'policies_refused', ...ownerOf(team) } as const;
+      const about = { kind: 'policies_refused', ...ownerField(team) } as const;
       const id = `policies_refused:${team}:${foundAtMs}`;
       if (endedAtMs === undefined) return { ...about, id, atMs: foundAtMs, text, command: 'ebb validate' };
       return { ...about, id: `${id}:ended`, atMs: endedAtMs, text: `${filesOf(team)} can be loaded again` };

@@ -30,11 +30,11 @@ import { reportWriteError } from '../telemetry/outages.ts';
 import { auditOfWrite, type Written } from './audit.ts';
 import type { DueWrite } from './due-writes.ts';
 import { outcomeOf, recordAfter, type WriteAnswer, type WriteResult } from './record-update.ts';
-import { type ToldBeforeDeps, untoldOf } from './told-before.ts';
+import { announcementOfRestart, type RestartReason, type ToldBeforeDeps } from './told-before.ts';
 
 /**
- * Delay before a change that was not made is tried again, by its outcome, in milliseconds. A refused change waits at a gate instead, see
- * domain/plan/gates/earlier-writes.ts.
+ * The delays before changes that were not made are tried again, by outcome, in milliseconds. For a refused change, a gate sets the delay
+ * instead (domain/plan/gates/earlier-writes.ts).
  */
 const RETRY_AFTER_MS: Partial<Record<WriteOutcome, number>> = {
   locked: 5_000,
@@ -51,7 +51,7 @@ export interface ApplyDeps extends EvaluateDeps, ToldBeforeDeps {
   reportEvent: ReportEvent;
   slots: Slots;
   newId: NewId;
-  /** Returns the permission to write; asked before each write. Rejects if that is unknown; then nothing is written either. */
+  /** Called before each write. If it rejects, nothing is written either. */
   mayWrite(): Promise<{ ok: true } | { ok: false; reason: Reason }>;
 }
 
@@ -60,14 +60,14 @@ export interface ApplyResult {
   mayContinue: boolean;
   /** True if nothing was sent because a hold, a freeze or the policy set has changed since the decision: decide again. */
   isOutdated?: true;
-  /** The change was not made, but may be soon: try again after this many milliseconds. */
+  /** Set if the project should be reconciled again after this many milliseconds: a change was not made, or another one is due. */
   retryAfterMs?: number;
   /** The outcome of the request; absent if nothing was sent. */
   result?: { outcome: WriteOutcome; error?: ControlApiError };
 }
 
 interface WriteOptions {
-  /** The versions of overrides and policy set behind the decision: nothing is sent once the group has changed either. */
+  /** The versions of overrides and policy set behind the decision. If the group has changed one of them, nothing is sent. */
   decidedBy: DecidedBy;
   boundaryMs?: number | undefined;
   dueWrite?: DueWrite | undefined;
@@ -137,15 +137,15 @@ export async function applyAction(
 
 /**
  * Returns 0 if another write to the compute is due at once: the other group of fields, or each group by itself after both were refused
- * together. No operation runs whose end would trigger it.
+ * together. Without a retry nothing would trigger that write, since no operation runs whose end does.
  */
 function nextWriteAfterMs({ fleet }: ApplyDeps, { computeId }: Compute): 0 | undefined {
   return fleet.ownEvaluation(computeId)?.plan.verdict === 'act' ? 0 : undefined;
 }
 
 /**
- * Returns the first obstacle to the write besides the decision. Holds, freezes and the policy set are compared when the pending write is
- * stored. The slot is taken last, since it has to be given back.
+ * Returns the first obstacle to the write, or the slot that was taken for it. Changed holds, freezes and policy sets are found later, when
+ * the pending write is stored. The slot is taken last, since it has to be given back.
  */
 async function obstacleTo(
   deps: ApplyDeps,
@@ -154,7 +154,7 @@ async function obstacleTo(
 ): Promise<{ obstacle?: ApplyResult; slot?: TakenSlot }> {
   const permission = await deps.mayWrite();
   if (!permission.ok) {
-    // A daemon that may write again reconciles everything anyway.
+    // No retry is needed: a daemon that may write again reconciles all projects.
     deps.telemetry.metrics.increment('ebb_skipped_total', { reason: permission.reason.code });
     return { obstacle: { mayContinue: false } };
   }
@@ -163,7 +163,7 @@ async function obstacleTo(
   return slot ? { slot } : { obstacle: { mayContinue: true, retryAfterMs: SLOT_RETRY_MS } };
 }
 
-/** Removes a pending write that was not sent, so that it does not look like a change without an answer, and frees the slot. */
+/** Gives up a write before it is sent: frees the slot, and removes the pending write, which would look like a change without an answer. */
 async function abandonWrite(
   deps: ApplyDeps,
   lease: Lease,
@@ -176,20 +176,14 @@ async function abandonWrite(
   return { mayContinue: false, retryAfterMs: RECOVERY.shortestCallMs };
 }
 
-/** Why a change restarts its compute; empty if it does not. */
-interface RestartReason {
-  cause?: RestartCause;
-  /** What made the restart due, where more than the cause is known. */
-  why?: string;
-  /** The instants at which people approved the policy set that made it due, milliseconds since the epoch. */
-  approvedAtMs?: readonly number[] | undefined;
-  /** The cause that metrics count: a restart that a person has approved is not unplanned. */
+interface CountedReason extends RestartReason {
+  /** The cause that metrics count. It is `person` if a person approved the policy set that caused an otherwise unplanned restart. */
   counted?: RestartCause;
 }
 
-function restartReason(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute, action: Action): RestartReason {
+function restartReason(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute, action: Action): CountedReason {
   if (!action.disconnects) return {};
-  const situation = situationThen(deps, evaluatedCompute);
+  const situation = situationAtDecision(deps, evaluatedCompute);
   const cause = restartCause(situation, evaluatedCompute);
   const set = deps.caller ? undefined : causingSet(situation, evaluatedCompute, deps.rules.current.becameCurrent);
   if (!set) return { cause, counted: cause };
@@ -199,8 +193,8 @@ function restartReason(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute, acti
   return { cause, why, approvedAtMs: approver?.atMs, counted: cause === 'other' && approver ? 'person' : cause };
 }
 
-/** Returns the situation in which a compute was evaluated. */
-function situationThen(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute): Situation {
+/** Returns the situation of an evaluated compute at the instant of its decision, by the present rules. */
+function situationAtDecision(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute): Situation {
   const { instantMs: nowMs } = evaluatedCompute.decision;
   return { ...situationOf(deps, { ...evaluatedCompute, projectBusy: false }), nowMs };
 }
@@ -238,8 +232,9 @@ async function storeIntent(
   const { compute, record } = evaluated;
   const atMs = deps.clock.now();
   const dropped = action.disconnects ? connectionsAt(deps.samples.historyOf(compute.computeId), compute, atMs) : 0;
-  const isKnownToDropNobody = dropped === 0 || action.urgent;
-  const untold = isKnownToDropNobody ? {} : await disconnectionUntold(deps, evaluated, action, restart);
+  // An urgent raise can't be announced.
+  const needsNoAnnouncement = dropped === 0 || action.urgent;
+  const announced = needsNoAnnouncement ? {} : await announcementFields(deps, evaluated, action, restart);
   const wanted =
     action.kind === 'restart' ? { restart: true as const } : { fields: action.fields, before: settingsOf(compute) };
   const intent = {
@@ -249,7 +244,7 @@ async function storeIntent(
     requestId,
     ...(dropped && { dropped }),
     ...(action.urgent && { urgent: true as const }),
-    ...untold,
+    ...announced,
   };
   const lastDecidedAtMs = Math.max(atMs, record.lastDecidedAtMs);
   const intended = { ...record, intent, lastDecidedAtMs, lastSentAtMs: atMs };
@@ -258,23 +253,24 @@ async function storeIntent(
   return { intended, outcome: await deps.store.putIntent(projectId, computeId, intended, lease, leaseOptions) };
 }
 
-/** Returns the fields of a pending write that say whether its restart was announced in time; see {@link untoldOf}. */
-function disconnectionUntold(
+/** Returns the fields of a pending write that say whether its restart was announced in time; see {@link announcementOfRestart}. */
+function announcementFields(
   deps: ApplyDeps,
   evaluated: EvaluatedCompute,
   action: Action,
   restart: RestartReason,
 ): Promise<Partial<Intent>> {
   const { fields, raises } = action;
-  const dueSinceMs = () => changeDueSince(situationThen(deps, evaluated), { group: groupOf(fields), raises });
-  return untoldOf(deps, evaluated, action, { ...restart, dueSinceMs });
+  const dueSinceMs = () => changeDueSince(situationAtDecision(deps, evaluated), { group: groupOf(fields), raises });
+  return announcementOfRestart(deps, evaluated, action, { ...restart, dueSinceMs });
 }
 
-/** A change that was made, as the answer shows it, and why it restarts its compute. */
+/** A change that was made, and why it restarts its compute. */
 interface MadeChange {
+  /** The planned action; `disconnects` is corrected by the answer. */
   action: Action;
-  restart: RestartReason;
-  /** Set if only the answer has shown the restart: the compute has woken since it was read, or a new timeout restarts it. */
+  restart: CountedReason;
+  /** Set if only the answer showed the restart: the compute had woken since it was read, or a new timeout restarted it. */
   isUnexpected?: true;
 }
 
@@ -284,13 +280,13 @@ function asMade(deps: ApplyDeps, evaluated: EvaluatedCompute, planned: MadeChang
   return { action, restart: restartReason(deps, evaluated, action), isUnexpected: true };
 }
 
-/** Returns true if a compute is suspended and started again. A sleeping one is first started for the change, and then suspended. */
+/** Returns true if these operations suspend a running compute and start it again. For a sleeping compute the start comes first. */
 function isRestart(operations: readonly Operation[]): boolean {
   const suspended = operations.findIndex(({ action }) => action === 'suspend_compute');
   return suspended >= 0 && operations.slice(suspended).some(({ action }) => action === 'start_compute');
 }
 
-/** Adds to the pending write what it would have said of the restart if that had been expected. */
+/** Adds the fields that the pending write would have had if the restart had been expected. */
 async function withUnexpectedRestart(
   deps: ApplyDeps,
   evaluated: EvaluatedCompute,
@@ -303,13 +299,13 @@ async function withUnexpectedRestart(
   const history = state === 'active' ? deps.samples.historyOf(computeId) : undefined;
   const dropped = connectionsAt(history, { ...evaluated.compute, state: 'active' }, intended.intent.atMs);
   if (dropped === 0) return intended;
-  const untold = await disconnectionUntold(deps, evaluated, action, restart);
-  return { ...intended, intent: { ...intended.intent, ...(dropped && { dropped }), ...untold } };
+  const announced = await announcementFields(deps, evaluated, action, restart);
+  return { ...intended, intent: { ...intended.intent, ...(dropped && { dropped }), ...announced } };
 }
 
 /**
- * Evaluates again, and stores the record with its audit entry. If the store fails, the pending write stays in this daemon's memory as in the
- * store: it is confirmed by a reading, as after a kill. If the lease was lost, the store tells if it is still pending.
+ * Evaluates again, and stores the record with its audit entry. If the store fails, the write stays pending, in this daemon's memory as in the
+ * store, and a later reading confirms it, as after a kill. If the lease was lost, the store's record tells whether the write is still pending.
  */
 async function storeResult(
   deps: ApplyDeps,
@@ -337,7 +333,7 @@ async function storeResult(
     const change = { compute, before: sent, after, nowMs: deps.clock.now() };
     const outbox = recordEntries(deps.rules.current, change, ownerByCurrentRules(deps));
     if (await deps.store.putRecord(projectId, computeId, after, lease, { audit, outbox })) return;
-    // Another daemon may have confirmed the write by now. With the earlier `lastSentAtMs`, `knownRecord` prefers the store's record, if any.
+    // Another daemon may have confirmed the write by now. The earlier `lastSentAtMs` makes `knownRecord` prefer a record in the store.
     remember({ ...after, lastSentAtMs: before.lastSentAtMs ?? 0 });
     await deps.store.appendHistory([audit]);
   } catch (error) {

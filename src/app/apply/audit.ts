@@ -28,7 +28,7 @@ export interface Written {
   atMs: number;
 }
 
-/** Returns the audit entry of a request: its reasons, the values before and after, and the outcome. `sent` is the record with its pending write. */
+/** Returns the audit entry of a request. `sent` is the record with its pending write. */
 export function auditOfWrite(deps: AuditDeps, write: Written, sent: Pick<ComputeRecord, 'intent'> = {}): HistoryEntry {
   const { action, outcome, error, requestId, atMs } = write;
   const { compute, plan } = write.evaluatedCompute;
@@ -43,7 +43,7 @@ export function auditOfWrite(deps: AuditDeps, write: Written, sent: Pick<Compute
   };
 }
 
-/** Returns the audit entry of a pending write that was confirmed: `before` has it, `after` does not. Undefined if none was confirmed. */
+/** Returns the audit entry of a pending write that `before` has and `after` no longer has, since it was confirmed; undefined if there is none. */
 export function auditOfConfirmed(
   deps: AuditDeps,
   compute: Compute,
@@ -52,6 +52,7 @@ export function auditOfConfirmed(
   const { intent } = before;
   if (!intent || after.intent) return undefined;
   const { fields, policy, requestId } = intent;
+  // A restart that did not take effect is counted as a failure.
   const tookEffect = fields ? hasSettings(compute, fields) : after.failures === before.failures;
   const message = `no clear answer came, and it ${tookEffect ? 'took effect' : 'did not take effect'}`;
   return {

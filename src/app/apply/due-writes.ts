@@ -4,15 +4,15 @@ import type { Clock } from '../../ports/clock.ts';
 /** Concurrent writes: enough to keep the control API busy while the next ones are decided. */
 const CONCURRENT_WRITES = 64;
 
-/** How many writes are decided concurrently: enough to keep the store busy. More would share the processor, and all be sent late. */
+/** How many writes are decided concurrently: enough to keep the store busy. With more, all would be sent late, since they share the processor. */
 const CONCURRENT_DECISIONS = 16;
 
-/** The work after a write yields to due writes for at most this long, in real milliseconds, since its lease may expire. */
+/** The work after a write yields to due writes for at most this long, in real milliseconds: its lease must not expire meanwhile. */
 const MAX_YIELD_MS = 2_000;
 
 /** A write that is due and has not been answered yet. */
 export interface DueWrite {
-  /** Notes that its request is sent: another write may be decided. A second call has no effect. */
+  /** Notes that its request is about to be sent, so that another write may be decided. A second call has no effect. */
   sent(): void;
   /** Ends the write: nothing more will be sent. A second call has no effect. */
   end(): void;

@@ -14,8 +14,8 @@ import { requestReconcile, type TriggerDeps } from '../triggers.ts';
 import { tryAgain } from '../try-again.ts';
 
 /**
- * How long a reading proves that a compute is asleep, in real milliseconds: any client may wake it. With an older reading, a change that is
- * allowed only during sleep costs one more GET before the PATCH.
+ * How long a reading proves that a compute is asleep, in real milliseconds, since any client may wake the compute. If the reading is older, a
+ * change that is allowed only during sleep costs one more GET before the PATCH.
  */
 const ASLEEP_VALID_MS = 1_000;
 
@@ -44,8 +44,8 @@ export async function isStillAsleep(
 }
 
 /**
- * Returns true if the change is allowed only during sleep, and the last reading is too old to prove sleep. If many projects share the
- * boundary (`isCrowded`), more readings would delay them all: then an old reading is enough while the list of projects shows no change.
+ * Returns true if the change is allowed only during sleep, and the last reading is too old to prove sleep, or was made by another process. If
+ * many projects share the boundary (`isCrowded`), more readings would delay them all: then a recent list that shows no change is enough.
  */
 export function needsReading(deps: RecheckDeps, evaluatedCompute: EvaluatedCompute, isCrowded: boolean): boolean {
   const { projectId } = evaluatedCompute.compute;
@@ -77,7 +77,7 @@ export async function isBranchAsDecided(
   if (!mayDependOnBranch || !plan.actions[0]?.disconnects) return true;
   const { fleet } = deps;
   const { project } = cachedProject;
-  const options = { signal, deadlineMs: RECOVERY.readMs, branchesServeMs: FRESH_MS };
+  const options = { signal, deadlineMs: RECOVERY.readMs, branchesMaxAgeMs: FRESH_MS };
   const branches = await branchesOf(deps, project, [compute], options);
   if (!branches.ok) {
     if (!signal.aborted) reportApiError(deps, project, branches.error, 'branches');

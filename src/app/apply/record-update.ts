@@ -51,11 +51,12 @@ export function recordAfter(
   const { maxCu, suspendTimeoutSeconds } = action.fields;
   // The answer `not_ready` is about the compute, not about the fields.
   const isAboutFields = answer.error.code !== 'not_ready';
+  // Perhaps only one of the groups is refused: the next writes try each by itself.
   if (isAboutFields && maxCu !== undefined && suspendTimeoutSeconds !== undefined)
     return { ...answered, oneFieldGroupAtATime: true };
   const { code, status } = answer.error;
   const message = `${status ?? code}: ${answer.error.message}`;
-  // These won't pass by themselves: a missing permission of the account, an unmet precondition.
+  // A retry would not help: the account lacks a permission, or a precondition is not met.
   const isPermanent = code === 'forbidden' || code === 'precondition';
   return withFailure(answered, { desired: action.fields, message, atMs: nowMs, isPermanent });
 }

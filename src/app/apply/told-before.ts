@@ -1,4 +1,4 @@
-/** Finds out whether a restart was announced to the people who asked for notifications, and whether it comes later than announced. */
+/** Finds out whether a restart was announced to the receivers of notifications, and whether it comes later than announced. */
 import pLimit from 'p-limit';
 import { type Compute, type FieldGroup, groupOf } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
@@ -32,30 +32,31 @@ export interface ToldBeforeDeps extends AuditDeps, OutageDeps {
   startedAtMs?: number;
 }
 
-/** What was announced with the restart of a compute, and for when. */
-type AnnouncedRestart = Announced & { atMs: number };
-
 type Subject = Pick<EvaluatedCompute, 'compute' | 'record'>;
 
-interface Reasons {
+/** Why a change restarts its compute; empty if it does not. */
+export interface RestartReason {
   cause?: RestartCause;
   /** What made the restart due, where more than the cause is known. */
   why?: string;
-  /** The instants at which the policy set that made the restart due was approved, milliseconds since the epoch; absent if no set did. */
+  /** The instants at which people approved the policy set that made the restart due, milliseconds since the epoch; absent if no set did. */
   approvedAtMs?: readonly number[] | undefined;
+}
+
+interface DueRestart extends RestartReason {
   /** Returns since when the change has been due, milliseconds since the epoch; see `changeDueSince`. */
   dueSinceMs(): number | undefined;
 }
 
 /**
- * Returns the fields of a pending write that say that its restart is unannounced or late, and which receivers' digests have counted it; none
- * if nobody wants to be told.
+ * Returns the fields of a pending write that say that its restart is unannounced or late, and which receivers' digests have counted it. Returns
+ * no fields if there are no receivers, or if the restart's policy does not announce its boundaries.
  */
-export async function untoldOf(
+export async function announcementOfRestart(
   deps: ToldBeforeDeps,
   { compute, record }: Subject,
   action: Action,
-  { cause, why, approvedAtMs, dueSinceMs }: Reasons,
+  { cause, why, approvedAtMs, dueSinceMs }: DueRestart,
 ): Promise<Pick<Intent, 'unannounced' | 'unannouncedWhy' | 'announcementsLostAtMs' | 'announcedTo' | 'late'>> {
   const { notify, policies } = deps.rules.current;
   if (cause === undefined || notify.receivers.length === 0) return {};
@@ -77,18 +78,18 @@ export async function untoldOf(
   });
   if (!announced || isOver(announced, nowMs, dueSinceMs))
     return unannounced(deps, deps.caller ? 'person' : cause, { why, sinceMs: Math.max(lastChangeMs, oldestMs) });
-  // A person has asked for another change than the announced one.
+  // A hold or restore asked for another change than the announced one.
   if (cause === 'person') return {};
   const isOwnCause = cause === 'boundary' || approvedAtMs?.includes(announced.slotMs) === true;
   const counted = announcedToOf(announced, isOwnCause, nowMs);
-  // It was only announced that the compute restarts if it is awake: one more message for each such compute would be noise.
+  // For this compute, only a restart in case it was awake was announced: a message about the delay of each such compute would be noise.
   if (!announced.ownIds.includes(compute.computeId)) return counted;
   return { ...counted, ...(await lateOf(deps, { compute, record }, { announced, action, nowMs })) };
 }
 
 /**
  * Returns the receivers that need no second message, since their announcement counted the restart. Long after the announced instant, a
- * restart for another cause is another change, which nobody was told of.
+ * restart for another cause counts as another change, which was not announced.
  */
 function announcedToOf(
   { countedFor, atMs = 0 }: Announced,
@@ -103,17 +104,17 @@ function lastChangeAtMs({ lastDisruption, lastChanges }: ComputeRecord, group: F
   return Math.max(lastDisruption?.atMs ?? 0, lastChanges?.[group]?.answeredAtMs ?? 0);
 }
 
-/** Returns up to when the last restart, if in this direction, fulfilled announcements (it may come early), milliseconds since the epoch. */
+/** Returns the instant up to which the last restart, if in this direction, was the announced one (it may come early); 0 if there is none. */
 function fulfilledUntilMs({ lastDisruption }: ComputeRecord, { raises }: Pick<Action, 'raises'>): number {
   return lastDisruption && lastDisruption.lowered !== raises ? lastDisruption.atMs + EARLY_MS : 0;
 }
 
 /**
- * Returns true if another boundary since the announced instant has made the restart due: it is not the announced one. The last instant of the
- * slot counts, since a wave may move within it.
+ * Returns true if a boundary after the announced slot has made the restart due, so that it is not the announced restart. The slot counts up to
+ * its last instant, since a wave may move within it.
  */
-function isOver({ atMs }: Announced, nowMs: number, dueSinceMs: Reasons['dueSinceMs']): boolean {
-  // The search for a boundary is left out where none can be later.
+function isOver({ atMs }: Announced, nowMs: number, dueSinceMs: DueRestart['dueSinceMs']): boolean {
+  // No boundary can be later than that: the search for one is saved.
   if (atMs === undefined || nowMs - atMs <= LATE_MS) return false;
   return (dueSinceMs() ?? 0) > atMs + LATE_MS;
 }
@@ -124,13 +125,13 @@ function unannounced(
   { why, sinceMs }: { why: string | undefined; sinceMs: number },
 ): Pick<Intent, 'unannounced' | 'unannouncedWhy' | 'announcementsLostAtMs'> {
   const fields = why === undefined ? { unannounced: cause } : { unannounced: 'other' as const, unannouncedWhy: why };
-  // The announcement may have been lost with the store's data, if the daemon that sent it was gone then.
+  // The announcement may have been lost with the store's data: only the daemon that sent it could write it back.
   const lostAtMs = cause === 'person' ? undefined : storeWatch?.lostAtMs();
   const mayBeLost = lostAtMs !== undefined && lostAtMs >= Math.max(sinceMs, clock.now() - HOUR_MS);
   return mayBeLost ? { ...fields, announcementsLostAtMs: lostAtMs } : fields;
 }
 
-/** Returns what is reported of a restart that comes later than announced; nothing where limits on restarts explain that. */
+/** Returns the report of a restart that comes later than announced; no field if it is in time, or only delayed by limits on restarts. */
 async function lateOf(
   deps: ToldBeforeDeps,
   { compute, record }: Subject,
@@ -145,7 +146,7 @@ async function lateOf(
     : (troubleSince(deps, { compute, record }, atMs) ?? heldFrom(deps, compute, atMs));
   if (trouble === undefined && isSpread(deps, { ...announced, atMs }, { compute, policy: action.policy })) return {};
   const why = deps.caller ? 'a person has applied it' : (trouble ?? otherDelay(deps, compute, atMs));
-  const counts = { restarts: ownIds.length, ...(await leftOf(deps, announced, action)) };
+  const counts = { restarts: ownIds.length, ...(await remainingOf(deps, announced, action)) };
   return {
     late: {
       owner,
@@ -157,7 +158,7 @@ async function lateOf(
   };
 }
 
-/** The first and the last announced instant of the owner's restarts. */
+/** Returns the first and, if it differs, the last announced instant of the owner's restarts. */
 function announcedSpan(announced: Announced): Pick<LateChange, 'announcedAtMs' | 'announcedToMs'> {
   const instants = announced.ownIds.map((computeId) => announcedInstant(announced, computeId));
   const announcedAtMs = Math.min(...instants);
@@ -168,14 +169,14 @@ function announcedSpan(announced: Announced): Pick<LateChange, 'announcedAtMs' |
 /** Projects whose records are read concurrently. */
 const CONCURRENT_READS = 8;
 
-/** How many restarts were left of late announcements as the first late one was told, by owner and slot: that message has the count. */
-const leftCounts = new WeakMap<ToldBeforeDeps['store'], Map<string, Promise<number>>>();
+/** The counts of {@link remainingOf}, by owner and slot. They are kept: one message tells all late restarts of a slot, with one count. */
+const remainingCounts = new WeakMap<ToldBeforeDeps['store'], Map<string, Promise<number>>>();
 
 /**
- * Returns how many of the owner's computes, at most, are not restarted yet; nothing where this daemon does not know all of them. Restarts
- * before the announced instant don't count: they may belong to an earlier change.
+ * Returns how many of the owner's announced computes, at most, are not restarted yet; no field if this daemon does not know all of them. A
+ * restart before the announced instant does not count, since it may belong to an earlier change.
  */
-async function leftOf(
+async function remainingOf(
   { fleet, store }: Pick<ToldBeforeDeps, 'fleet' | 'store'>,
   announced: Announced,
   action: Action,
@@ -187,17 +188,17 @@ async function leftOf(
   const lastMs = (record: ComputeRecord) => Math.max(lastChangeAtMs(record, 'size'), fulfilledUntilMs(record, action));
   const isLeft = ({ compute: { computeId }, record }: Subject) =>
     lastMs(record) < announcedInstant(announced, computeId);
-  const counts = leftCounts.get(store) ?? new Map<string, Promise<number>>();
-  leftCounts.set(store, counts);
+  const counts = remainingCounts.get(store) ?? new Map<string, Promise<number>>();
+  remainingCounts.set(store, counts);
   const key = JSON.stringify([owner, slotMs]);
   const count = counts.get(key) ?? countAsStored(store, known.filter(isLeft), isLeft);
   counts.set(key, count);
-  // It is counted again if that failed.
+  // After a failure, the next call counts again.
   count.catch(() => counts.delete(key));
   return { left: await count };
 }
 
-/** Counts those that are still left by the store: other daemons may have restarted computes since this one has read them. */
+/** Counts the computes that, by the stored records, are not restarted yet: other daemons may have restarted some since they were read here. */
 async function countAsStored(
   store: ToldBeforeDeps['store'],
   left: readonly Subject[],
@@ -212,11 +213,11 @@ async function countAsStored(
 
 /**
  * Returns true if only a limit on restarts delays this one, which is not reported. A command, or a daemon that asked for no slot at that
- * time, has not seen whether the limit was reached. It takes restarts of others in time as a sign that it was.
+ * time, has not seen whether the limit was reached. It assumes so if other announced computes of the account were restarted in time.
  */
 function isSpread(
   { caller, fleet, slots }: ToldBeforeDeps,
-  { slotMs, restartIds, atMs }: AnnouncedRestart,
+  { slotMs, restartIds, atMs }: Announced & { atMs: number },
   { compute, policy }: { compute: Compute; policy: string },
 ): boolean {
   const inTimeMs = atMs + LATE_MS;
@@ -254,8 +255,8 @@ function troubleSince(
 }
 
 /**
- * Returns the platform's reason for which the compute waited as it became late, if it had waited for a minute. A shorter wait is usually for
- * the restart of another compute of the project, after a limit has let this one go.
+ * Returns what the compute waited for on the platform's side when it became late, if it had waited for a minute. A shorter wait is usually for
+ * the restart of another compute of the project, after a limit had admitted this one.
  */
 function heldFrom({ fleet }: ToldBeforeDeps, { computeId }: Compute, announcedAtMs: number): string | undefined {
   const span = fleet.heldSpans.get(computeId);
@@ -264,7 +265,7 @@ function heldFrom({ fleet }: ToldBeforeDeps, { computeId }: Compute, announcedAt
   return `still at ${isoInstant(span.untilMs)}, ${span.message}`;
 }
 
-/** Returns the account's trouble with its API key, if it has lasted until after `sinceMs`. It is no outage, but blocks writes as well. */
+/** Returns the account's trouble with its API key, if it lasted until after `sinceMs`. It blocks writes like an outage. */
 function keyTroubleSince({ api, clock }: ToldBeforeDeps, account: string, sinceMs: number): string | undefined {
   const trouble = api.accountStatus().find((status) => status.account === account)?.keyTrouble;
   if (!trouble) return undefined;
@@ -275,7 +276,7 @@ function keyTroubleSince({ api, clock }: ToldBeforeDeps, account: string, sinceM
   return endedAtMs > sinceMs ? `${was} until ${isoInstant(endedAtMs)}` : undefined;
 }
 
-/** Returns what else may have delayed a change: a later start of the daemon, or a lower rate limit. */
+/** Returns what else may have delayed a change: the daemon started after the announced instant, or the rate limit is lower. */
 function otherDelay(
   { api, startedAtMs = 0 }: ToldBeforeDeps,
   compute: Compute,

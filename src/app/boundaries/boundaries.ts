@@ -32,18 +32,18 @@ const HEAD_START_MS = 5_000;
 /** This many projects can be read in the head start and then changed without using up the minute's rate limit. */
 const FEW_PROJECTS = 100;
 
-/** Reading more projects ends this long before the instant, in milliseconds, since the writes need the minute's rate limit. */
+/** If there are more projects, their readings end this long before the instant, in milliseconds: the writes need the minute's rate limit. */
 const CROWD_READ_END_MS = 90_000;
 
-/** Interval between computations of the lead, in milliseconds. It is short, so that a new leader computes it in time. */
+/** Interval between computations of the lead, in milliseconds; short, so that a new leader computes the lead in time. */
 const RECHECK_LEAD_MS = 5_000;
 
 /** Time for each reading at the rate limit of 700 requests a minute, with room for other requests, in milliseconds. */
 const MS_PER_READING = 100;
 
 /**
- * Until this long before the instant, in milliseconds, only the leader sends the triggers, since it knows the affected projects. Another
- * daemon knows only the projects that it has reconciled; it puts the job back for {@link OFFER_AGAIN_MS}.
+ * Until this long before the instant, in milliseconds, only the leader sends the triggers, since only the leader knows all affected projects.
+ * Another daemon that gets the job puts it back for {@link OFFER_AGAIN_MS}.
  */
 const LEADER_ALONE_UNTIL_MS = 2_000;
 const OFFER_AGAIN_MS = 250;
@@ -57,7 +57,7 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
   async function sendTriggers(instantMs: number): Promise<JobOutcome> {
     const remainingMs = clock.realDelayMs(instantMs);
     const leadMs = leadOf(deps, instantMs);
-    // Not yet, since more projects may be affected when the lead begins.
+    // Too early: other projects may be affected when the lead begins.
     if (remainingMs > leadMs)
       return { kind: 'again', atMs: Math.min(instantMs - leadMs, clock.now() + RECHECK_LEAD_MS) };
     if (remainingMs > LEADER_ALONE_UNTIL_MS && !leaderLease.isHeld())
@@ -76,7 +76,7 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
     );
     sentEarly.delete(instantMs);
     if (remainingMs <= HEAD_START_MS) return { kind: 'done' };
-    // This is repeated shortly before the instant, since new policies or holds may affect other projects by then.
+    // The job runs again shortly before the instant, since new policies or holds may affect other projects by then.
     sentEarly.set(instantMs, new Set([...(alreadySent ?? []), ...projectIds]));
     return { kind: 'again', atMs: instantMs - HEAD_START_MS };
   }
@@ -99,8 +99,8 @@ export function createBoundaries(deps: BoundaryDeps): JobHandler {
 }
 
 /**
- * Returns how long before the instant projects are read, in milliseconds. It is long only for accounts whose list of projects shows
- * changes; for others, a reading older than a few seconds is useless.
+ * Returns how long before the instant projects are read, in milliseconds. The lead is long only if an account's list of projects shows
+ * changes: without such a list, a reading older than a few seconds is useless.
  */
 function leadOf({ fleet, rules }: BoundaryDeps, instantMs: number): number {
   const { readyWaves } = rules.current.policies;
@@ -115,7 +115,7 @@ function leadOf({ fleet, rules }: BoundaryDeps, instantMs: number): number {
     herds.set(account, herd);
     if (herd.instants.has(nextBoundaryMs)) herd.projectIds.add(projectId);
   }
-  // Each account has its own rate limit, so accounts are read concurrently.
+  // Each account has its own rate limit, so accounts are read concurrently: the longest lead counts.
   const leads = [...herds.values()].map(({ instants, projectIds }) => {
     if (projectIds.size <= FEW_PROJECTS) return HEAD_START_MS;
     return instantMs - Math.min(...instants) + CROWD_READ_END_MS + projectIds.size * MS_PER_READING;
@@ -150,7 +150,7 @@ async function projectsAt(deps: BoundaryDeps, instantMs: number): Promise<{ affe
   };
 }
 
-/** Returns true if waves raised computes before this opening, and the list shows changes: computes as wanted then need no request. */
+/** Returns true if waves raised computes before this opening, and the list shows changes: then a compute that is as wanted needs no request. */
 function opensInWaves({ fleet, rules }: BoundaryDeps, account: string, instantMs: number): boolean {
   const { readyWaves } = rules.current.policies;
   const isOpening = readyWaves.some((one) => one.account === account && one.opensAtMs === instantMs);

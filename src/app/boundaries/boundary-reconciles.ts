@@ -31,12 +31,12 @@ const LAST_LIST_LEAD_MS = 5_000;
 /** Interval between readings of the list after the instant, while projects wait for permits, in real milliseconds. */
 const LIST_EVERY_MS = 20_000;
 
-/** With more projects than this at one instant, reading each takes too long: an unchanged entry in the list counts as proof of sleep. */
+/** With more projects than this at one instant, there is no time to read each again: an unchanged entry in the list counts as proof of sleep. */
 const CROWD_SIZE = 100;
 
 interface BoundaryJob {
   projectId: string;
-  /** The position among this daemon's jobs, which arrive in the order in which they should write. */
+  /** The position among this daemon's jobs. Jobs arrive in the order in which they should write. */
   order: number;
   instantMs: number;
   signal: AbortSignal;
@@ -44,7 +44,7 @@ interface BoundaryJob {
 
 interface PreparedProject {
   requestedReading: RequestedReading;
-  /** The permits for its most urgent change, in a crowd only: at the instant there is no time to compute them. */
+  /** The permits for its most urgent change. Set only in a crowd, where at the instant there is no time to compute them. */
   expectedPermits: MissingPermits | undefined;
 }
 
@@ -78,8 +78,8 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
       await list.ensure(LAST_LIST_LEAD_MS - 1_000, { signal, account, priority: 'raise' });
       if (!isRead() || !isRecentAt(deps, projectId, instantMs)) await readLimitOf(account)(() => readLate(deps, job));
     }
-    const expected = isCrowdAt(instantMs) ? expectedAt(deps, job, requestedReading, true) : undefined;
-    return { requestedReading, expectedPermits: expected };
+    const expectedPermits = isCrowdAt(instantMs) ? expectedAt(deps, job, requestedReading, true) : undefined;
+    return { requestedReading, expectedPermits };
   }
 
   async function reconcileAtBoundary(job: BoundaryJob, prepared: PreparedProject): Promise<JobOutcome> {
@@ -177,7 +177,7 @@ function listShowsChanges({ fleet }: ReconcileDeps, projectId: string): boolean 
   return fleet.listShowsChanges.get(fleet.listed(projectId)?.account ?? '') === true;
 }
 
-/** Returns true if the cached reading is the requested one or later, or includes all recorded writes. */
+/** Returns true if the cached reading began after the requested instant, or includes all recorded writes. */
 function isReadSince({ fleet }: ReconcileDeps, projectId: string, requested: RequestedReading): boolean {
   const cached = fleet.cachedProject(projectId);
   if (!cached) return false;
@@ -185,7 +185,7 @@ function isReadSince({ fleet }: ReconcileDeps, projectId: string, requested: Req
   return !mayShowEndedOperation({ fleet }, requested, projectId) && includesWrites({ fleet }, cached, requested);
 }
 
-/** Returns true if the reading needs no request before the instant: it is new, or a list has just confirmed it. */
+/** Returns true if the reading will be new enough at the instant without another request, or if a list has just confirmed it. */
 function isRecentAt({ fleet, clock }: ReconcileDeps, projectId: string, instantMs: number): boolean {
   const ageMs = fleet.ageMs(projectId) + clock.realDelayMs(instantMs);
   const isOwn = fleet.cachedProject(projectId)?.isShared === undefined;
@@ -195,7 +195,7 @@ function isRecentAt({ fleet, clock }: ReconcileDeps, projectId: string, instantM
 /** Reads the project well before the instant. The list of projects will show whether the reading is still valid. */
 async function readEarly(deps: ReconcileDeps, { projectId, instantMs, signal }: BoundaryJob): Promise<void> {
   const project = deps.fleet.listed(projectId);
-  // A reading that would take too long is left for after the instant, when it gets a higher priority.
+  // A reading that is not done in time is left for after the instant, when it gets a higher priority.
   const tooLate = deps.clock.timeout(deps.clock.realDelayMs(instantMs) - LAST_LIST_LEAD_MS);
   if (!project || tooLate.aborted) return;
   const stop = AbortSignal.any([signal, tooLate]);
@@ -211,17 +211,17 @@ async function readLate(deps: ReconcileDeps, { projectId, instantMs, signal }: B
   const deadlineMs = deps.clock.realDelayMs(instantMs);
   if (signal.aborted || deadlineMs <= 0) return;
   const project = await findProject(deps, projectId, { signal, deadlineMs });
-  if (project) await readProjectQuietly(deps, project, { signal, deadlineMs, branchesServeMs: FRESH_MS });
+  if (project) await readProjectQuietly(deps, project, { signal, deadlineMs, branchesMaxAgeMs: FRESH_MS });
 }
 
-/** A wait ends this long after its expected end even if the clock was set back, in real milliseconds. */
+/** If the clock is set back, a wait ends this long after its expected end, in real milliseconds. */
 const RECHECK_AFTER_MS = 500;
 
 /** Lets several jobs wait for the same instant and continue in their order. */
 interface InstantQueue {
   /**
-   * Resolves at the instant, in the order of `order`, then of the calls; if the clock is set back, soon after the instant was expected.
-   * If the signal of the first call for an instant is aborted, the calls of all its callers reject.
+   * Resolves at the instant, in the order of `order`, then of the calls. If the clock is set back, resolves soon after the expected time.
+   * If the signal of the first call for an instant is aborted, all calls for this instant reject.
    */
   waitUntil(instantMs: number, signal: AbortSignal, order?: number): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * The leader fixes the waves in which computes become ready for windows with `ready: true`: half an hour before the opening, or before the
- * waves are announced if that is earlier, since an announced change must not move.
+ * The leader fixes the waves in which computes become ready for windows with `ready: true`. It does so half an hour before the opening, or
+ * earlier if the waves are announced earlier, since an announced change must not move.
  */
 import { limitsForChanges, openingsWithoutWaves, readyWaves } from '../../domain/evaluate/ready-waves.ts';
 import { longestLead } from '../../domain/notifications/coming-change.ts';
@@ -41,10 +41,10 @@ export interface ReadyRoundsDeps {
 export function startReadyRounds(deps: ReadyRoundsDeps): Running {
   const { clock, rules, fleet, overrides, store, leaderLease } = deps;
   let waitsSinceMs: number | undefined;
-  /** The policies and openings for which no waves were needed in the last round: they are not computed again. */
+  /** The policies and openings for which the last computation found that no waves are needed; it is not repeated for them. */
   let lastWithoutWaves: string | undefined;
 
-  /** Returns true until the whole fleet is evaluated: waves for a part of it would have too short leads. */
+  /** Returns true until the whole fleet is evaluated, at most for {@link MAX_WAIT_MS}: waves for a part of it would have too short leads. */
   function waitsForFleet(): boolean {
     if (isFleetEvaluated(fleet)) {
       waitsSinceMs = undefined;
@@ -61,7 +61,7 @@ export function startReadyRounds(deps: ReadyRoundsDeps): Running {
     const announcedMs = longestLead(policies.set, notify.beforeMs) + LONGEST_WAVE_LEAD_MS + MINUTE_MS;
     const span = { nowMs, toMs: nowMs + Math.max(FIX_LEAD_MS, announcedMs) };
     if (openingsWithoutWaves(policies, [], span).length === 0) return;
-    // If the store was lost, this daemon's waves stay.
+    // A store that has lost its data has no waves: those that this daemon knows stay.
     const storedWaves = await openReadyWaves(store);
     const fixedWaves = storedWaves.value ?? policies.readyWaves;
     const openings = openingsWithoutWaves(policies, fixedWaves, span);

@@ -6,7 +6,7 @@ import { withoutNotLoaded } from '../../domain/policy/team-parts.ts';
 import type { ComputeStatus } from '../../ports/compute-events.ts';
 import type { Mode } from './evaluate.ts';
 
-/** Returns a test for computes that a person has frozen. */
+/** Returns a test that is true for computes that a person's freeze may concern. */
 export function frozenTest(freezes: readonly Freeze[], nowMs: number): (compute: Compute) => boolean {
   const tests = freezes.filter(({ expiresAtMs }) => nowMs < expiresAtMs).map(({ select }) => mayConcern(select));
   return (compute) => tests.some((test) => test(compute));

@@ -39,7 +39,7 @@ export interface EvaluateProjectDeps extends EvaluateDeps {
   reportEvent: ReportEvent;
 }
 
-/** Decides and plans for every compute of a project that has a record. Reports changes that are newly held back. */
+/** Evaluates every compute of a project that has a record. Reports changes that are newly held back. */
 export function evaluateProject(
   deps: EvaluateProjectDeps,
   computes: readonly Compute[],
@@ -63,7 +63,7 @@ interface Subject {
   projectBusy: boolean;
 }
 
-/** Like {@link evaluateProject}, without reports. */
+/** Evaluates like {@link evaluateProject}, but reports nothing. */
 function evaluateQuietly(
   deps: EvaluateDeps,
   computes: readonly Compute[],
@@ -82,12 +82,13 @@ export function subjectsOf(computes: readonly Compute[], records: ReadonlyMap<st
   });
 }
 
+/** Decides and plans for one compute. */
 export function evaluateCompute(deps: EvaluateDeps, subject: Subject): EvaluatedCompute {
   const { compute, record } = subject;
   return { compute, record, ...evaluate(situationOf(deps, subject)) };
 }
 
-/** The rules that gates need. */
+/** The rules that gates need: connection profiles, verified facts of accounts, and when restarts wait and manual changes are respected. */
 export type RulesForGates = Pick<CompiledRules, 'profiles' | 'verified' | 'disruption' | 'manualChanges'>;
 
 /** Returns the rules by which the gates judge a compute. */
@@ -96,6 +97,7 @@ export function gateRules({ profiles, verified, disruption, manualChanges }: Rul
   return { ...(profile && { profile }), verified: verified.get(account), disruption, manualChanges };
 }
 
+/** Returns what decides about a compute now: its state, and the present rules, holds, freezes, connections, guards and limits. */
 export function situationOf(deps: EvaluateDeps, { compute, record, projectBusy }: Subject): Situation {
   const { mode, overrides } = deps;
   // A clock may step back, but decisions never go back in time.
@@ -157,7 +159,7 @@ function headroomSignature(steps: readonly TraceStep[]): string {
   return JSON.stringify(steps.map(({ code, policy, after }) => [code, policy?.name, after]));
 }
 
-/** Returns true if a reconcile would neither change the compute nor record anything new of it. */
+/** Returns true if a reconcile would neither change the compute nor record anything new about it. */
 export function isSettled(mode: Mode, { compute, record, plan, decision }: EvaluatedCompute): boolean {
   if (plan.verdict !== 'none' || !isRestoreUpToDate(record, compute, decision)) return false;
   // Without the policies of its team nothing is enforced or agreed with.
@@ -172,8 +174,8 @@ export interface AdoptDeps extends EvaluateDeps {
 }
 
 /**
- * Evaluates a project that another daemon may have reconciled, without a request. Starts from the latest state of each compute (cached, or
- * after this daemon's own change), and adds the changes that any daemon has recorded since.
+ * Evaluates a project that another daemon may have reconciled, without a request to the control API. Starts from the latest known state of
+ * each compute (cached, or by a later evaluation), and adds the changes that any daemon has recorded since.
  */
 export async function adoptProject(deps: AdoptDeps, projectId: string): Promise<void> {
   const { fleet } = deps;
@@ -197,7 +199,7 @@ export async function adoptProject(deps: AdoptDeps, projectId: string): Promise<
   }
 }
 
-/** Adopts a project that another daemon has read. Returns true if a reconcile would neither change it nor record anything new. */
+/** Adopts a project ({@link adoptProject}). Returns true if a reconcile would neither change it nor record anything new. */
 export async function adoptsSettled(deps: AdoptDeps, projectId: string): Promise<boolean> {
   await adoptProject(deps, projectId);
   const computes = deps.fleet.cachedProject(projectId)?.computes ?? [];

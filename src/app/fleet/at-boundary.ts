@@ -1,4 +1,4 @@
-/** Boundary reconciles in progress: other work yields to them. Instants are milliseconds since the epoch. */
+/** Keeps track of the boundary reconciles in progress, to which other work yields. Instants are milliseconds since the epoch. */
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { herdInstants, type ReadyWaves } from '../../domain/policy/waves.ts';
 import type { CurrentRules } from '../rules.ts';
@@ -13,12 +13,16 @@ interface WithBoundaryReconciles {
 /** With more computes than this at one instant, background reads would take too much of the minute's rate limit. */
 const HERD_SIZE = 100;
 
-/** How long before and after a herd's instant nothing is read in the background: each wave needs the limit of the minute before it. */
+/**
+ * For this long before and after a herd's instant, in milliseconds, nothing is read in the background: each wave needs the rate limit of the
+ * minute before it.
+ */
 export const HERD_NEAR_MS = 135_000;
 
-/** How long a boundary reconcile may hold up other work, in milliseconds: one for an account whose key is refused waits longer. */
+/** How long a boundary reconcile may hold up other work, in milliseconds. One of an account whose key is refused may itself take longer. */
 const MAX_BOUNDARY_MS = 600_000;
 
+/** Counts a boundary reconcile that begins; {@link endAtBoundary} must follow. */
 export function beginAtBoundary(
   { boundaryReconciles }: WithBoundaryReconciles,
   instantMs: number,
@@ -40,12 +44,12 @@ export function endAtBoundary(
   if (accounts?.size === 0) boundaryReconciles.delete(instantMs);
 }
 
-/** Counts the unfinished boundary reconciles of an instant, of all accounts. */
+/** Counts the unfinished boundary reconciles of an instant, over all accounts. */
 export function countAtBoundary({ boundaryReconciles }: WithBoundaryReconciles, instantMs: number): number {
   return [...(boundaryReconciles.get(instantMs)?.values() ?? [])].reduce((sum, count) => sum + count, 0);
 }
 
-/** Returns true while a boundary is being handled, for this account or any, and for at most `forMs` milliseconds. */
+/** Returns true while a boundary of this account (of any account if absent) is being handled, for at most `forMs` milliseconds. */
 export function isAtBoundary(
   { boundaryReconciles }: WithBoundaryReconciles,
   nowMs: number,
@@ -92,10 +96,7 @@ function herdsOf(readyWaves: readonly ReadyWaves[], account: string, counts: Rea
   return [...herds.values()];
 }
 
-/**
- * Returns true shortly before and after a herd's boundary, and while a boundary of the account is being handled: then nothing is read in the
- * background.
- */
+/** Returns true near a herd of the account ({@link HERD_NEAR_MS}), and while one of its boundaries is being handled. */
 export function isHerdNear(
   deps: HerdDeps & { fleet: WithBoundaryReconciles },
   nowMs: number,

@@ -7,7 +7,7 @@ export type Branches = ReadonlyMap<string, { name: string; roles: readonly Branc
 
 export interface ListedBranches {
   branches: Branches;
-  /** The instant from which the key may not list branches (then there are none), in monotonic time; absent while it may. */
+  /** Since when the key may not list branches (`branches` is empty then), in monotonic time; absent while it may. */
   refusedSinceMonotonicMs?: number;
   /** The project's `updated_at` when its branches were read, milliseconds since the epoch. */
   projectUpdatedAtMs: number;
@@ -34,12 +34,12 @@ export function refusesBranches({ code }: ControlApiError): boolean {
   return code === 'forbidden' || code === 'not_found';
 }
 
-/** A note for people about projects whose branches the key may not list, for policies that select by branch. */
+/** Returns a note for people about projects whose branches the key may not list; none if there are no such projects. */
 export function refusedBranchNotes(projects: readonly string[]): string[] {
   return projects.length === 0 ? [] : [describeRefusal(firstNames(projects))];
 }
 
-/** Says what it means for policies that the key may not list the branches of these projects. */
+/** Describes what follows for policies if the key may not list the branches of these projects. */
 export function describeRefusal(projects: string): string {
   return `the key may not list the branches of ${projects}: policies that select by name or role of a branch do not apply there, except freezes`;
 }

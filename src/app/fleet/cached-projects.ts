@@ -13,7 +13,7 @@ import { type OutageDeps, type ReportListingDeps, reportApiError, reportListing 
 import { type CachedProject, type Fleet, FRESH_MS } from './fleet.ts';
 import { type ReadComputesDeps, type ReadOptions, readComputes } from './read-computes.ts';
 
-/** How long a list of projects is not read again, in real milliseconds: many triggers in turn may name projects that are gone. */
+/** A list of projects is not read again for this long, in real milliseconds: many triggers in a row may name projects that are gone. */
 export const LIST_VALID_MS = 10_000;
 
 /** How long names of projects are valid, in real milliseconds: two default intervals between lists. */
@@ -23,14 +23,14 @@ export interface ReadProjectDeps extends ReadComputesDeps, OutageDeps {}
 
 export interface FreshProjectDeps extends ReadProjectDeps, ReportListingDeps {}
 
-/** Records that were read before a reading began: it includes the writes that had ended by then. */
+/** Records that were read before a reading began: the reading includes their ended writes. */
 interface KnownRecords {
   records?: ReadonlyMap<string, ComputeRecord>;
 }
 
 /**
- * Waits for a permit and reads a project; the deadline begins with the permit. Reads nothing if `isTaken` then returns true: it has taken the
- * reading of another daemon.
+ * Waits for a permit and reads a project; the deadline begins with the permit. `isTaken` is called once the permit is there: if it resolves to
+ * true, it has cached the reading of another daemon, and nothing is read.
  */
 export async function readInTurn(
   deps: ReadProjectDeps,
@@ -68,7 +68,7 @@ export async function readProject(
   return undefined;
 }
 
-/** Makes the cached reading too old to write from: it must be read again, and the list of projects can't confirm it any more. */
+/** Makes the cached reading too old to write from: the project must be read again, since lists no longer confirm this reading. */
 export function invalidateReading({ fleet, clock }: Pick<ReadProjectDeps, 'fleet' | 'clock'>, projectId: string): void {
   const cached = fleet.cachedProject(projectId);
   if (!cached) return;
@@ -90,7 +90,7 @@ export async function readProjectQuietly(
   return { ok: true, value: fleet.cache({ project, ...answer.value, ...beganAt }) };
 }
 
-/** Returns when the last change of each compute was sent, for computes without a pending write. */
+/** Returns when the last write of each compute was sent, by compute id, for computes without a pending write; milliseconds since the epoch. */
 function endedWrites(
   fleet: Fleet,
   projectId: string,
@@ -116,7 +116,7 @@ export interface ProjectList {
 
 /**
  * Lists the projects of all accounts, or of one, as far as possible, and keeps their entries. A project that two accounts can see stays with
- * its account even while that can't be listed, since policies select by account.
+ * its account even while that account can't be listed, since policies select by account.
  */
 export async function readProjectList(
   { api, fleet, clock }: { api: ControlApi; fleet: Fleet; clock: Clock },
@@ -160,12 +160,12 @@ function noteComplete(
   for (const account of failures.keys()) if (!listedAccounts.has(account)) incompleteAccounts.add(account);
 }
 
-/** The list that {@link findProject} is reading, by fleet: other callers wait for it. Resolves to false if it was stopped. */
+/** The list that {@link findProject} is reading, by fleet: other callers wait for it. Resolves to false if the reading was stopped. */
 const runningLists = new WeakMap<Fleet, Promise<boolean>>();
 
 /**
- * Returns the listed project. Reads the list if the project is unknown, or if records have another name of it: another daemon of the group
- * may have found it, or its new name, first. The old name is never returned while the list is being read.
+ * Returns the listed project. Reads the list if the project is unknown, or if its name may be old: another daemon of the group may have found
+ * the project, or its new name, first. While the list is being read, waits for it, so that an old name is not returned.
  */
 export async function findProject(
   deps: FreshProjectDeps,
@@ -189,7 +189,7 @@ export async function findProject(
   return fleet.listed(projectId);
 }
 
-/** Returns false if it was stopped. */
+/** Returns false if the signal stopped the reading. */
 async function readAndReportList(deps: FreshProjectDeps, options: CallOptions): Promise<boolean> {
   const list = await readProjectList(deps, options);
   if (options.signal?.aborted) return false;
@@ -198,8 +198,8 @@ async function readAndReportList(deps: FreshProjectDeps, options: CallOptions): 
 }
 
 /**
- * Returns true if this name of a project may be old: the list or a record has another one, or the list is more than a minute old because
- * other daemons read it. Only the list has names, and policies select by them.
+ * Returns true if this name of a project may be old: this daemon's list or a record has another name, or the list is more than a minute old,
+ * since another daemon reads the inventory. Names matter because policies select by them, and only the list has them.
  */
 export function isNameInDoubt(
   { fleet, clock }: { fleet: Fleet; clock: Pick<Clock, 'monotonicMs'> },

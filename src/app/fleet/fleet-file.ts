@@ -8,7 +8,7 @@ import type { FleetReading } from './read-fleet.ts';
 /** The account of projects in a fleet file that name none. */
 const ONLY_ACCOUNT = 'default';
 
-/** Returns a fleet as the content of a YAML or JSON file, with the field names of the control API, without unknown values and defaults. */
+/** Returns a fleet as the content of a YAML or JSON file. Fields have the names of the control API; unknown values and defaults are left out. */
 export function fleetFileOf(fleet: Pick<FleetReading, 'projects' | 'computes'>, takenAtMs: number) {
   const computes = groupBy(fleet.computes, ({ projectId }) => projectId);
   return {
@@ -49,7 +49,7 @@ function fileCompute(compute: Compute) {
 function fileBranch({ branchName: name, branchRoles: roles }: Compute) {
   if (name === undefined || roles === undefined) return undefined;
   const [isDefault, isChild] = [roles.includes('default'), roles.includes('child')];
-  // A file without `child` says: every branch but the default one has a parent.
+  // Without `child`, readers of the file assume that every branch but the default one has a parent.
   const child = isChild === isDefault && { child: isChild };
   return { name, default: isDefault, protected: roles.includes('protected'), ...child };
 }

@@ -13,23 +13,23 @@ export interface CachedProject {
   computes: readonly Compute[];
   /** Computes in the list that could not be parsed. They are not evaluated. */
   unreadable: readonly UnreadableCompute[];
-  /** When the reading began, by the clock, milliseconds since the epoch: it may lack later changes. */
+  /** When the reading began, by the clock, milliseconds since the epoch; 0 if it must be read again. Later changes may be missing. */
   readAtMs: number;
-  /** When the reading began, in monotonic time: for its age. */
+  /** When the reading began, in monotonic time, from which its age follows. */
   readAtMonotonicMs: number;
-  /** The `lastSentAtMs` of the last write that this daemon knew to have ended when the reading began, by compute. */
+  /** By compute, the `lastSentAtMs` of the last write that this daemon knew to have ended when the reading began. */
   includedWrites?: ReadonlyMap<string, number>;
   /**
-   * True for a reading of another process, taken from the store. Invariant: nothing is written from it, nor does it prove sleep, unless a
-   * list that this daemon has asked for after the reading confirms it.
+   * True for a reading of another process, taken from the store. Invariant: it proves sleep, and something is written from it, only once a
+   * list confirms it that this daemon has requested after the reading.
    */
   isShared?: true;
 }
 
-/** A complete list of an account's projects. Each project that it showed as changed has been read since. */
+/** A complete list of an account's projects. Each project that the list showed as changed has been read since. */
 export interface Survey {
   projectIds: ReadonlySet<string>;
-  /** When the list was requested, on the clock's monotonic time. */
+  /** When the list was requested, in monotonic time. */
   askedAtMonotonicMs: number;
 }
 
@@ -55,14 +55,14 @@ export interface Fleet {
   /** Returns this daemon's own evaluations, to compare the next ones with. */
   ownEvaluations(projectId: string): EvaluatedCompute[];
   ownEvaluation(computeId: string): EvaluatedCompute | undefined;
-  /** When changes of computes last waited for the platform in this daemon's own evaluations, by compute id. */
+  /** When a change last waited for the platform, by this daemon's own evaluations, by compute id. */
   heldSpans: Map<string, HeldSpan>;
   branches: Map<string, ListedBranches>;
   /** Since when computes with an unreadable record are not listed, by compute id, milliseconds since the epoch. */
   brokenAbsentSinceMs: Map<string, number>;
   /** Since when projects are neither listed nor found (404), by project id, in monotonic time. */
   goneSinceMonotonicMs: Map<string, number>;
-  /** When the last list of all projects that has ended was requested, in monotonic time; −Infinity before the first. */
+  /** When the last completed list of all accounts was requested, in monotonic time; −Infinity before the first. */
   listAskedAtMonotonicMs: number;
   /** When the list that was last compared with the cached projects was requested, by account, in monotonic time. */
   listComparedAtMonotonicMs: Map<string, number>;
@@ -82,7 +82,7 @@ export interface Fleet {
   /** When a project that could not be locked, read or changed is tried again, by project id, milliseconds since the epoch. */
   retryAtMs: Map<string, number>;
   boundaryReconciles: BoundaryReconciles;
-  /** Projects whose boundary reconcile waits for permits, with their priority. It decides again after the wait. */
+  /** The priority of projects whose boundary reconcile waits for permits, by project id. After the wait, the reconcile decides anew. */
   waitingAtBoundary: Map<string, Priority>;
   /**
    * Notes that the list requested at this monotonic time shows the project as it was read. {@link DOUBTED} means that somebody has changed
@@ -106,7 +106,7 @@ export const CONFIRMED_MS = 25_000;
 /** The confirmation time of a project that somebody has changed or used since it was read. */
 export const DOUBTED = Number.NEGATIVE_INFINITY;
 
-/** Creates an empty view. `verified` says of accounts whether their list of projects shows changes; of others, ebb learns it. */
+/** Creates an empty view. `verified` has the accounts for which it is known whether their lists show changes; for others, ebb learns it. */
 export function createFleet({ clock, verified = new Map() }: { clock: Clock; verified?: VerifiedFacts }): Fleet {
   const listed = new Map<string, Project>();
   const cachedProjects = new Map<string, CachedProject>();
@@ -200,7 +200,7 @@ function listsThatShowChanges(verified: VerifiedFacts): Map<string, boolean> {
   return shows;
 }
 
-/** Limits `readAtMs` by the age of the reading: after the clock was set back, the reading would seem newer than every later change. */
+/** Limits `readAtMs` by the monotonic age: after the clock was set back, the reading would otherwise seem newer than later changes. */
 function limitReadAt<C extends CachedProject | undefined>(cached: C, clock: Clock): C {
   if (cached)
     cached.readAtMs = Math.min(cached.readAtMs, clock.now() - (clock.monotonicMs() - cached.readAtMonotonicMs));

@@ -9,7 +9,7 @@ import { type LeaseDeps, withProjectLease } from '../leases/locked-project.ts';
 import { deleteReadings } from '../readings/read-readings.ts';
 import type { CachedProject, Fleet } from './fleet.ts';
 
-/** A compute that is missing in the list for this long is forgotten, in milliseconds. A list may be wrong, and a baseline can't be recovered. */
+/** A compute that has been missing in lists for this long is forgotten, in milliseconds: a list may be wrong, and a baseline can't be recovered. */
 const FORGET_ABSENT_AFTER_MS = DAY_MS;
 
 /**
@@ -99,7 +99,7 @@ export async function recordAbsent(
   }
 }
 
-/** Returns true if the compute was first seen after an instant. A record from the future was made by a clock ahead, and proves nothing. */
+/** Returns true if the compute was first seen after an instant. A first sight in the future is by a clock that was ahead, and proves nothing. */
 function isSeenSince({ firstSeenAtMs }: ComputeRecord, instantMs: number, nowMs: number): boolean {
   return firstSeenAtMs > instantMs && firstSeenAtMs <= nowMs;
 }

@@ -1,7 +1,7 @@
 import type { ReasonCode } from '../../domain/compute/reasons.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 
-/** The last run of consecutive evaluations of a compute in which a change waited for the platform. Milliseconds since the epoch. */
+/** The last consecutive evaluations of a compute in which a change waited for the platform. Instants are milliseconds since the epoch. */
 export interface HeldSpan {
   sinceMs: number;
   untilMs: number;
@@ -9,7 +9,7 @@ export interface HeldSpan {
   message: string;
 }
 
-/** Gates that no policy and no person causes. Those of failures are left out, since the record has the failures. */
+/** Gates that neither a policy nor a person causes. The gates of failures are left out, since the record has the failures. */
 const OF_THE_PLATFORM: ReadonlySet<ReasonCode> = new Set(['operation_running', 'answer_unknown', 'reading_lags']);
 
 interface SpanFleet {
@@ -17,7 +17,7 @@ interface SpanFleet {
   ownEvaluation(computeId: string): EvaluatedCompute | undefined;
 }
 
-/** Notes an evaluation whose changes wait for the platform, before it replaces the last one. */
+/** Notes that a change waits for the platform in this evaluation. Call it before the evaluation replaces the last one in the fleet. */
 export function noteHeld(
   { heldSpans, ownEvaluation }: SpanFleet,
   { compute: { computeId }, plan, decision: { instantMs } }: EvaluatedCompute,

@@ -18,7 +18,7 @@ import type { SharedReadings } from './stored-readings.ts';
 
 const CONCURRENT_READS = 8;
 
-/** A project is forgotten when it has been gone for this long, in real milliseconds. */
+/** A project is forgotten once it has been gone for this long, in real milliseconds. */
 const FORGET_GONE_AFTER_MS = 10_000;
 
 export interface InventoryDeps extends FreshProjectDeps, ForgetProjectDeps, TriggerDeps {
@@ -31,8 +31,8 @@ export interface InventoryDeps extends FreshProjectDeps, ForgetProjectDeps, Trig
 }
 
 /**
- * Keeps the cached projects up to date with few requests. Projects that changed, as the list of projects shows, are read at once. Of the
- * others, the oldest readings are renewed, as many as the background's share of the rate budget allows.
+ * Keeps the cached projects up to date with few requests. Projects that the list shows as changed are read at once. Of the others, the oldest
+ * readings are renewed, as many as the background's share of the rate budget allows.
  */
 export function createInventory(deps: InventoryDeps): JobHandler {
   return async (_job, signal) => {
@@ -42,8 +42,8 @@ export function createInventory(deps: InventoryDeps): JobHandler {
 }
 
 /**
- * Runs one round. Projects that were read are reconciled. A project that is no longer listed is checked, and forgotten if it is gone,
- * unless its account could not be listed completely.
+ * Runs one round, and requests a reconcile of the projects that were read. A project that is no longer listed, though its account was listed
+ * completely, is checked, and forgotten if it is gone.
  */
 export async function takeInventory(deps: InventoryDeps, signal: AbortSignal): Promise<void> {
   const list = await readProjectList(deps, { signal });
@@ -70,7 +70,7 @@ export async function takeInventory(deps: InventoryDeps, signal: AbortSignal): P
   );
 }
 
-/** Notes a complete list of the account, unless a project that it shows as changed could not be read since. */
+/** Notes a complete list of the account, unless a project that the list shows as changed could not be read since. */
 function noteSurvey(
   { fleet }: InventoryDeps,
   { projects, failures, askedAtMonotonicMs }: ProjectList,
@@ -105,7 +105,7 @@ async function forgetUnlisted(
 /**
  * Forgets a project if the control API says twice, at least ten seconds apart, that it does not exist, and no list has it in between.
  * Absence from the list is not enough, since a baseline can't be recovered. Only projects that this daemon has seen are forgotten: with
- * another key, all projects would seem not to exist. If the key may no longer read a project, its stored records stay.
+ * another key, all projects would seem not to exist. If the key may no longer read a project, only this daemon's memory of it is dropped.
  */
 async function forgetIfDeleted(deps: InventoryDeps, projectId: string, signal: AbortSignal): Promise<void> {
   const { fleet, clock } = deps;
@@ -119,8 +119,8 @@ async function forgetIfDeleted(deps: InventoryDeps, projectId: string, signal: A
 
 /**
  * Reads projects that are new or changed, unless they have been read since the list was requested: by another daemon, or by this one to
- * count an impact. A reading is stored before its reconcile is requested, since any daemon may get that job. A project that another daemon
- * has read and reconciled is not reconciled again.
+ * count an impact. A reading is stored before its reconcile is requested, since any daemon may get that job. A project whose reading another
+ * daemon has stored is reconciled only if something is to be done or recorded.
  */
 async function readDue(
   deps: InventoryDeps,
@@ -164,7 +164,7 @@ function backgroundProjects(
 ): Project[] {
   const requests = backgroundRequests(rhythm.inventoryMs);
   const halfRoundMs = rhythm.inventoryMs / 2;
-  // Half of the time that one background reading of all projects takes: after a start, none is read a second time before that.
+  // Half of the time that a background reading of all projects takes: after a start, no project is read a second time before that.
   const validMs = halfRoundMs * Math.max(1, projects.length / requests);
   const wasUsed = ({ projectId, computeLastActiveAtMs }: Project) =>
     Number(fleet.cachedProject(projectId)?.project.computeLastActiveAtMs !== computeLastActiveAtMs);
@@ -213,7 +213,7 @@ export function narrowKeys(options: {
   });
 }
 
-/** Finds accounts whose key seems to be scoped to one project in the daemon's view of the fleet. */
+/** Finds the narrow keys ({@link narrowKeys}) by the daemon's view of the fleet. */
 export function currentNarrowKeys({ fleet, rules }: { fleet: Fleet; rules: CurrentRules }): NarrowKey[] {
   return narrowKeys({
     projects: fleet.projectIds().flatMap((projectId) => fleet.listed(projectId) ?? []),

@@ -5,7 +5,7 @@ import type { TriggerDeps } from '../triggers.ts';
 import { readProjectList } from './cached-projects.ts';
 import type { Fleet } from './fleet.ts';
 
-/** Interval between checks, in real milliseconds. Under a refused key the client sends few of the requests. */
+/** Interval between checks, in real milliseconds. With a refused key, the API client itself sends only few of these requests. */
 const CHECK_EVERY_MS = 5_000;
 
 interface KeyCheckDeps extends TriggerDeps {

@@ -4,7 +4,7 @@ import type { DocumentStore, Store } from '../../ports/store.ts';
 import { sharedDocuments } from '../shared-documents.ts';
 import type { Fleet } from './fleet.ts';
 
-/** A list that did not show a change in time may only have been slow: this finding is forgotten after this long, in milliseconds. */
+/** The finding that a list hides changes is forgotten after this long, in milliseconds: the list may only have been slow. */
 const HIDES_VALID_MS = DAY_MS;
 
 interface ListFact {
@@ -24,8 +24,8 @@ export interface ListFactsDeps {
 }
 
 /**
- * Creates the exchange with the store. Create it before anything is learned: the facts that the fleet has by then come from the `verified`
- * setting. They are not stored, and apply again once a finding is forgotten.
+ * Creates the exchange with the store. Call this before anything is learned: what the fleet knows then is taken as the `verified` setting, which
+ * is not stored, and applies again once a finding is forgotten.
  */
 export function createListFacts({ fleet, store, apiUrl }: ListFactsDeps): { exchange(): Promise<void> } {
   const { listShowsChanges } = fleet;
@@ -34,12 +34,13 @@ export function createListFacts({ fleet, store, apiUrl }: ListFactsDeps): { exch
   const synced = new Map(verified);
 
   function set(account: string, shows: boolean | undefined): void {
-    if (shows === undefined) listShowsChanges.delete(account);
-    else listShowsChanges.set(account, shows);
-    setOrDelete(synced, account, shows);
+    for (const facts of [listShowsChanges, synced]) {
+      if (shows === undefined) facts.delete(account);
+      else facts.set(account, shows);
+    }
   }
 
-  /** Returns what to store of an account, if this daemon has learned something new; otherwise takes over what is stored. */
+  /** Returns what to store for an account, if this daemon has learned something new; otherwise takes over the stored fact. */
   function mergeFact(account: string, fact: ListFact | undefined, nowMs: number): ListFact | undefined {
     const isOver = fact?.shows === false && nowMs - fact.atMs >= HIDES_VALID_MS;
     const known = listShowsChanges.get(account);
@@ -67,9 +68,4 @@ export function createListFacts({ fleet, store, apiUrl }: ListFactsDeps): { exch
       }
     },
   };
-}
-
-function setOrDelete(map: Map<string, boolean>, account: string, value: boolean | undefined): void {
-  if (value === undefined) map.delete(account);
-  else map.set(account, value);
 }

@@ -4,7 +4,7 @@ import type { ControlApiError, Project } from '../../ports/control-api.ts';
 
 const MAX_NAMED = 5;
 
-/** Returns a line for each different error, with the names of its projects, sorted since projects are read in any order. */
+/** Returns a line for each different error, with the names of its projects. The names are sorted, since projects are read in any order. */
 export function missingParts(
   errors: readonly ControlApiError[],
   { explain, projects }: { explain(error: ControlApiError): string; projects: readonly Project[] },

@@ -8,7 +8,7 @@ interface OwnerRules {
   owners: CompiledRules['costs']['owners'];
 }
 
-/** Returns the present owner of a compute, for the audit and notifications. It may depend on the other computes of the project. */
+/** Returns the present owner of a compute, for the audit and notifications. The owner may depend on the other computes of the project. */
 export function ownerNow(
   fleet: Pick<Fleet, 'cachedProject'>,
   { owners, policies }: OwnerRules,
@@ -19,6 +19,7 @@ export function ownerNow(
   return ownersOf({ rules: owners, policies, computes: [...others, compute] })(compute);
 }
 
+/** Returns a function for the present owner of a compute by the current rules, see {@link ownerNow}. */
 export function ownerByCurrentRules({ rules, fleet }: { rules: CurrentRules; fleet: Pick<Fleet, 'cachedProject'> }) {
   const { policies, costs } = rules.current;
   return (compute: Compute) => ownerNow(fleet, { policies, owners: costs.owners }, compute);

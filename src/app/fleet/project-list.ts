@@ -1,6 +1,6 @@
 /**
- * Compares the list of projects with the cached projects. The list is a cheap way to notice changes if a change of a compute moves the
- * `updated_at` of its project. That is not documented, so ebb learns it for each account from its own changes.
+ * Compares the list of projects with the cached projects. The list is a cheap way to notice changes, provided that a change of a compute moves
+ * the `updated_at` of its project. Whether it does is not documented, so ebb learns this for each account from its own changes.
  */
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { SECOND_MS } from '../../domain/time/units.ts';
@@ -12,7 +12,7 @@ import { type ReportListingDeps, reportListing } from '../telemetry/outages.ts';
 import { type ProjectList, readProjectList } from './cached-projects.ts';
 import { type CachedProject, DOUBTED, type Fleet } from './fleet.ts';
 
-/** A reading includes a change if it began this long after the instant in the list, in milliseconds: the list has whole seconds. */
+/** A reading includes a listed change if it began at least this long after the change's instant, in milliseconds: lists have whole seconds. */
 const LIST_DELAY_MS = 2_000;
 
 /** How far Neon's clock may be off from ours, in milliseconds. */
@@ -21,7 +21,7 @@ const CLOCK_TOLERANCE_MS = 3_000;
 /** How many of the most recently changed projects are checked for changes of other daemons. */
 const MAX_CHECKED_PROJECTS = 20;
 
-export interface TakeListDeps {
+export interface CompareListDeps {
   fleet: Fleet;
   store: Pick<Store, 'records'>;
   telemetry: Pick<Telemetry, 'log'>;
@@ -32,7 +32,7 @@ export interface TakeListDeps {
  * the projects to read: new ones, and those that somebody else changed after they were read.
  */
 export async function compareList(
-  deps: TakeListDeps,
+  deps: CompareListDeps,
   { projects, failures, askedAtMs, askedAtMonotonicMs }: ProjectList,
 ): Promise<Project[]> {
   const { fleet } = deps;
@@ -49,9 +49,9 @@ export async function compareList(
   return due;
 }
 
-/** Returns true if somebody else has changed the project since it was read. Confirms or doubts the cached reading by the list's entry. */
+/** Returns true if somebody else has changed the project since it was read. Also confirms the cached reading, or marks it as doubted. */
 async function isChangedByOthers(
-  deps: TakeListDeps,
+  deps: CompareListDeps,
   cached: CachedProject,
   project: Project,
   askedAtMonotonicMs: number,
@@ -79,7 +79,7 @@ async function isChangedByOthers(
 /** Returns true if the list shows the project as it was read. */
 export function isAsRead(cached: CachedProject, project: Project): boolean {
   const { isShared, project: before } = cached;
-  // The clock of another process may have been set: its readings are only compared by an equal `updated_at`.
+  // The clock of another process may have been set: its reading counts as unchanged only if `updated_at` is equal.
   const isComparable = isShared === undefined || before.updatedAtMs === project.updatedAtMs;
   return before.name === project.name && isComparable && includesListed(cached, project);
 }
@@ -98,10 +98,10 @@ function wasUsed(before: Project, now: Project): boolean {
 }
 
 /**
- * Returns true if a record proves that the last change of a project was a daemon's write or the end of its operation: then no reading is
- * needed. While an operation is open, this is assumed, since the project is read at its end.
+ * Returns true if a record shows that the last change of a project was a daemon's write or the end of its operation. While an operation is open,
+ * this is assumed, since the project is read at its end.
  */
-async function isOwnChange(deps: TakeListDeps, project: Project): Promise<boolean> {
+async function isOwnChange(deps: CompareListDeps, project: Project): Promise<boolean> {
   const { updatedAtMs } = project;
   const hasEndedThen = ({ operationEndedAtMs = 0 }: ComputeRecord) =>
     Math.abs(updatedAtMs - operationEndedAtMs) < SECOND_MS;
@@ -117,9 +117,9 @@ function wasSentAt({ lastSentAtMs = 0 }: ComputeRecord, instantMs: number): bool
   return Math.abs(instantMs - lastSentAtMs) <= CLOCK_TOLERANCE_MS;
 }
 
-/** Tests the records of a project: those that this daemon has, then those in the store, which other daemons may have written. */
+/** Returns true if a record of the project passes the test: one that this daemon has, or a stored one, which another daemon may have written. */
 async function anyRecord(
-  { store, fleet }: TakeListDeps,
+  { store, fleet }: CompareListDeps,
   { projectId }: Project,
   test: (record: ComputeRecord) => boolean,
 ): Promise<boolean> {
@@ -128,10 +128,10 @@ async function anyRecord(
 }
 
 /**
- * Learns from changes by other daemons, or by this one before a restart: if the list shows one of them, it shows changes. A change that is
- * missing proves nothing, since it may have been refused.
+ * Learns from recorded writes of other daemons, or of this one before a restart: if the list shows one of these writes, it shows changes. If the
+ * list shows none, nothing follows, since they may have been refused.
  */
-async function learnFromRecords(deps: TakeListDeps, projects: readonly Project[], askedAtMs: number): Promise<void> {
+async function learnFromRecords(deps: CompareListDeps, projects: readonly Project[], askedAtMs: number): Promise<void> {
   const { listShowsChanges } = deps.fleet;
   const unknown = projects.filter(({ account }) => !listShowsChanges.has(account));
   const newest = unknown.toSorted((a, b) => b.updatedAtMs - a.updatedAtMs).slice(0, MAX_CHECKED_PROJECTS);
@@ -143,10 +143,14 @@ async function learnFromRecords(deps: TakeListDeps, projects: readonly Project[]
 }
 
 /**
- * Learns from this daemon's last change of a project. If the list shows it, the list shows changes. If it is missing after the due time,
- * the account's list is no longer relied on.
+ * Learns from this daemon's last change of a project whether the account's list shows changes. If the change is missing after
+ * {@link LIST_DELAY_MS}, the list is no longer relied on.
  */
-function learnFromOwnChange(deps: TakeListDeps, { account, projectId, updatedAtMs }: Project, askedAtMs: number): void {
+function learnFromOwnChange(
+  deps: CompareListDeps,
+  { account, projectId, updatedAtMs }: Project,
+  askedAtMs: number,
+): void {
   const { fleet } = deps;
   const changedAtMs = fleet.changedAtMs.get(projectId);
   if (changedAtMs === undefined || askedAtMs < changedAtMs + LIST_DELAY_MS) return;
@@ -154,7 +158,7 @@ function learnFromOwnChange(deps: TakeListDeps, { account, projectId, updatedAtM
   setListShowsChanges(deps, account, updatedAtMs >= changedAtMs - CLOCK_TOLERANCE_MS);
 }
 
-function setListShowsChanges({ fleet, telemetry }: TakeListDeps, account: string, isShown: boolean): void {
+function setListShowsChanges({ fleet, telemetry }: CompareListDeps, account: string, isShown: boolean): void {
   const before = fleet.listShowsChanges.get(account);
   if (before === false || before === isShown) return;
   fleet.listShowsChanges.set(account, isShown);
@@ -165,7 +169,7 @@ function setListShowsChanges({ fleet, telemetry }: TakeListDeps, account: string
   else telemetry.log.warn(fields, `${list} does not show a change in time: computes are read singly before a change`);
 }
 
-export interface ListWatchDeps extends TakeListDeps, ReportListingDeps {
+export interface ListWatchDeps extends CompareListDeps, ReportListingDeps {
   api: ControlApi;
   clock: Clock;
 }
@@ -173,8 +177,8 @@ export interface ListWatchDeps extends TakeListDeps, ReportListingDeps {
 /** Reads the list once for all callers that need a new one. */
 interface ListWatch {
   /**
-   * Resolves once a list of at most this age, in real milliseconds, has been compared, or an attempt to read it has failed within that age.
-   * The list is that of one account, or of all if none is given. Accounts don't wait for each other.
+   * Resolves once a list of at most this age, in real milliseconds, has been compared, or an attempt to read it has failed. The list is that of
+   * one account, or of all if none is given. Accounts don't wait for each other.
    */
   ensure(maxAgeMs: number, options: ListOptions & { signal: AbortSignal }): Promise<void>;
 }

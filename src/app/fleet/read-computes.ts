@@ -15,7 +15,7 @@ import {
 } from './branches.ts';
 import type { Fleet } from './fleet.ts';
 
-/** How long branches are valid while the list of projects shows no change of their project, in real milliseconds. */
+/** How long branches are valid while their project is listed as unchanged, in real milliseconds. */
 const BRANCHES_VALID_MS = HOUR_MS;
 
 /** How long a first refusal is valid, in real milliseconds: it may be temporary. */
@@ -30,8 +30,8 @@ export interface ReadComputesDeps {
 }
 
 export interface ReadOptions extends CallOptions {
-  /** Branches that were read longer ago than this are read again, in real milliseconds; an hour if absent. */
-  branchesServeMs?: number;
+  /** Branches that were read longer ago than this are read again, in real milliseconds; by default {@link BRANCHES_VALID_MS}. */
+  branchesMaxAgeMs?: number;
 }
 
 /**
@@ -58,7 +58,7 @@ export function needsBranches({ current: { policies, costs } }: CurrentRules): b
 
 /**
  * Returns the branches of a project. They are read again when the project has changed, when a compute is on an unknown branch, and after a
- * while. If the key may not list branches, there are none: for a minute after the first refusal, and for an hour after a later one.
+ * while. If the key may not list branches, returns none, and asks again a minute after the first refusal, and an hour after a later one.
  */
 export async function branchesOf(
   deps: ReadComputesDeps,
@@ -66,12 +66,12 @@ export async function branchesOf(
   computes: readonly Compute[],
   options: ReadOptions,
 ): Promise<ApiResult<Branches>> {
-  const { branchesServeMs = BRANCHES_VALID_MS } = options;
+  const { branchesMaxAgeMs = BRANCHES_VALID_MS } = options;
   const last = deps.fleet.branches.get(projectId);
   const readAtMonotonicMs = deps.clock.monotonicMs();
   if (
     last?.projectUpdatedAtMs === projectUpdatedAtMs &&
-    readAtMonotonicMs - last.readAtMonotonicMs < Math.min(branchesServeMs, validForMs(last)) &&
+    readAtMonotonicMs - last.readAtMonotonicMs < Math.min(branchesMaxAgeMs, validForMs(last)) &&
     (last.refusedSinceMonotonicMs !== undefined || computes.every(({ branchId }) => last.branches.has(branchId)))
   ) {
     return { ok: true, value: last.branches };

@@ -6,7 +6,7 @@ import { readBranches, refusesBranches, withBranches } from './branches.ts';
 /** How many projects are read concurrently: enough to use the rate budget, few enough to stop soon. */
 const CONCURRENT_PROJECTS = 8;
 
-/** For fewer projects, commands keep no answers for the next command: reading takes only a few seconds. */
+/** With fewer projects, commands keep no answers for the next command, since reading them takes only a few seconds. */
 export const FEWEST_PROJECTS_KEPT = 50;
 
 export interface FleetProgress {
@@ -47,7 +47,7 @@ type ProjectReading =
   | { kind: 'failed'; error: ControlApiError }
   | { kind: 'gone' };
 
-/** Reads the whole fleet once. Leaves out projects that vanish meanwhile, and those that can't be read, with an error. */
+/** Reads the whole fleet once. Projects that vanish meanwhile are left out; for those that can't be read there is an error. */
 export async function readFleet(options: ReadFleetOptions): Promise<FleetReading> {
   const { api, onProgress, concurrency = CONCURRENT_PROJECTS } = options;
   const { projects: listed, errors } = await listAll(options);
@@ -135,7 +135,7 @@ function fleetReadingOf(
 /** The deadline of requests that may wait for the rate budget of the next minutes, in real milliseconds. */
 export const UNHURRIED_DEADLINE_MS = 120_000;
 
-/** A person waits for the reading of one project: it precedes the daemons' readings. */
+/** Returns the options of a request. A person waits for the reading of a single project, so it precedes the daemons' readings. */
 function callOptions({ signal, project }: Pick<ReadFleetOptions, 'signal' | 'project'>): ListOptions {
   return {
     ...(signal && { signal }),

@@ -6,7 +6,7 @@ import { UNHURRIED_DEADLINE_MS } from './read-fleet.ts';
 /** How many projects are read concurrently: enough to use the rate budget, few enough to stop soon. */
 const CONCURRENT_PROJECTS = 8;
 
-/** The default limit of pages of a project: about a hundred hold half a year in which a compute starts and suspends every five minutes. */
+/** The default limit of pages of a project. About a hundred pages cover half a year in which a compute starts and suspends every five minutes. */
 const MAX_PAGES = 300;
 
 /** How far a project's operations have been read, to resume from. */
@@ -16,7 +16,7 @@ export interface ReadingState {
   pages: number;
   /** When the oldest operation that was read was created, milliseconds since the epoch. */
   oldestMs: number | undefined;
-  /** `all` if everything that the API keeps, or that was requested, was read. */
+  /** `all` once everything was read that was requested, or that the API keeps. */
   read: 'in part' | 'all' | 'failed';
   /** When the operations were read from the API, if they come from the store, milliseconds since the epoch. */
   storedAtMs?: number;
@@ -27,6 +27,7 @@ const UNREAD: ReadingState = { cursor: undefined, pages: 0, oldestMs: undefined,
 /** The fields of an operation that the awake log needs. */
 export type LoggedOperation = Omit<OperationRow, 'projectId'>;
 
+/** Returns the operation with only the fields that the awake log needs. */
 export function loggedOperation(operation: OperationRow): LoggedOperation {
   const { computeId, action, status, createdAtMs, totalDurationMs } = operation;
   return {
@@ -59,7 +60,7 @@ export interface ReadOperationsOptions {
   /** Called with each page, newest first within a project, and the state after it; `complete` if the API keeps nothing older. */
   onPage: (projectId: string, operations: readonly OperationRow[], complete: boolean, state: ReadingState) => void;
   onProgress?: (progress: OperationsProgress) => void;
-  /** Called once the newest page of each project was read, if there is more to read. */
+  /** Called once, when the newest page of each project has been read, if there is more to read. */
   onNewest?: () => Promise<void>;
   /** Set for a daemon's background work; absent if a person waits. */
   priority?: 'background';
@@ -78,7 +79,7 @@ export interface OperationsRead {
 
 /**
  * Reads the operations of projects, newest first: the newest page of each project, then the next page of each, so that each project's
- * newest operations are known early. Leaves out projects that are gone; those that can't be read are in the errors.
+ * newest operations are known early. A project that can't be read has the state `failed`, and an error unless it is gone.
  */
 export async function readOperations(options: ReadOperationsOptions): Promise<OperationsRead> {
   const { api, projects, sinceMs, nowMs, resume, signal, priority, onPage, onProgress, onNewest } = options;

@@ -1,6 +1,6 @@
 /**
- * Readings that another process has stored, which save this daemon's own requests. Decisions use them at once. Before anything is written
- * from one, a list that this daemon has requested later must confirm it: see {@link CachedProject.isShared}.
+ * Takes readings that another process has stored, which saves requests. Decisions use them at once. Before a change is written from such a
+ * reading, a list that this daemon has requested later must confirm the reading: see {@link CachedProject.isShared}.
  */
 import pLimit from 'p-limit';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
@@ -17,7 +17,7 @@ import { needsBranches } from './read-computes.ts';
 /** How many projects' records are read concurrently at the start. */
 const CONCURRENT_RECORDS = 16;
 
-/** A reading is not taken if no list has confirmed it for more than this many resync intervals: a survey may be stored one interval late. */
+/** A reading is not taken if it was last confirmed more than this many resync intervals ago: a survey may be stored one interval late. */
 const VALID_RESYNCS = 2;
 
 export interface StoredReadingsDeps {
@@ -61,7 +61,7 @@ export async function takeLoaded(
     if (!reading || survey === 'other API' || isCached()) return;
     const times = timesOf(deps, reading, { survey, atMs: shared.atMs });
     const cached = times && cachedFrom(deps, reading, times, toMonotonicMs);
-    // Only an equal `updated_at` proves that nothing has changed: by the clocks, which may have been set, a reading may wrongly seem later.
+    // Only an equal `updated_at` proves that nothing has changed: clocks may have been set, so that a reading wrongly seems to be later.
     const isUnchanged = reading.project.updatedAtMs === listed.updatedAtMs;
     if (!cached || !isUnchanged || !isUsableFor(deps, reading, listed) || !includesListed(cached, listed)) return;
     if (!includesLastWrites(cached, await store.records(projectId)) || isCached()) return;
@@ -78,7 +78,7 @@ interface ReadingTimes {
   readAtMs: number;
 }
 
-/** Returns when a reading was made, by the store's clock; undefined if it was confirmed too long ago, or if that clock was set back. */
+/** Returns when a reading was made, by the store's clock; undefined if it was confirmed too long ago, or if the store's clock was set back. */
 function timesOf(
   { rhythm }: StoredReadingsDeps,
   { project: { projectId }, readAtMs: beganAtMs }: SharedReading,
@@ -93,8 +93,8 @@ function timesOf(
 /** Other daemons' readings of single projects. */
 export interface SharedReadings {
   /**
-   * Caches the stored reading of a listed project if it began at most `maxAgeMs` ago by the store's clock, includes what the list shows and
-   * the last writes, and is newer than this daemon's own. Returns true if it was taken.
+   * Caches the stored reading of a listed project and returns true, if the reading began at most `maxAgeMs` ago by the store's clock, includes
+   * what the list shows and the last writes, and is newer than this daemon's own.
    */
   take(listed: Project, maxAgeMs: number): Promise<boolean>;
   /** Stores this daemon's reading of a project at once, before another daemon needs it. Never rejects. */
@@ -129,8 +129,8 @@ export function createSharedReadings(
 }
 
 /**
- * Returns true if a reading began after the last write of each compute had ended, whoever sent it, and no write is pending. This compares no
- * clocks.
+ * Returns true if a reading began after the last write of each compute had ended, whichever daemon sent it, and no write is pending. Clocks are
+ * not compared, since they may differ.
  */
 export function includesLastWrites(
   { computes, includedWrites }: Pick<CachedProject, 'computes' | 'includedWrites'>,
@@ -159,7 +159,7 @@ interface Surveyed {
   oldestReadAtMs?: number;
 }
 
-/** The last survey of each account, with the projects that it covers, unless it was made on another control API. */
+/** Returns the last survey of each account, with its projects, or `other API` if the survey is of another control API. */
 function surveyedProjects({ accounts, lists }: SharedFleet, apiUrl: string): Map<string, Surveyed | 'other API'> {
   const surveyed = new Map<string, Surveyed | 'other API'>();
   for (const [account, survey] of accounts) {

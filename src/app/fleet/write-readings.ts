@@ -29,7 +29,7 @@ const ROUNDS_PER_LIST = 3;
 /** How long a boundary may hold up the writing of readings, in real milliseconds. */
 const MAX_YIELD_MS = 60_000;
 
-/** Interval between comparisons of all stored readings with this daemon's memory, in real milliseconds. */
+/** Shortest interval between comparisons of all stored readings with this daemon's memory, in real milliseconds. */
 const SWEEP_MS = 600_000;
 
 export interface WriteReadingsDeps {
@@ -47,12 +47,13 @@ export interface WriteReadingsDeps {
 /** A reading as it was last compared with the store. */
 interface Compared {
   computes: CachedProject['computes'];
+  /** When the reading began, in monotonic time. */
   readAtMonotonicMs: number;
-  /** When that reading began, by the store's clock, milliseconds since the epoch. */
+  /** When the reading began, by the store's clock, milliseconds since the epoch. */
   readAtMs: number;
-  /** The reading without its time. */
+  /** The encoded reading without its time. */
   content: string;
-  /** The project's `updated_at` in it. */
+  /** The project's `updated_at` in the reading. */
   updatedAtMs: number;
 }
 
@@ -136,18 +137,18 @@ function forgetAll(memory: Memory, lostAtMs: number | undefined): void {
 }
 
 /**
- * Returns true if a reading must be compared with the store. Not so for one that was compared, invalidated or taken from the store, or whose
- * project is not listed. A list that gives the project a later `updated_at` makes it necessary again: after a restart, only a reading with
- * the `updated_at` of the list is taken.
+ * Returns true if a reading must be compared with the store. A reading that was compared before, was invalidated, was taken from the store, or
+ * whose project is not listed need not be. A later `updated_at` in the list makes another comparison necessary: a daemon that starts takes only
+ * readings with the `updated_at` of the list.
  */
 function mustCompare(
   { fleet }: WriterDeps,
   { lostAtMs, compared }: Memory,
   { project, computes, readAtMs, readAtMonotonicMs, isShared }: CachedProject,
 ): boolean {
-  // A reading that was taken from the store may be lost there.
+  // A reading that was taken from the store is compared only after the store has lost its data.
   if (isShared === true && (lostAtMs === undefined || compared.has(project.projectId))) return false;
-  // If it was read after the last list that lacks it, another daemon has listed it since.
+  // A project that was read after the last list, which lacks it, has been listed by another daemon since.
   const isNewer = readAtMonotonicMs > (fleet.surveys.get(project.account)?.askedAtMonotonicMs ?? 0);
   if (readAtMs === 0 || (!isNewer && isUnlisted(fleet, project))) return false;
   const last = compared.get(project.projectId);
@@ -160,7 +161,7 @@ function isUnlisted({ surveys }: WriterDeps['fleet'], { account, projectId }: Pr
   return surveys.get(account)?.projectIds.has(projectId) === false;
 }
 
-/** Stores a reading; it never replaces a newer one. If another daemon writes at the same time, the next round compares again. */
+/** Stores a reading, unless the stored one is newer or equal. If another daemon writes at the same time, the next round compares again. */
 async function write(
   deps: WriterDeps,
   { compared }: Memory,
@@ -183,7 +184,7 @@ async function write(
   compared.set(projectId, { computes, readAtMonotonicMs, readAtMs, content, updatedAtMs });
 }
 
-/** Stores a survey. Each reading that was made for it has been written before. */
+/** Stores a survey, after the readings that were made for it. */
 async function writeSurvey(
   { fleet, store, apiUrl }: WriterDeps,
   { compared, surveys }: Memory,
@@ -211,8 +212,8 @@ async function writeSurvey(
 }
 
 /**
- * Deletes readings of projects that are not listed, and forgets readings that the store does not have: it may have come back empty or
- * older, and another daemon may have written an older state in between.
+ * Deletes stored readings of projects that are not listed. Forgets compared readings that the store does not have any more, so that they are
+ * written again: the store may have come back empty or older, or another daemon may have written an older state.
  */
 async function sweep({ fleet, store }: WriterDeps, { compared }: Memory): Promise<void> {
   const stored = new Set<string>();

@@ -2,22 +2,22 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-/** A daemon whose clock is off from the store's by more than this, in milliseconds, writes nothing: it would do so at a wrong time. */
+/** A daemon whose clock is off from the store's by more than this, in milliseconds, writes nothing: it would write at a wrong time. */
 export const MAX_CLOCK_OFFSET_MS = 2_000;
 
 /** The largest difference between the clocks of two daemons that may both write, in milliseconds. */
 export const MAX_CLOCK_SKEW_MS = 2 * MAX_CLOCK_OFFSET_MS;
 
-/** If the clock jumps by more than this against monotonic time, in milliseconds, it was set or the machine suspended: it is compared again. */
+/** A clock that jumps by more than this against monotonic time, in milliseconds, was set, or the machine was suspended: it is compared again. */
 const JUMP_MS = 1_000;
 
 /** The offset between this machine's clock and the store's, in real milliseconds. */
 export interface StoreClock {
   /** Compares the clocks. Throws if the store can't be reached. */
   compare(): Promise<void>;
-  /** Returns the offset if it is larger than allowed, positive if this clock is ahead. Compares again if the clock was set meanwhile. */
+  /** Returns the offset if it is larger than allowed; it is positive if this clock is ahead. Compares again if the clock was set meanwhile. */
   excessiveOffsetMs(): Promise<number | undefined>;
-  /** Returns the offset at the last comparison if it was larger than allowed. */
+  /** Returns the offset at the last comparison if it was larger than allowed, without another one. */
   lastExcessiveOffsetMs(): number | undefined;
 }
 

@@ -16,7 +16,7 @@ import type { LeaderLease } from './leader.ts';
 const CHECK_EVERY_MS = 2_000;
 const CONCURRENT_READS = 8;
 
-/** How long after a boundary its computes should have been evaluated, in milliseconds. */
+/** This long after a boundary, its computes should have been evaluated, in milliseconds. */
 const EVALUATED_AFTER_MS = 10_000;
 
 export interface LeaderRefreshDeps extends EvaluateDeps {
@@ -31,6 +31,7 @@ export interface LeaderRefreshDeps extends EvaluateDeps {
   rhythm: { resyncMs: number };
 }
 
+/** What a round of evaluations was based on, and when the round began. */
 interface EvaluationBasis {
   rules: CompiledRules;
   overrides: string;
@@ -39,8 +40,8 @@ interface EvaluationBasis {
 
 /**
  * Keeps the leader's view of the fleet complete when other daemons reconcile projects: evaluates from the cached project and the stored
- * records, without reports. Daemons that don't lead only forget deleted projects, once the control API confirms the deletion. A daemon that
- * has the store for itself needs none of this.
+ * records, without reports. Other daemons read holds and freezes, and forget deleted projects once the control API confirms the deletion. Does
+ * nothing for a daemon that has the store for itself.
  */
 export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
   const { clock, rhythm, leaderLease } = deps;
@@ -49,7 +50,7 @@ export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
   if (leaderLease.isAlone) return { close: async () => {} };
 
   async function refreshOnce(): Promise<void> {
-    // Every daemon reads holds and freezes often, so that it can restore them if the store loses them.
+    // Every daemon, not only the leader, reads holds and freezes often, so that it can restore them if the store loses them.
     await deps.overrides.refresh(deps.store, clock.now());
     if (!leaderLease.isHeld()) {
       lastBasis = undefined;
@@ -73,7 +74,7 @@ export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
     const before = storeId;
     storeId = await deps.store.storeId();
     const stored = new Set(await deps.store.projectIds());
-    // If the store came back empty, nothing follows about deleted projects.
+    // If the store came back empty meanwhile, a missing project does not mean a deleted one.
     if (storeId !== before || storeId !== (await deps.store.storeId())) return;
     const { fleet } = deps;
     const isEvaluated = (id: string) =>

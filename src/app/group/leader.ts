@@ -3,9 +3,10 @@ import type { Lease } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { LeaseDeps } from '../leases/locked-project.ts';
 
+/** The name of the lease in the store. */
 export const LEADER_LEASE = 'fleet';
 
-/** Interval of attempts to get or renew the lease, in real milliseconds. The lease outlives several failed attempts. */
+/** Interval of attempts to get or renew the lease, in real milliseconds. A held lease outlives several failed attempts. */
 export const ATTEMPT_EVERY_MS = 3_000;
 
 /** A reason why an enforcing daemon writes nothing. */
@@ -15,7 +16,7 @@ export type WriteBlock = 'clock_off' | 'staged' | 'superseded';
 export interface LeaderLease {
   /** True if the store serves this daemon only. */
   readonly isAlone: boolean;
-  /** Returns true for the leader. A group has at most one, but a leader that is cut off from the store stays one until it reaches it again. */
+  /** Returns true for the leader. There may be two for a while: a leader that is cut off from the store stops leading when it reaches it again. */
   isHeld(): boolean;
   /** Takes the lease if it is free, or renews it if held. Throws if the store can't be reached; then nothing changes. */
   attend(): Promise<void>;
@@ -50,8 +51,8 @@ export function createLeaderLease({
   return {
     isAlone,
     isHeld: () => isHeld,
-    // While the store is unreachable, this throws and the leader continues: nobody can take over, and its metrics are needed most during an
-    // outage. If only the leader was cut off, it stops when it is connected again.
+    // While the store is unreachable, this throws and the leader keeps leading: in an outage of the store nobody can take over, and the leader's
+    // metrics are needed most. If only the leader is cut off, it stops leading once it reaches the store again.
     async attend() {
       if (isAlone) return setHeld(true);
       if (lease && shouldStepDown(blocked())) {

@@ -15,7 +15,7 @@ const PAUSED_WHILE_BLOCKED: Readonly<Record<'superseded' | 'clock_off', readonly
 /** The wait before a job is returned, in real milliseconds: a single daemon would otherwise take it again at once. */
 const WAIT_BEFORE_RETURN_MS = 1_000;
 
-/** Wraps a handler so that a daemon with a wrong clock, which would decide for a wrong time, returns its jobs to other daemons. */
+/** Wraps a handler so that a daemon with a wrong clock leaves its jobs to other daemons: it would decide for a wrong time. */
 export function withRightClock(
   { clock, storeClock }: { clock: Clock; storeClock: StoreClock },
   handler: JobHandler,
@@ -27,7 +27,7 @@ export function withRightClock(
   };
 }
 
-/** Wraps the handler of the inventory so that only the leader runs it: otherwise no daemon would know the whole fleet. */
+/** Wraps the handler of the inventory so that only the leader runs it: if daemons took turns, none would know the whole fleet. */
 export function onlyAsLeader({ leaderLease }: { leaderLease: LeaderLease }, handler: JobHandler): JobHandler {
   return async (job, signal) => (leaderLease.isHeld() ? handler(job, signal) : { kind: 'done' });
 }
@@ -41,9 +41,9 @@ export interface PauseQueuesDeps extends TriggerDeps {
 }
 
 /**
- * Returns a function that pauses and resumes queues; call it whenever the leader or the permission to write may have changed. A daemon that
- * may not write leaves the triggers to others; when it may again, it reconciles all projects that it knows. Only the leader takes the
- * inventory; a new leader does so at once.
+ * Returns a function that pauses and resumes queues; call it whenever the leader or the permission to write may have changed. A daemon that is
+ * superseded or has a wrong clock leaves the triggers to others; when it may write again, it reconciles all projects that it knows. Only the
+ * leader takes the inventory; a new leader does so at once.
  */
 export function pauseQueues(deps: PauseQueuesDeps): () => void {
   const { queue, fleet } = deps;
@@ -56,7 +56,7 @@ export function pauseQueues(deps: PauseQueuesDeps): () => void {
     const resumes = (name: QueueName) => paused.includes(name) && !toPause.includes(name);
     if (resumes('inventory')) await queue.add('inventory', { key: 'taken-over', data: {} });
     if (resumes('reconcile')) for (const projectId of fleet.projectIds()) await requestReconcile(deps, projectId);
-    // Set last: a change that failed half-way is repeated at the next call.
+    // Set last, so that the next call repeats a change that has failed half-way.
     paused = toPause;
   }
 

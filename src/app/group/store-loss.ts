@@ -20,7 +20,7 @@ import { updateTrialStops } from '../usage/trial-stops.ts';
 export interface StoreWatch extends StoreLosses {
   /** Throws if the store can't be asked. */
   check(): Promise<void>;
-  /** Returns for how long nothing may be decided yet, in milliseconds: other daemons may still write back what they have done. */
+  /** Returns for how long nothing may be decided yet, in milliseconds: other daemons may still be writing back what they know. */
   waitMs(): number;
   /** Returns when this daemon last found that the store had lost its data, milliseconds since the epoch; undefined if never. */
   lostAtMs(): number | undefined;
@@ -48,7 +48,7 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
   let lostAtMonotonicMs = Number.NEGATIVE_INFINITY;
   let lostAtMs: number | undefined;
   const writeBacks: (() => Promise<void>)[] = [];
-  /** The evaluations from before the loss, by project id. In the fleet, evaluations by the empty store replace them. */
+  /** The evaluations from before the loss, by project id. In the fleet, evaluations by the empty store soon replace them. */
   const toRestore = new Map<string, EvaluatedCompute[]>();
 
   async function check(): Promise<void> {
@@ -58,7 +58,7 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
       lostAtMonotonicMs = clock.monotonicMs();
       lostAtMs = clock.now();
       const evaluated = groupBy(deps.fleet.evaluatedComputes(), ({ compute }) => compute.projectId);
-      // Earlier ones stay: when a failed check is repeated, the fleet may have evaluations by the empty store.
+      // Evaluations that are already kept win: when a failed check is repeated, those in the fleet may be by the empty store.
       for (const [projectId, computes] of [...evaluated, ...toRestore]) toRestore.set(projectId, computes);
       await overrides.refresh(store, clock.now());
       await restoreDocuments(deps, writeBacks);
@@ -95,7 +95,7 @@ async function restoreGeneration({ newestGeneration, store }: StoreWatchDeps): P
   if (newest !== undefined) await store.restoreGeneration(newest);
 }
 
-/** Without these digests, the restarts that they announced would be reported as unannounced. */
+/** Writes back the digests of announcements: without them, announced restarts would be reported as unannounced. */
 async function restoreDigests({ knownDigests, store, clock }: StoreWatchDeps): Promise<void> {
   const stored = await SENT_DIGESTS.all(store);
   for (const [key, digest] of knownDigests.current)
@@ -103,25 +103,25 @@ async function restoreDigests({ knownDigests, store, clock }: StoreWatchDeps): P
 }
 
 /**
- * The decisions of the leader: without its waves, a daemon that starts would make announced raises at once, and without the steps of budgets,
- * commands would plan raises that the steps forbid.
+ * Writes back the leader's decisions. Without its waves, a daemon that starts would make announced raises at once. Without the steps of
+ * budgets, commands would plan raises that the steps forbid.
  */
 async function restoreDecisions({ rules, store, clock }: StoreWatchDeps): Promise<void> {
   const { readyWaves, trialStops } = rules.current.policies;
-  // Without budgets no step limits. That is stored, too: a command with a set that adds a budget would take the steps for unknown.
+  // Without budgets, an empty list of states is stored: a command with a set that adds a budget must not take the steps for unknown.
   const { states, releases = [] } = rules.budgets ?? { states: [] };
   if (readyWaves.length > 0)
-    await stored(updateReadyWaves(store, (others = []) => withNewWaves(readyWaves, others, clock.now())));
+    await expectStored(updateReadyWaves(store, (others = []) => withNewWaves(readyWaves, others, clock.now())));
   if (trialStops.length > 0)
-    await stored(
+    await expectStored(
       updateTrialStops(store, (others = []) => [...others, ...trialStops.filter((stop) => !isStored(stop, others))]),
     );
-  if (states !== undefined) await stored(updateBudgets(store, (others = []) => mergeStates(others, states)));
-  if (releases.length > 0) await stored(updateReleases(store, (others = []) => mergeReleases(others, releases)));
+  if (states !== undefined) await expectStored(updateBudgets(store, (others = []) => mergeStates(others, states)));
+  if (releases.length > 0) await expectStored(updateReleases(store, (others = []) => mergeReleases(others, releases)));
 }
 
-/** Throws if other daemons kept writing a document at the same time: the next check tries again. */
-async function stored(updating: Promise<boolean>): Promise<void> {
+/** Throws if a document could not be updated, since other daemons kept writing it: the next check tries again. */
+async function expectStored(updating: Promise<boolean>): Promise<void> {
   if (await updating) return;
   throw new Error('what the store lost could not be written back: others were writing at the same time');
 }
@@ -143,7 +143,7 @@ async function restoreRecords(
       const { computeId } = compute;
       const storedRecord = stored.get(computeId);
       const isOriginal = storedRecord !== undefined && storedRecord.firstSeenAtMs <= record.firstSeenAtMs;
-      // Another daemon may have restored a record from before this daemon's last write.
+      // Replaced if it is from before this daemon's last write: another daemon may have restored an older record.
       if (isOriginal && (record.lastSentAtMs ?? 0) <= (storedRecord.lastSentAtMs ?? 0)) continue;
       const merged = storedRecord && !isOriginal ? mergeRecords(record, storedRecord) : record;
       await store.putRecord(projectId, computeId, merged, lease);
@@ -153,7 +153,7 @@ async function restoreRecords(
   return isDone === true;
 }
 
-/** Merges the record from before the loss, whose baseline is kept, with one that a daemon has written since for a seemingly new compute. */
+/** Merges the record from before the loss with one that a daemon has written since, when the compute seemed new. Keeps the old baseline. */
 function mergeRecords(before: ComputeRecord, since: ComputeRecord): ComputeRecord {
   const { baseline, firstSeenAtMs, enforcedSinceMs = since.enforcedSinceMs } = before;
   const ids = new Set(since.openOperations.map(({ operationId }) => operationId));

@@ -4,7 +4,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-/** How long a finding is reported, in real milliseconds: its timestamp is corrected at once, but health checks must not miss it. */
+/** How long a finding is reported, in real milliseconds: the timestamp is corrected at once, but health checks must not miss the finding. */
 const REPORT_KEPT_MS = MAX_AHEAD_MS;
 
 /** Corrects timestamps in the store that are in the future because some daemon's clock was ahead. */
@@ -15,9 +15,10 @@ export interface StoredTimes {
   problem(): string | undefined;
 }
 
-/** Records that were corrected after they were read. Whoever holds the project's lease writes them back. */
+/** Records that were corrected when they were read. A reconcile writes them back, under the project's lease. */
 const correctedRecords = new WeakSet<ComputeRecord>();
 
+/** Returns true if the record was corrected when it was read, so that it must be written back. */
 export function isCorrected(record: ComputeRecord | undefined): boolean {
   return record !== undefined && correctedRecords.has(record);
 }
@@ -49,7 +50,7 @@ export function createStoredTimes({
     if (isNews) log.error({ event: 'ebb.stored_time_ahead', ahead_ms: Math.round(aheadMs) }, problem() ?? '');
   }
 
-  /** The instant at which each wrong record was first read: until it is written back, each reading is corrected to that instant. */
+  /** When each wrong record was first read, by compute id. Until the record is written back, each reading of it is corrected to that instant. */
   const firstRead = new Map<string, { text: string; atMs: number }>();
   function firstReadAtMs(computeId: string, stored: ComputeRecord): number {
     const nowMs = clock.now();

@@ -36,7 +36,7 @@ function acquireProjectLease({ store, holder }: LeaseDeps, projectId: string): P
   return store.acquireLease(`project-${projectId}`, holder, RECOVERY.leaseMs);
 }
 
-/** Locks a project and reads its records; undefined while another process has the lease. The caller releases the lease. */
+/** Locks a project and reads its records; returns undefined while another process has the lease. The caller releases the lease. */
 export async function lockProject(deps: LeaseDeps, projectId: string): Promise<LockedProject | undefined> {
   const { store } = deps;
   const lease = await acquireProjectLease(deps, projectId);
@@ -44,7 +44,7 @@ export async function lockProject(deps: LeaseDeps, projectId: string): Promise<L
   try {
     return { lease, records: await store.records(projectId) };
   } catch (error) {
-    // A lease that can't be given back expires.
+    // If the lease can't be released, it expires.
     await store.releaseLease(lease).catch(() => undefined);
     throw error;
   }

@@ -49,8 +49,8 @@ export interface FollowJobDeps extends FollowDeps, ReadProjectDeps, TriggerDeps 
 }
 
 /**
- * Follows the operations that ebb started in a project to their end. Each check is one list call; between checks the job occupies no
- * worker. Open operations are in the records, so that another daemon can go on after a kill.
+ * Follows the operations that ebb started in a project to their end. A check usually costs one list call; between checks the job occupies no
+ * worker. Open operations are in the stored records, so that after a kill another daemon can continue.
  */
 export function createFollowOperations(deps: FollowJobDeps): JobHandler {
   const beganAtMs = deps.clock.now();
@@ -60,7 +60,7 @@ export function createFollowOperations(deps: FollowJobDeps): JobHandler {
     signal.throwIfAborted();
     if (nextCheckMs !== undefined) return { kind: 'again', atMs: nextCheckMs };
     const project = deps.fleet.listed(projectId);
-    // If nothing was open, another daemon has followed the operations and read the project, or the reconcile reads it.
+    // If no operation was open, another daemon has followed them and read the project; otherwise the reconcile reads it.
     if (project && isFollowed) await readForGroup(deps, project, { signal, priority });
     await requestReconcile(deps, projectId);
     return { kind: 'done' };
@@ -78,7 +78,7 @@ async function readForGroup(
   if (await readProject(deps, project, { ...options, records })) await deps.sharedReadings?.share(projectId);
 }
 
-/** Requests that all stored operations are followed. After a restart of the daemon, no project has to be read before this. */
+/** Requests that all open operations in the store are followed. A daemon that starts needs to read no project for this. */
 export async function followStored(deps: TriggerDeps & Pick<FollowDeps, 'store'>): Promise<void> {
   await pLimit(CONCURRENT_PROJECTS).map(await deps.store.projectIds(), async (projectId) => {
     const records = [...(await deps.store.records(projectId)).values()];
@@ -88,9 +88,10 @@ export async function followStored(deps: TriggerDeps & Pick<FollowDeps, 'store'>
 
 /**
  * Checks the operations of a project once, and records those that have ended. Returns the time of the next check (milliseconds since the
- * epoch; undefined if no operation is left), the priority of a reading after it, and whether any operation was open. Operations that were
- * started before `beganAtMs`, when this daemon began, have probably ended since, and restarts may wait for them: they get the priority of
- * reads, which would otherwise be sent first. Operations for whose slots restarts are known to wait get the priority of these restarts.
+ * epoch; undefined if no operation is left), the priority of a reading after the last check, and whether any operation was open.
+ *
+ * Operations from before `beganAtMs`, the start of this daemon, have probably ended, and restarts may wait for them. They are checked with the
+ * priority of reads, behind which they would otherwise wait. If restarts are known to wait for their slots, the priority is that of the restarts.
  */
 export async function followOperations(
   deps: FollowDeps,
@@ -112,20 +113,20 @@ async function check(
 ): Promise<number | undefined> {
   const open = openByCompute.flat();
   if (open.length === 0) return undefined;
-  const underWay = openByCompute.filter((operations) => operations.length > 0);
-  const firstCheckMs = Math.min(...underWay.map(deps.durations.expectedEndMs));
+  const openOnes = openByCompute.filter((operations) => operations.length > 0);
+  const firstCheckMs = Math.min(...openOnes.map(deps.durations.expectedEndMs));
   if (deps.clock.now() < firstCheckMs) return firstCheckMs;
   const refused = new Set(open.map(({ policy }) => policy !== undefined && deps.slots.refusedLately(policy)));
   const urgent = (['raise', 'lowering'] as const).find((kind) => refused.has(kind));
   const found = await findOperations(deps, projectId, open, { signal, priority: urgent ?? priority });
-  // The inventory forgets the records, if the project was ever visible with this key.
+  // The inventory deletes the records of a deleted project that this daemon has seen.
   if (found === 'gone') return undefined;
   for (const operation of found?.values() ?? []) deps.durations.learn(operation);
   const remaining = found && (await recordProject(deps, projectId, found));
   return remaining === 0 ? undefined : deps.clock.now() + CHECK_INTERVAL_MS;
 }
 
-/** Finds operations in the list, which is newest first. Stops when all are found, or at older ones. Undefined if a page can't be read. */
+/** Finds operations in the list, which is newest first; stops once all are found or only older ones follow. Undefined if a page can't be read. */
 async function findOperations(
   deps: FollowDeps,
   projectId: string,
@@ -156,7 +157,7 @@ async function releaseSlots(deps: FollowDeps, computeId: string, before: Compute
   for (const policy of policies) await deps.slots.release(computeId, policy);
 }
 
-/** Records the result under the project's lease; returns the number of open operations, or undefined if another process holds it. */
+/** Records the ended operations under the project's lease; returns the number of open ones, or undefined without the lease. */
 async function recordProject(
   deps: FollowDeps,
   projectId: string,
@@ -185,7 +186,7 @@ async function recordCompute(
   const nowMs = deps.clock.now();
   const { record: after, events } = withoutEnded(id, record, found, nowMs);
   const latest = deps.fleet.latestEvaluation(computeId);
-  // A message about a degraded change needs an evaluation: without one, the failure is recorded at a later check.
+  // The notification of a degraded change needs an evaluation. If there is none yet, the failure is recorded at a later check.
   if (!latest && mayBeEvaluated(deps.fleet, id) && events.some(({ kind }) => kind === 'degraded')) return record;
   if (after !== record) {
     const change = latest && { ...latest, before: record, after, nowMs };
@@ -200,7 +201,7 @@ async function recordCompute(
   return after;
 }
 
-/** Returns false for a compute that its project no longer has. */
+/** Returns false for a compute that is not in the cached reading of its project. */
 function mayBeEvaluated(fleet: Fleet, { projectId, computeId }: ComputeId): boolean {
   const project = fleet.cachedProject(projectId);
   return !project || project.computes.some((one) => one.computeId === computeId);
@@ -265,7 +266,7 @@ function countFailures(record: ComputeRecord, ended: readonly EndedOperation[], 
   );
   const { fields: desired = {} } = uncounted.open;
   const failure = { desired, message: describeFailure(uncounted), atMs: nowMs, isPermanent: false };
-  // A restart that did not happen needs no cooldown: retries have their own delay.
+  // A restart that failed needs no cooldown: retries have their own delay.
   const { lastDisruption: _notHappened, ...rest } = record;
   return withFailure({ ...rest, openOperations }, failure);
 }
@@ -280,9 +281,9 @@ function describeFailure({ open, operation }: EndedOperation): string {
 
 /** The assumed duration of an operation before any was measured, in milliseconds. */
 const DEFAULT_DURATION_MS = 2_000;
-/** Added to the expected duration, in milliseconds: Neon's instants may be in whole seconds, and a check too early costs another one. */
+/** Added to the expected duration, in milliseconds: Neon's instants may be in whole seconds, and after a check that is too early another follows. */
 const MARGIN_MS = 250;
-/** The longest expected duration, in milliseconds, so that one slow operation does not delay checks for long. */
+/** The longest expected duration, in milliseconds: a few slow operations must not delay later checks for long. */
 const MAX_EXPECTED_MS = 10_000;
 /** How many durations are kept for each action. */
 const DURATIONS_KEPT = 5;

@@ -12,13 +12,13 @@ import type { CompiledRules } from '../rules.ts';
 /** An operation that has not ended after this time counts as failed, in milliseconds. */
 export const OPERATION_DEADLINE_MS = 10 * 60 * 1000;
 
-/** How long a policy counts as full after a slot was refused, and when a project tries again, in milliseconds. */
+/** After the refusal of an `at_once` slot, the policy counts as full for this long, and the project tries again after it; in milliseconds. */
 export const SLOT_RETRY_MS = 5_000;
 
-/** A change that was refused a slot within this time counts as waiting for one, in milliseconds. */
+/** A change that was refused a slot within this time counts as waiting for a slot, in milliseconds. */
 const WAITING_MS = 60_000;
 
-/** Answers at most this far apart are noted as one span, in milliseconds. */
+/** Grants (or refusals) less than this apart are remembered as one span, in milliseconds. */
 const ANSWER_STEP_MS = 10_000;
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
@@ -32,11 +32,11 @@ export interface Slots {
   /** Returns true if a slot of the policy's `at_most` limit was refused recently. */
   isAtMostReached(policy: string): boolean;
   /**
-   * Returns `reached` if a limit of the policy refused this daemon a slot between these instants (milliseconds since the epoch), `free` if it
-   * only granted slots, and `unseen` if this daemon asked for none. Only the last hour is remembered.
+   * Returns `reached` if this daemon was refused a slot of the policy between these instants (milliseconds since the epoch), `free` if it was
+   * only granted slots, and `unseen` if it asked for none. Only the last hour is remembered.
    */
   limitBetween(policy: string, fromMs: number, toMs: number): 'reached' | 'free' | 'unseen';
-  /** Returns the most urgent kind of change that this daemon was refused a slot for in the last minute; undefined if there was none. */
+  /** Returns the most urgent kind of change for which this daemon was refused a slot in the last minute; undefined if there was none. */
   refusedLately(policy: string): 'raise' | 'lowering' | undefined;
   /**
    * Returns false if a restart would be refused a slot of `at_once` now. Within {@link SLOT_RETRY_MS}, only as many restarts are admitted as
@@ -44,15 +44,15 @@ export interface Slots {
    */
   admits(rules: SlotRules, computeId: string, action: Action): Promise<boolean>;
   /**
-   * Takes a slot if the policy may disturb the compute now; undefined if not. The slot is taken until it is released or its deadline
-   * passes; a slot of `at_most` stays taken for the limit's window. Urgent changes always get one.
+   * Takes a slot if the policy may disturb the compute now; otherwise returns undefined. The slot stays taken until it is released, or until
+   * {@link OPERATION_DEADLINE_MS} has passed; a slot of `at_most` stays taken for the limit's window. Urgent changes always get slots.
    */
   take(rules: SlotRules, computeId: string, action: Action): Promise<TakenSlot | undefined>;
   release(computeId: string, policy: string): Promise<void>;
 }
 
 export interface TakenSlot {
-  /** Releases the slot after nothing was disturbed, unless an earlier restart holds it, too. */
+  /** Releases the slots of a restart that was not made, except those that the compute already held before, for an earlier restart. */
   giveBack(): Promise<void>;
 }
 
@@ -117,7 +117,7 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
       const { atOnce, atMost } = slotLimits(rules, [...fleet.evaluatedComputes()], action, nowMs);
       const request = { policy, computeId, nowMs };
       const names = [policy, ...(atMost ? [atMostName(policy)] : [])];
-      // A slot of an earlier restart, which may still be in progress, is not released with this one.
+      // The compute may already hold a slot for an earlier restart that is still in progress: `giveBack` must not release that one.
       const inUse = await Promise.all(names.map((name) => store.slotsInUse(name, nowMs)));
       const notHeldBefore = names.filter((_, index) => !inUse[index]?.includes(computeId));
       const giveBack = async () => {
@@ -141,7 +141,7 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
   };
 }
 
-/** Admits as many computes as there are free slots. An admitted one counts for {@link SLOT_RETRY_MS}, or until it has a slot. */
+/** Admits as many computes as there are free slots. An admitted compute counts for {@link SLOT_RETRY_MS}, or until it has its slot. */
 function createAdmission({ store, fleet, clock }: SlotDeps) {
   const admitted = new Map<string, Map<string, number>>();
   return async (rules: SlotRules, computeId: string, action: Action): Promise<boolean> => {
@@ -159,7 +159,7 @@ function createAdmission({ store, fleet, clock }: SlotDeps) {
   };
 }
 
-/** Remembers for an hour when policies were granted slots, or refused them. Instants are milliseconds since the epoch. */
+/** Remembers for an hour when slots of policies were granted, or when they were refused. Instants are milliseconds since the epoch. */
 function createAnswers() {
   const spans = new Map<string, { fromMs: number; toMs: number }[]>();
   return {
@@ -175,14 +175,14 @@ function createAnswers() {
   };
 }
 
-/** Returns the name of the slots of `at_most`. It can't be a policy's name, since it has a blank. */
+/** Returns the name of the slots of `at_most`. It contains a blank, so that it can't be the name of a policy. */
 function atMostName(policy: string): string {
   return `${policy} at_most`;
 }
 
 /**
- * Returns how many computes a policy may disturb at once, and within a time window if it has an `at_most` limit. A hold concerns one compute
- * and is not limited. A restore may concern the whole fleet: settings limit it.
+ * Returns how many computes a policy may disturb at once and, if it has an `at_most` limit, within a time window. The restart by a hold is not
+ * limited, since a hold concerns one compute. A restore may concern the whole fleet, so the limits of the settings apply to it.
  */
 function slotLimits(
   { policies, disruption }: SlotRules,

@@ -20,13 +20,13 @@ import { type FollowDeps, followOperations } from '../operations/follow.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 import type { Overrides } from '../overrides.ts';
 
-const PROJECTS_AT_A_TIME = 8;
+const CONCURRENT_PROJECTS = 8;
 
 /** The longest wait for a project that a daemon reconciles, and the interval of attempts, in real milliseconds. */
 const LEASE_WAIT_MS = 20_000;
 const LEASE_RETRY_MS = 500;
 
-/** The outcome of a planned change. `skipped`: nothing was sent; `failed`: something was sent and failed. */
+/** The outcome of a planned change. `skipped`: nothing was sent; `failed`: a request was sent, and failed or was not followed to its end. */
 export type AppliedChange = { outcome: 'done' } | { outcome: 'skipped' | 'failed'; message: string };
 
 export interface ApplyPlanDeps extends ApplyDeps, FollowDeps, ReadComputesDeps {
@@ -41,7 +41,7 @@ export interface ApplyPlanOptions {
   deps: ApplyPlanDeps;
   /** The confirmed plan: nothing else is sent. */
   plan: FleetPlan;
-  /** The input of the plan; computes, records, holds, freezes and the verdicts of guards are read again before each write. */
+  /** The input of the plan. Computes, records, holds, freezes and the states of guards are read again before each write. */
   situation: FleetSituation;
   projects: readonly Project[];
   /** Once aborted, no further change begins, and a change under way is left to the next reconcile. */
@@ -52,16 +52,16 @@ export interface ApplyPlanOptions {
 
 /**
  * Applies the actions of a plan as a daemon does: lease, pending write, PATCH, record, and operations followed to their end. Higher
- * priorities come first, and raises within a priority. Computes of one project are changed one by one, since the control API refuses changes
- * while an operation runs there. Plans again before each write, and sends nothing if the action differs from the confirmed one.
+ * priorities come first; within a priority, raises come first. Computes of one project are changed one by one, since the control API refuses
+ * changes while an operation runs there. Plans again before each write, and sends nothing if the action differs from the confirmed one.
  */
 export async function applyPlan(options: ApplyPlanOptions): Promise<Map<EvaluatedCompute, AppliedChange>> {
   const results = new Map<EvaluatedCompute, AppliedChange>();
   prepareFleet(options);
   const inOrder = inWriteOrder(options.plan.computes);
   const urgencyOf = ({ plan: { actions } }: EvaluatedCompute) => `${actions[0]?.priority} ${actions[0]?.raises}`;
-  for (const wave of groupBy(inOrder, urgencyOf).values()) {
-    await pLimit(PROJECTS_AT_A_TIME).map(groupBy(wave, projectOf).values(), async (ofProject) => {
+  for (const equallyUrgent of groupBy(inOrder, urgencyOf).values()) {
+    await pLimit(CONCURRENT_PROJECTS).map(groupBy(equallyUrgent, projectOf).values(), async (ofProject) => {
       for (const planned of ofProject) {
         const applied = await applyToCompute(options, planned);
         results.set(planned, applied);
@@ -151,7 +151,7 @@ async function writeUnderLease(
   }
 }
 
-/** Plans the compute again, from its present state. */
+/** Plans the compute again, from its present state. Returns the skipped change if that is impossible. */
 async function planAgain(
   options: ApplyPlanOptions,
   planned: EvaluatedCompute,
@@ -159,7 +159,7 @@ async function planAgain(
   const { deps, situation } = options;
   const { projectId, computeId } = planned.compute;
   const project = deps.fleet.listed(projectId);
-  const read = project && (await readComputes(deps, project, { deadlineMs: RECOVERY.readMs, branchesServeMs: 0 }));
+  const read = project && (await readComputes(deps, project, { deadlineMs: RECOVERY.readMs, branchesMaxAgeMs: 0 }));
   if (!read?.ok) return skipped(`it can't be read: ${read?.error.message ?? 'its project is gone'}`);
   const nowMs = deps.clock.now();
   await deps.overrides.refresh(deps.store, nowMs);
@@ -174,7 +174,7 @@ async function planAgain(
   return now ? { now, decidedBy: { overrides: revision, generation: 'any' } } : skipped('it is gone');
 }
 
-/** Why the planned action is no longer right; undefined if it still is. */
+/** Returns why the planned action is no longer right; undefined if it still is. */
 function differenceOf(planned: EvaluatedCompute, { action, isFirst }: Step, now: EvaluatedCompute): string | undefined {
   const { plan, compute } = now;
   const [next] = plan.actions;

@@ -1,4 +1,4 @@
-/** Copies audit entries from the store, including those of other daemons and of commands on the store. */
+/** Copies audit entries from the store, including entries of other daemons and of commands that use the store directly. */
 import { DAY_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import type { AuditCopy, AuditLine } from '../../ports/audit-copy.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -13,8 +13,8 @@ import { decisionDocument } from './documents.ts';
 const EXPORT_EVERY_MS = 5_000;
 
 /**
- * An entry may be stored somewhat later than its timestamp, and after an outage up to a day later. So each round looks back a little, and
- * some rounds, beginning with the first, look back a day.
+ * An entry may be stored somewhat later than its timestamp, and after an outage up to a day later. So each round looks back two minutes, and the
+ * first and every 60th round a day.
  */
 const SHORT_LOOK_BACK_MS = 2 * MINUTE_MS;
 const LONG_LOOK_BACK_MS = DAY_MS;
@@ -42,17 +42,17 @@ interface Copied {
   untilMs: number;
 }
 
-/** Exports all entries of the group until closed, and continues where the copy ends. */
+/** Starts to export all entries of the group. Continues where the copy ends. */
 export function startAuditExport(deps: AuditExportDeps, { to, task }: AuditCopying): Running {
   const { clock, fleet, runInBackground } = deps;
   const stopped = new AbortController();
-  /** Undefined if the destination must be asked. */
+  /** Undefined if the destination must be asked which entries it has. */
   let copied: Copied | undefined;
   let round = 0;
 
   async function exportNew(): Promise<void> {
     const nowMs = clock.now();
-    // Changes of computes come first.
+    // At a boundary, changes of computes come first.
     if (isAtBoundary(fleet, nowMs)) return;
     const { written, untilMs } = copied ?? (await readCopied(to, nowMs));
     // If this round fails, some of its entries may have been written: the destination must be asked again.
@@ -64,7 +64,7 @@ export function startAuditExport(deps: AuditExportDeps, { to, task }: AuditCopyi
     round += 1;
   }
 
-  /** Returns false if the destination takes no more. */
+  /** Copies the entries since an instant. Returns false if the destination takes no more. */
   async function copySince(fromMs: number, nowMs: number, written: Map<string, number>): Promise<boolean> {
     for (let sinceMs = fromMs; sinceMs <= nowMs; sinceMs += SPAN_MS) {
       const untilMs = sinceMs + SPAN_MS > nowMs ? Number.MAX_SAFE_INTEGER : sinceMs + SPAN_MS;
@@ -92,16 +92,16 @@ export function startAuditExport(deps: AuditExportDeps, { to, task }: AuditCopyi
   };
 }
 
-/** Asks the destination. A copy without past entries begins with the look back from now. */
+/** Asks the destination which entries it has. If it has none from before now, the copy begins with the look back from now. */
 async function readCopied(to: AuditCopy, nowMs: number): Promise<Copied> {
   const written = await to.written();
-  // An entry from a clock that was ahead does not prove that all before it are copied.
+  // An entry by a clock that was ahead does not prove that all earlier entries are copied.
   const past = [...written.values()].filter((atMs) => atMs <= nowMs);
   const untilMs = past.length === 0 ? Number.POSITIVE_INFINITY : past.reduce((last, atMs) => Math.max(last, atMs), 0);
   return { written, untilMs };
 }
 
-/** Entries that are not written yet, oldest first. */
+/** Returns the entries that are not written yet, oldest first. */
 async function unwrittenLines(
   store: Pick<Store, 'audit'>,
   span: { sinceMs: number; untilMs: number },

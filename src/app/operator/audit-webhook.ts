@@ -10,13 +10,13 @@ import type { DocumentStore } from '../../ports/store.ts';
 import { pauseMs } from '../notifications/pace.ts';
 import { sharedDocuments } from '../shared-documents.ts';
 
-/** The sent entries, in one document for each hour. */
+/** The ids and instants of sent entries, in one document for each hour. */
 const SENT = sharedDocuments<readonly (readonly [id: string, atMs: number])[]>('audit-webhook', 1);
 
-/** The id under which the start of sending is noted. */
+/** The id of the note that says when sending began. */
 const BEGUN = 'begun';
 
-/** Sent entries are noted in batches of this size: a daemon that is killed causes at most this many to be sent again. */
+/** Sent entries are noted in batches of this size. If the daemon is killed, at most this many entries are sent again. */
 const NOTE_AFTER = 20;
 
 /** An entry may be stored up to a day late, so notes are kept for longer. */
@@ -31,7 +31,7 @@ export interface AuditWebhookDeps {
   leaderLease: { isHeld(): boolean };
 }
 
-/** Sending of an entry is tried again for as long as the store keeps it. */
+/** Creates the copy. Retries an entry that could not be sent, for as long as the store keeps it. */
 export function createAuditWebhook(deps: AuditWebhookDeps, receiver: Receiver): AuditCopy {
   const { store, sender, clock, leaderLease } = deps;
   let failures = 0;
@@ -52,7 +52,7 @@ export function createAuditWebhook(deps: AuditWebhookDeps, receiver: Receiver): 
     async written() {
       const sent = [...(await SENT.all(store)).values()].flat();
       if (sent.length > 0) return new Map(sent);
-      // Noted before anything is sent, so that a webhook that fails at first still gets all entries from now on.
+      // The start is noted before anything is sent, so that a webhook that fails at first still gets all entries from then on.
       const begun = { id: BEGUN, atMs: clock.now() };
       await note({ store, clock }, [begun]);
       return new Map([[begun.id, begun.atMs]]);
@@ -89,7 +89,7 @@ async function note(
   }
 }
 
-/** Deletes notes that are much older than the newest. One from after now, by a wrong clock, doesn't count as the newest. */
+/** Deletes notes that are much older than the newest. A note from the future, by a wrong clock, does not count as the newest. */
 async function forgetOld(store: AuditWebhookDeps['store'], nowMs: number): Promise<void> {
   const hours = [...(await SENT.all(store)).keys()];
   const newest = Math.min(Math.max(...hours.map(Number)), Math.floor(nowMs / HOUR_MS));
@@ -98,7 +98,7 @@ async function forgetOld(store: AuditWebhookDeps['store'], nowMs: number): Promi
   await SENT.delete(store, old);
 }
 
-/** The number of the hour since the epoch. */
+/** Returns the number of the hour since the epoch. */
 function hourOf({ atMs }: Sent): number {
   return Math.floor(atMs / HOUR_MS);
 }

@@ -12,7 +12,7 @@ const MAX_REFUSED = 60;
 /** A filtered search reads at least this many entries at a time. */
 const SEARCH_PAGE = 500;
 
-/** Audit entries that match every given field, newest first. An owner's entries include those about the whole fleet. */
+/** Lists the audit entries that match every given field, newest first. An owner's entries include those about the whole fleet. */
 export async function listAudit(
   parts: OperatorParts,
   { compute, sinceMs, untilMs, limit, after: first, ...filter }: AuditListQuery,
@@ -54,7 +54,7 @@ function matches(
   );
 }
 
-/** Finds the id of a compute, which may be gone: its history remains. */
+/** Finds the id of a compute. The compute may be gone, since its history remains. */
 export async function computeIdOf(
   parts: OperatorParts,
   target: string | undefined,
@@ -66,7 +66,7 @@ export async function computeIdOf(
   return isId(computeId) ? { ok: true, value: computeId } : fail('invalid', unknownCompute(computeId));
 }
 
-/** Returns a function that audits requests which a token does not allow. While the store is unavailable, only the log has them. */
+/** Returns a function that audits requests which a token does not allow. While the store is unavailable, they are only logged. */
 export function createRefusals(
   parts: OperatorParts & { daemon: DaemonView },
 ): (refusal: Refusal, caller: Caller) => Promise<void> {

@@ -11,8 +11,8 @@ type ChangeRecord = (computeId: string, record: ComputeRecord) => ComputeRecord;
 type ChangeOutcome = { ok: true; changed: string[] } | { ok: false };
 
 /**
- * Changes records of a project under its lease, each with an audit entry. Returns the ids of the changed computes; not ok if the lease
- * stayed taken, or was lost before all were changed.
+ * Changes records of a project under its lease, each with an audit entry. Returns the ids of the changed computes. The outcome is not ok if
+ * another process kept the lease, or if the lease was lost before all records were changed.
  */
 export async function changeRecords(
   parts: OperatorParts,

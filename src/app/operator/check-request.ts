@@ -14,7 +14,7 @@ import {
 const SHORTEST_TIMEOUT_SECONDS = 60;
 const LONGEST_TIMEOUT_SECONDS = 7 * 86_400;
 
-/** The first problem of the owner, reason or duration of a request. */
+/** Returns the first problem of the duration, owner or reason of a request; undefined if there is none. */
 export function overrideProblem(request: { owner: string; reason: string; forSeconds: number }): string | undefined {
   const { owner, reason, forSeconds } = request;
   if (!(forSeconds >= 1 && forSeconds <= LONGEST_OVERRIDE_SECONDS)) {
@@ -38,11 +38,10 @@ export function holdProblem(request: HoldRequest): string | undefined {
   const setsFields = size !== undefined || suspendTimeoutSeconds !== undefined;
   if (freeze && setsFields) return 'a hold either freezes the compute as it is, or sets fields: leave one out';
   if (!freeze && !setsFields) return 'a hold needs a size, a timeout, or freeze: it would change nothing';
-  const problem = overrideProblem(request);
-  return problem ?? (size && sizeProblems(size)[0]) ?? timeoutProblem(suspendTimeoutSeconds);
+  return overrideProblem(request) ?? (size && sizeProblems(size)[0]) ?? timeoutProblem(suspendTimeoutSeconds);
 }
 
-/** The problem of the first baseline that no compute can have. */
+/** Returns the problem of the first baseline that no compute can have; undefined if there is none. */
 export function baselineProblem(baselines: readonly ComputeBaseline[]): string | undefined {
   for (const { compute_id, min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: seconds } of baselines) {
     const problem = sizeProblems({ minCu, maxCu })[0] ?? timeoutProblem(seconds);

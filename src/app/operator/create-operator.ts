@@ -40,7 +40,7 @@ import { restore } from './restore.ts';
 import { status } from './status.ts';
 import { waste } from './waste.ts';
 
-/** Answers the questions and commands of people from a store, with or without a daemon. Rejects while the store can't be reached. */
+/** Creates an operator: it carries out people's requests on a store, with or without a daemon, and rejects while the store can't be reached. */
 export function createOperator(parts: OperatorParts): Operator {
   const withCaller = (caller: Caller | undefined) => (caller ? { ...parts, caller } : parts);
   return {
@@ -76,7 +76,7 @@ export function createOperator(parts: OperatorParts): Operator {
   };
 }
 
-/** The newest decisions about the matching computes, found among the newest {@link MAX_PER_PAGE} decisions of the fleet. */
+/** Returns the newest decisions about the matching computes, found among the newest {@link MAX_PER_PAGE} decisions of the fleet. */
 async function decisionsOf(
   parts: OperatorParts & { daemon: DaemonView },
   filter: FleetFilter,
@@ -118,7 +118,7 @@ async function listRecords(
   return { ok: true, value: { items, next: (remaining.length > shown.length && shown.at(-1)) || null } };
 }
 
-/** The stored readings of the fleet. A page consists of complete collections, and ends with the one that reaches the limit. */
+/** Lists the stored readings of the fleet. A page consists of complete collections, and ends with the collection that reaches the limit. */
 async function listReadings(
   { store }: OperatorParts,
   { after, limit }: PageQuery,
@@ -136,12 +136,13 @@ async function listReadings(
   return { ok: true, value: { items, next: last === undefined || last === COLLECTIONS_IN_ORDER.at(-1) ? null : last } };
 }
 
+/** A page of usage ends with the read that reaches this size, before its encoding as base64. */
 const USAGE_PAGE_BYTES = 4 * 1024 * 1024;
 
-/** Units per read: the operations of one project may be megabytes. */
+/** Returns how many units are read together: the operations of one project may be megabytes. */
 const unitsAtOnce = (account: string) => (account === OPERATIONS_KEY ? 1 : 50);
 
-/** The stored usage of an organization. A page ends once it exceeds {@link USAGE_PAGE_BYTES}. */
+/** Lists the stored usage of an organization, or the stored operations ({@link OPERATIONS_KEY}). */
 async function listUsage(
   { store }: OperatorParts,
   { account, ...query }: UsageQuery,
@@ -161,7 +162,7 @@ async function listUsage(
   return { ok: true, value: { items, next } };
 }
 
-/** Every compute as last evaluated by the daemon. */
+/** Lists the computes as the daemon last evaluated them. */
 export async function listComputes(
   parts: OperatorParts,
   query: PageQuery,
@@ -178,10 +179,10 @@ export async function listComputes(
   return { ok: true, value: { items: documents, next } };
 }
 
-/** The length of a policy set's hash, and of its shortest accepted prefix, in hexadecimal digits. */
+/** The length of a policy set's hash, and of the shortest prefix that is accepted for it, in hexadecimal digits. */
 const HASH_DIGITS = { most: 64, least: 12 };
 
-/** The problem of a hash, or a prefix of one, that a person has typed; undefined if it has none. */
+/** Returns the problem of a hash, or of a prefix of one, that a person has typed; undefined if there is none. */
 function hashProblem(hash: string): string | undefined {
   const problem = `${JSON.stringify(hash.slice(0, 80))} is no hash of a policy set`;
   const hint = 'ebb status shows the hashes';
@@ -214,7 +215,7 @@ async function approve(parts: OperatorParts, request: ApproveRequest): Promise<O
   return { ok: true, value };
 }
 
-/** How many computes a staged set would disconnect, by this daemon or else by the daemons' reports; undefined if none has staged it. */
+/** Returns how many computes a staged set would disconnect, by this daemon or else by the reports of daemons; undefined if none has staged it. */
 async function impactOf({ daemon, store, now }: OperatorParts, hash: string) {
   if (daemon) return daemon.staged().find((one) => one.hash.startsWith(hash))?.impact;
   const sets = (await readReports(store, await now())).flatMap(({ staged_sets = [] }) => staged_sets);

@@ -44,7 +44,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
     clock,
     newId,
     holder: newId(),
-    // By a clock that is ahead, active holds would seem to have expired, and a release would not end them.
+    // The store's time: by a clock that is ahead, active holds would seem to have expired, and a release would not end them.
     now: async () => clock.now() - ((await storeClock.excessiveOffsetMs()) ?? 0),
     requestReconciles: (projectIds: readonly string[]) => requestReconciles(deps, projectIds),
     daemon: {
@@ -74,7 +74,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
   };
   const { status, computes, decisions, holds, freezes, costs } = createOperator(displayParts);
   const operator = createOperator(parts);
-  // Comes before a hold or freeze is ended: one that the store has lost would not be found, and a moment later it would be written back.
+  // Called before a hold or freeze is ended: one that the store has lost would not be found, and would be written back a moment later.
   const writeBackLost = () => overrides.refresh(store, clock.now());
   return {
     ...operator,
@@ -112,7 +112,7 @@ function problemsShown(deps: DaemonOperatorDeps): DaemonView['policyProblems'] {
   return (isShown) => [...policyProblems(deps, isShown), ...currentNarrowKeys(deps).map(({ message }) => message)];
 }
 
-/** The actions of the last evaluation, in the form of `ebb plan --json` and with the same hash for the same plan. */
+/** Returns the actions of the last evaluations, in the form of `ebb plan --json` and with the same hash for the same plan. */
 async function currentPlan({ fleet, rules, clock }: DaemonOperatorDeps): Promise<object> {
   const atMs = clock.now();
   const placed = [...fleet.evaluatedComputes()].map((one) => ({

@@ -1,4 +1,4 @@
-/** The daemons of a group report their status to the store, for commands that can only reach the store. */
+/** Writes and reads the reports by which the daemons of a group tell their status to commands that can only reach the store. */
 import { hostname } from 'node:os';
 import { groupBy } from '../../domain/grouping.ts';
 import { isHashOf } from '../../domain/policy/policy.ts';
@@ -25,10 +25,10 @@ import {
   unmetOf,
 } from './documents.ts';
 
-/** A report expires after this time, in milliseconds. */
+/** A report is deleted after this time, in milliseconds. */
 const FORGOTTEN_AFTER_MS = DAY_MS;
 
-/** Limits of a report; the daemon's own page shows more. Nearly all staged sets are kept, since people approve them by these entries. */
+/** Limits of a report; the daemon's own page shows more. The limit of staged sets is high, since people approve sets by these entries. */
 const MAX_STAGED_SETS = 100;
 const MAX_UNMET = 8;
 const MAX_PROBLEMS = 8;
@@ -38,7 +38,7 @@ const MAX_REFUSED = 24;
 const MAX_FAILED_CHECKS = 8;
 const MAX_CHARACTERS = 240;
 
-/** The longest interval of reports, in real milliseconds: a daemon that stops reporting is considered dead (reload.ts). */
+/** The longest interval of reports, in real milliseconds. It is shorter than the time after which a silent daemon counts as dead (reload.ts). */
 const REPORT_MS = 10_000;
 
 export interface ReportDeps extends SetsDeps {
@@ -58,7 +58,7 @@ export interface ReportDeps extends SetsDeps {
   version: string;
 }
 
-/** Reports until closed, and then removes the report. A daemon that is alone on its store doesn't report: commands ask it directly. */
+/** Starts to report; closing removes the report. A daemon that is alone with its store doesn't report, since commands ask it directly. */
 export function startReporting(deps: ReportDeps): Running {
   const { clock, store, rhythm, leaderLease, runInBackground } = deps;
   if (leaderLease.isAlone) return { close: async () => {} };
@@ -73,7 +73,7 @@ export function startReporting(deps: ReportDeps): Running {
   return {
     async close() {
       await rounds.close();
-      // Otherwise the first report might be stored after its deletion, and remain.
+      // Without this wait, the first report might be stored after the deletion, and remain.
       await first;
       await runInBackground('daemon_report', () => REPORTS.delete(store, [name]));
     },
@@ -83,8 +83,8 @@ export function startReporting(deps: ReportDeps): Running {
 function documentOf(deps: ReportDeps, { ready, checks }: Readiness): DaemonDocument {
   const { clock, mode, version, leaderLease, rules, sets } = deps;
   const blocked = mode === 'enforce' ? deps.blocked() : 'staged';
-  // Of superseded daemons, those with older generations leave the take-over to one that reports a newer one.
-  const mayTakeOver = blocked === undefined || (blocked === 'superseded' && !sets.takeOver);
+  // Superseded daemons leave a take-over to one that reports a newer generation, so one whose take-over waits for approval reports none.
+  const reportsGeneration = blocked === undefined || (blocked === 'superseded' && !sets.takeOver);
   const staged = stagedSets(deps).slice(0, MAX_STAGED_SETS);
   const cut = (text: string) => text.slice(0, MAX_CHARACTERS);
   return {
@@ -95,7 +95,7 @@ function documentOf(deps: ReportDeps, { ready, checks }: Readiness): DaemonDocum
     last_seen: isoInstant(clock.now()),
     set_hash: rules.current.policies.set.hash,
     decision_hash: blocked === undefined ? currentIdentity(deps).decisionHash : null,
-    generation: mayTakeOver ? (sets.generation ?? null) : null,
+    generation: reportsGeneration ? (sets.generation ?? null) : null,
     staged: staged.map(({ message }) => message),
     staged_sets: staged.map(({ team, hash, setHash, impact }) => ({
       hash,
@@ -126,11 +126,12 @@ function documentOf(deps: ReportDeps, { ready, checks }: Readiness): DaemonDocum
   };
 }
 
-/** True for a set that a person has approved: the daemons that have it staged are about to make it current. */
+/** Returns true for a set that a person has approved: the daemons that have staged the set are about to make it current. */
 export function isApproved({ hash }: { hash: string }, approvals: readonly Approval[]): boolean {
   return approvals.some((one) => isHashOf(one.hash, hash));
 }
 
+/** Returns the report without the sets that were approved since they were staged. */
 function withoutApproved(report: DaemonDocument, approvals: readonly Approval[]): DaemonDocument {
   const { staged, staged_sets: sets } = report;
   if (!sets) return report;
@@ -143,8 +144,9 @@ function withoutApproved(report: DaemonDocument, approvals: readonly Approval[])
 }
 
 /**
- * The reports of the last day, the leader's first, then the newest; deletes older ones. A leader that has not reported for the duration of
- * its lease counts as a follower. Reports in the format of another version are left out, and so are sets approved since they were staged.
+ * Returns the reports of the last day, the leader's first, then the newest, and deletes older ones. A leader that has not reported for the
+ * duration of its lease does not count as the leader. Leaves out reports in the format of another version, and sets approved since they were
+ * staged.
  */
 export async function readReports(
   store: Pick<Store, 'documents' | 'deleteDocuments' | 'approvals'>,
@@ -164,7 +166,7 @@ export async function readReports(
   return current.toSorted((a, b) => Number(b.leader) - Number(a.leader) || b.last_seen.localeCompare(a.last_seen));
 }
 
-/** The refused projects that daemons report, each once: a daemon knows only its own requests. Null if no report has this field. */
+/** Returns the refused projects of all recent reports, each refusal once: a daemon knows only its own requests. Null if no report has the field. */
 export function reportedRefusals(reports: readonly DaemonDocument[], nowMs: number): RefusedProjectDocument[] | null {
   const reported = recentReports(reports, nowMs).flatMap(({ refused_projects }) =>
     refused_projects ? [refused_projects] : [],
@@ -176,8 +178,9 @@ export function reportedRefusals(reports: readonly DaemonDocument[], nowMs: numb
 }
 
 /**
- * The limits of accounts that daemons report. A daemon knows only its own requests: of several waits of an account, and of several lowered
- * limits, the one that ends last counts. Ended ones are left out, since a killed daemon leaves its report. Null if no report has this field.
+ * Returns the limits of accounts in all recent reports, since a daemon knows only its own requests. Of several waits of an account the one that
+ * ends last counts, and likewise of several lowered limits. Those that have ended are left out, since a killed daemon leaves its report. Null if
+ * no report has this field.
  */
 export function reportedLimits(reports: readonly DaemonDocument[], nowMs: number): StatusDocument['api_limits'] {
   const reported = recentReports(reports, nowMs).flatMap((one) => (one.api_limits ? [one.api_limits] : []));
@@ -189,8 +192,8 @@ export function reportedLimits(reports: readonly DaemonDocument[], nowMs: number
 }
 
 /**
- * The problems of policies that daemons report, each once; null if no report has this field. Each daemon reads its own files. A killed daemon
- * leaves its report for a day: only the first report, and those of the last half minute, count.
+ * Returns the problems of policies in the reports, since each daemon reads its own files; each problem once. Null if no report has this field. A
+ * killed daemon leaves its report for a day, so only the first report and those of the last half minute count.
  */
 export function reportedProblems([first, ...others]: readonly DaemonDocument[], nowMs: number): string[] | null {
   if (!first) return null;

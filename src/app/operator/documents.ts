@@ -1,4 +1,4 @@
-/** Domain values as documents for people and programs. */
+/** Converts domain values to documents for people and programs. */
 
 import { counted } from '../../common/names.ts';
 import { promisesOf } from '../../domain/compute/account-facts.ts';
@@ -66,7 +66,7 @@ export function computeDocument({ compute, decision, plan, record, ...rest }: Ev
   return document;
 }
 
-/** `limited` says how hard limits change the hold. */
+/** Returns the document of a hold. `limited` says how hard limits change the hold. */
 export function holdDocument(hold: Hold, limited: string | null): HoldDocument {
   const { size, suspendTimeoutSeconds = null, freeze = false } = hold;
   return {
@@ -112,7 +112,7 @@ export function decisionDocument(entry: HistoryEntry): DecisionDocument {
   };
 }
 
-/** Operations in flight, oldest first. */
+/** Returns the open operations of records, oldest first. */
 export function operationsOf(records: readonly LocatedRecord[]): OperationDocument[] {
   return records
     .flatMap(({ record, ...place }) => record.openOperations.map((operation) => ({ ...place, operation })))
@@ -135,7 +135,7 @@ function instantOrNull(ms: number | undefined): string | null {
   return ms === undefined || !Number.isFinite(ms) ? null : isoInstant(ms);
 }
 
-/** One page of a list, by key. The cursor is the key of the last item, so the list may change between pages. */
+/** Returns one page of a list, in the order of the keys. The cursor is the key of the last item, so the list may change between pages. */
 export function pageOf<T>(items: readonly T[], keyOf: (item: T) => string, { after, limit }: PageQuery): Page<T> {
   const sorted = items.map((item) => ({ item, key: keyOf(item) })).toSorted((a, b) => ascending(a.key, b.key));
   const rest = after === undefined ? sorted : sorted.filter(({ key }) => key > after);
@@ -143,11 +143,12 @@ export function pageOf<T>(items: readonly T[], keyOf: (item: T) => string, { aft
   return { items: shown.map(({ item }) => item), next: (rest.length > shown.length && shown.at(-1)?.key) || null };
 }
 
+/** Limits the size of a page to 1 to {@link MAX_PER_PAGE}. */
 export function boundedLimit(limit: number): number {
   return Math.min(Math.max(1, Math.floor(limit)), MAX_PER_PAGE);
 }
 
-/** Why a compute lacks connections, and the remedy; undefined if it has enough. */
+/** Returns why a compute lacks connections, and the remedy; undefined if it has enough. */
 export function unmetHeadroom({ decision }: Pick<EvaluatedCompute, 'decision'>): string | undefined {
   const step = decision.trace.find(({ code }) => code === 'headroom_unmet');
   return step && describeStep(step);
@@ -158,8 +159,8 @@ export interface FleetDeps {
 }
 
 /**
- * How many projects the accounts list, and how many of them this daemon has read. A project with computes counts as read only once one of
- * them is evaluated: before that, as in an outage, nothing shows them.
+ * Counts the projects that the accounts list, and those that this daemon has read. A project with computes counts as read only once one of
+ * its computes is evaluated: before that, as in an outage, no page shows them.
  */
 export function projectsOf(
   fleet: Pick<Fleet, 'projectIds' | 'cachedProject' | 'latestEvaluation'>,
@@ -172,7 +173,7 @@ export function projectsOf(
   return { listed: ids.length, read: ids.filter(isShown).length };
 }
 
-/** Computes that need more connections than even the largest allowed size gives. */
+/** Returns the computes that need more connections than even the largest allowed size gives. */
 export function unmetOf({ fleet }: FleetDeps): NonNullable<StatusDocument['unmet_headroom']> {
   const unmet = [...fleet.evaluatedComputes()].flatMap((evaluatedCompute) => {
     const { projectId, computeId } = evaluatedCompute.compute;
@@ -182,16 +183,17 @@ export function unmetOf({ fleet }: FleetDeps): NonNullable<StatusDocument['unmet
   return unmet.slice(0, MAX_LISTED);
 }
 
-/** Waiting changes by gate, the most frequent first. */
+/** Counts the computes with waiting changes by gate, the most frequent gate first. */
 export function countWaiting({ fleet }: FleetDeps): StatusDocument['waiting'] {
   const gates = [...fleet.evaluatedComputes()].flatMap(({ plan }) => [...new Set(gatesOf(plan))]);
   const counts = countBy(gates, (gate) => gate);
   return [...counts].map(([reason, computes]) => ({ reason, computes })).toSorted((a, b) => b.computes - a.computes);
 }
 
-/** How far ahead herds (at-boundary.ts) are reported, in milliseconds: about as long as a live read of thousands of projects takes. */
+/** How far ahead herds are reported, in milliseconds: a command may need about as long to read thousands of projects. */
 const HERDS_AHEAD_MS = 30 * MINUTE_MS;
 
+/** Returns the herds (at-boundary.ts) from {@link HERD_NEAR_MS} ago to {@link HERDS_AHEAD_MS} ahead, the earliest first. */
 export function herdDocuments(deps: HerdDeps, nowMs: number): HerdDocument[] {
   const herds = herdsBetween(deps, nowMs - HERD_NEAR_MS, nowMs + HERDS_AHEAD_MS).toSorted(
     (a, b) => a.firstMs - b.firstMs,
@@ -204,7 +206,7 @@ export function herdDocuments(deps: HerdDeps, nowMs: number): HerdDocument[] {
   }));
 }
 
-/** The accounts with requests that wait for the rate limit, and those whose limit is not used in full after an answer 429. */
+/** Returns the accounts whose requests wait for the rate limit, and those whose limit is not used in full after an answer 429. */
 export function apiLimitsDocument({
   api,
   clock,
@@ -235,8 +237,8 @@ export function apiLimitsDocument({
 }
 
 /**
- * The projects that the control API refuses to read or to change, those refused longest first. A later reading, perhaps by another daemon,
- * ends a refused read. A refused change ends once no record of the project has a failed change.
+ * Returns the projects that the control API refuses to read or to change, the longest refused first. A refused read is over after a later
+ * reading, perhaps by another daemon; a refused change is over once no record of the project has a failed change.
  */
 export function refusedProjects({
   fleet,
@@ -270,7 +272,7 @@ const REFUSED: Readonly<Record<Refusal['kind'], string>> = {
   write: "can't be changed",
 };
 
-/** The verified facts of each account that ebb's promises rely on. */
+/** Returns the verified facts of each account on which ebb's promises rely. */
 export function factsDocument({ current }: CurrentRules): NonNullable<StatusDocument['facts']> {
   return [...current.verified].flatMap(([account, verified]) =>
     promisesOf(verified).map((one) => ({ account, ...one })),

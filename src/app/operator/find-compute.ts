@@ -14,7 +14,7 @@ export function isId(text: string): boolean {
 
 /**
  * Finds a compute by its id, in the daemon's fleet or else in the store. `PROJECT/COMPUTE` is accepted without a search. The id of a project,
- * or its name if a daemon is asked, stands for its only compute; if it has several, the error names them.
+ * or its name if a daemon is asked, stands for the project's only compute; if the project has several, the error names them.
  */
 export async function findCompute(
   parts: OperatorParts,
@@ -36,17 +36,17 @@ export async function findCompute(
   return fail('not_found', `${unknownCompute(target)}${hint}`);
 }
 
-/** A compute as it was last evaluated, or else as its project was read; undefined if the daemon knows neither. */
+/** Returns a compute as it was last evaluated, or else as its project was read; undefined if the daemon does not know the compute. */
 export function computeIn(fleet: DaemonView['fleet'], id: string): Compute | undefined {
   return fleet.latestEvaluation(id)?.compute ?? cachedComputes(fleet, ({ computeId }) => computeId === id)[0];
 }
 
-/** The computes of all projects that were read, also those that were not evaluated yet. */
+/** Returns the computes that pass the test, from the readings of all projects: they need not be evaluated yet. */
 function cachedComputes(fleet: DaemonView['fleet'], test: (compute: Compute) => boolean): Compute[] {
   return [...fleet.cachedProjects()].flatMap(({ computes }) => computes.filter(test));
 }
 
-/** Like {@link findCompute}, for many computes: reads the store once at most. */
+/** Returns a function like {@link findCompute}, for many computes: it reads all records from the store at most once. */
 export function computeFinder(parts: OperatorParts): (target: string) => Promise<OperatorResult<ComputePlace>> {
   let stored: Map<string, ComputePlace> | undefined;
   async function inStore(computeId: string): Promise<ComputePlace | undefined> {
@@ -81,6 +81,7 @@ export async function findInStore(
   return undefined;
 }
 
+/** Returns the message about a target that is no known compute, or no id at all. */
 export function unknownCompute(target: string): string {
   const [first = '', second] = target.split('/', 2);
   if (!isId(first) || (second !== undefined && !isId(second))) {
@@ -89,7 +90,7 @@ export function unknownCompute(target: string): string {
   return `ebb does not know a compute ${target}: check the id, or write PROJECT/COMPUTE`;
 }
 
-/** The budget that `budget:NAME` names; undefined for any other target. */
+/** Returns the name of the budget if the target is `budget:NAME`; otherwise undefined. */
 export function budgetNamed(target: string): string | undefined {
   return /^budget:(.+)$/.exec(target)?.[1];
 }

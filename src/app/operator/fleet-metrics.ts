@@ -43,7 +43,7 @@ export interface GaugeDeps extends FleetDeps {
   telemetry: Telemetry;
 }
 
-/** The values of the per-compute series; none unless this daemon leads, since only the leader exports them. */
+/** Yields the values of the per-compute series. Yields none unless this daemon leads, since only the leader exports them. */
 export function* computeSeries(deps: ComputeSeriesDeps): Iterable<ComputeSeries> {
   if (!deps.leaderLease.isHeld()) return;
   const all = [...deps.fleet.evaluatedComputes()];
@@ -121,7 +121,7 @@ async function countFleet(deps: GaugeDeps, isFrozen: ReturnType<typeof frozenTes
   metrics.set('ebb_inventory_age_seconds', {}, oldestMs / 1000);
 }
 
-/** Owners as the status page names them, since alerts link there; empty for computes without an owner. */
+/** Returns a function for the label of a compute's owner: the name on the status page, to which alerts link; empty if there is no owner. */
 function ownerLabels({ current: { policies, costs } }: CurrentRules, all: readonly { compute: Compute }[]) {
   const ownerOf = computeOwners({ rules: costs.owners, policies, computes: all.map(({ compute }) => compute) });
   return (compute: Compute): string => {
@@ -130,7 +130,7 @@ function ownerLabels({ current: { policies, costs } }: CurrentRules, all: readon
   };
 }
 
-/** Counts holds and freezes; while the store is unavailable, those last read. */
+/** Counts holds and freezes (while the store is unavailable, those last read). Returns a test for frozen computes. */
 async function countOverrides(deps: GaugeDeps): Promise<ReturnType<typeof frozenTest>> {
   const { store, clock, overrides, telemetry } = deps;
   const nowMs = clock.now();
@@ -141,7 +141,7 @@ async function countOverrides(deps: GaugeDeps): Promise<ReturnType<typeof frozen
   return frozenTest(freezes, nowMs);
 }
 
-/** While the queue is unavailable only its own series are absent. */
+/** Counts the jobs of the queues. While the queue is unavailable, only its own series are absent. */
 async function countJobs({ queue, telemetry: { metrics } }: GaugeDeps): Promise<void> {
   metrics.clear('ebb_queue_jobs');
   const counts = await queue.counts().catch(() => undefined);
@@ -166,7 +166,7 @@ export interface CountSavingsDeps extends FleetDeps {
   telemetry: Telemetry;
 }
 
-/** Adds the fleet's estimated saving over some seconds. Only the leader counts, since dashboards add the counters of all daemons. */
+/** Adds the fleet's estimated saving of the last `seconds`. Only the leader counts, since dashboards add the counters of all daemons. */
 export function countSavings({ fleet, leaderLease, telemetry: { metrics } }: CountSavingsDeps, seconds: number): void {
   if (!leaderLease.isHeld()) return;
   for (const evaluated of fleet.evaluatedComputes()) {

@@ -53,7 +53,7 @@ const DECISIONS_SHOWN = 30;
 
 type Parts = OperatorParts & { daemon: DaemonView };
 
-/** A page of the computes that match a query, the most urgent first unless another order is asked for. */
+/** Returns a page of the computes that match a query, the most urgent first unless the query has another order. */
 export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetDocument> {
   const { daemon, clock } = parts;
   const all = [...daemon.fleet.evaluatedComputes()];
@@ -69,7 +69,7 @@ export async function fleetPage(parts: Parts, query: FleetQuery): Promise<FleetD
   const holdsOf = ({ compute }: EvaluatedCompute) => holdsByCompute.get(compute.computeId) ?? [];
   const subjects = shown.map((one) => subjectOf(one, { holds: holdsOf(one.evaluatedCompute), freezes }));
   const weeks = await daemon.week.of(subjects, nowMs);
-  // Computes of one kind share a week: one document for all of them.
+  // Computes of the same kind share a week, and so its document.
   const documents = new Map([...new Set(weeks)].map((week) => [week, weekDocument(week)]));
   const documentOf = (week: Week | undefined) => (week && documents.get(week)) ?? weekDocument(undefined);
   const rowOf = ([index, one]: [number, ComputeWithStatus]) => rowDocument(one, documentOf(weeks[index]));
@@ -98,10 +98,12 @@ export async function matchingComputes(parts: Parts, filter: FleetFilter): Promi
   return matched.map(({ evaluatedCompute }) => evaluatedCompute);
 }
 
+/** Returns true if the filter may leave out computes. */
 export function isNarrowed({ q = '', owner, project, policy, status, reason }: Partial<FleetFilter>): boolean {
   return q !== '' || [owner, project, policy, status, reason].some((one) => one !== undefined);
 }
 
+/** Returns the page of one compute; `not_found` if the daemon has not evaluated it. */
 export async function computePage(parts: Parts, computeId: string): Promise<OperatorResult<ComputeDetailDocument>> {
   const { daemon, store } = parts;
   const found = evaluatedComputeOf(parts, computeId);
@@ -155,7 +157,7 @@ function freezingPolicies({ freezes }: EvaluatedCompute['decision']): ComputeDet
   }));
 }
 
-/** The ids of a compute that the daemon has evaluated. */
+/** Returns the ids of a compute if the daemon has evaluated it. */
 export function knownCompute(parts: Parts, computeId: string): OperatorResult<ComputeName> {
   const found = evaluatedComputeOf(parts, computeId);
   if (!found.ok) return found;
@@ -167,7 +169,7 @@ function evaluatedComputeOf({ daemon }: Parts, computeId: string): OperatorResul
   return evaluatedCompute ? { ok: true, value: evaluatedCompute } : fail('not_found', unknownCompute(computeId));
 }
 
-/** `evaluated` must have all computes of each project, since the owner of a compute depends on the others. */
+/** Returns what the status of computes depends on. `evaluated` must have all computes of a project, since they may determine the owner together. */
 async function statusContext({ store, daemon, now }: Parts, evaluated: readonly { compute: Compute }[]) {
   const nowMs = await now();
   const [holds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
@@ -222,17 +224,18 @@ function weekDocument(week: Week = { state: 'not_yet' }): WeekDocument {
 
 /* Filters, orders and totals of the fleet's pages. */
 
-/** Further words of a search are ignored, since they would only cost time. */
+/** The most words of a search; further words are ignored, since they would only cost time. */
 const MAX_WORDS = 10;
 
 export interface ComputeWithStatus {
   evaluatedCompute: EvaluatedCompute;
   status: ComputeStatus;
   owner: string;
-  /** Set if a change is overdue. */
+  /** Since when a change has been overdue, milliseconds since the epoch; see `overdueSince`. */
   overdueSinceMs?: number | undefined;
 }
 
+/** Returns the computes that match every given field; their text must contain every word of `q`. */
 export function matching(
   computes: readonly ComputeWithStatus[],
   { q, owner, project, policy, status, reason }: FleetFilter,
@@ -260,7 +263,7 @@ function policyNames({ evaluatedCompute: { decision } }: ComputeWithStatus): str
   return Object.values(decision.deciders).flatMap((step) => (step.policy ?? step.proposal?.policy)?.name ?? []);
 }
 
-/** The number of computes that may change within an hour, and the first such instant. */
+/** Returns the number of computes that may change within an hour, and the first such instant. */
 export function withinAnHour(computes: readonly ComputeWithStatus[], nowMs: number): FleetDocument['next_hour'] {
   const soon = computes.flatMap(({ evaluatedCompute: { nextChangeMs } }) =>
     nextChangeMs !== undefined && nextChangeMs > nowMs && nextChangeMs <= nowMs + HOUR_MS ? [nextChangeMs] : [],
@@ -272,7 +275,7 @@ function countAndFirst(instants: readonly number[]): FleetDocument['next_hour'] 
   return { computes: instants.length, first: instants.length === 0 ? null : isoInstant(earliest(instants)) };
 }
 
-/** Not Math.min with a spread: a fleet may have more computes than a call may have arguments. */
+/** Returns the earliest instant. Does not spread them into Math.min: a fleet may have more computes than a call may have arguments. */
 function earliest(instants: readonly number[]): number {
   return instants.reduce((one, other) => Math.min(one, other));
 }
@@ -281,7 +284,7 @@ function latest(instants: readonly number[]): number {
   return instants.reduce((one, other) => Math.max(one, other));
 }
 
-/** The next changes of computes within a day, counted by hour and owner. */
+/** Returns the next changes of computes within a day, counted by hour and owner. */
 export function upcomingOf(computes: readonly ComputeWithStatus[], nowMs: number): FleetDocument['upcoming'] {
   const next = computes.flatMap(({ owner, evaluatedCompute: { nextChangeMs } }) =>
     nextChangeMs !== undefined && nextChangeMs > nowMs && nextChangeMs <= nowMs + DAY_MS
@@ -308,7 +311,7 @@ function totalsOf(computes: readonly ComputeWithStatus[]): FleetTotals {
   return { computes: computes.length, active: active.length, min_cu: sum('minCu'), max_cu: sum('maxCu') };
 }
 
-/** Totals by owner or project, the largest maximum first. */
+/** Returns totals by owner or project, the largest sum of maximum sizes first. */
 export function groupsOf(computes: readonly ComputeWithStatus[], group: FleetQuery['group']): FleetDocument['groups'] {
   if (group === undefined) return [];
   const nameOf = (one: ComputeWithStatus) => (group === 'owner' ? one.owner : one.evaluatedCompute.compute.projectName);
@@ -316,7 +319,7 @@ export function groupsOf(computes: readonly ComputeWithStatus[], group: FleetQue
   return groups.toSorted((a, b) => b.max_cu - a.max_cu || ascending(a.name, b.name));
 }
 
-/** The text that the words of a search are matched against. */
+/** Returns the text in which the words of a search are looked up. */
 function textOf(one: ComputeWithStatus): string {
   const { evaluatedCompute, status } = one;
   const { compute, plan } = evaluatedCompute;
@@ -354,7 +357,7 @@ export function inOrder(
   return keyed.toSorted(compareKeys).map(({ one }) => one);
 }
 
-/** A compute with a lower rank comes first. */
+/** Returns the rank by urgency. A compute with a lower rank comes first. */
 function rankOf({ evaluatedCompute, status }: ComputeWithStatus): number {
   const { plan } = evaluatedCompute;
   if (unmetHeadroom(evaluatedCompute) !== undefined) return -1;

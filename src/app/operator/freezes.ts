@@ -12,7 +12,7 @@ import { freezeDocument, pageOf } from './documents.ts';
 import { inFlight } from './in-flight.ts';
 import { allRecords, auditOf, type DaemonView, fail, type OperatorParts, shortId } from './parts.ts';
 
-/** Stops writes to the selected computes, but for raises if it allows them. In effect once stored: each write checks freezes first. */
+/** Stores a freeze. From then on nothing is written to the selected computes, except raises if the freeze allows them. */
 export async function setFreeze(parts: OperatorParts, request: FreezeRequest): Promise<OperatorResult<FreezeDocument>> {
   const problem = overrideProblem(request);
   if (problem !== undefined) return fail('invalid', problem);
@@ -43,7 +43,7 @@ export async function setFreeze(parts: OperatorParts, request: FreezeRequest): P
   return { ok: true, value: { ...freezeDocument(freeze), ...coverage, in_flight: await inFlightOf(parts, [freeze]) } };
 }
 
-/** Limits a selection to the scope of the caller's team, including computes that are created later. */
+/** Limits a selection to the scope of the caller's team, also for computes that are created later. */
 function limitedToTeam(
   { caller, daemon }: OperatorParts,
   select: Freeze['select'],
@@ -60,6 +60,7 @@ function limitedToTeam(
   return limited.ok ? { ok: true, value: { select: limited.value, team } } : fail('invalid', limited.problem);
 }
 
+/** Returns the freezes that the caller may end. */
 function ofCaller({ caller }: OperatorParts, freezes: readonly Freeze[]): readonly Freeze[] {
   const teams = caller?.freezes;
   return teams ? freezes.filter(({ team }) => team !== undefined && teams.includes(team)) : freezes;
@@ -67,7 +68,7 @@ function ofCaller({ caller }: OperatorParts, freezes: readonly Freeze[]): readon
 
 type Coverage = Pick<FreezeDocument, 'covers' | 'partial'>;
 
-/** Counts the computes of a freeze; no count where only a daemon knows the selection. */
+/** Counts the computes of a freeze. Returns no count if the selection can only be evaluated by a daemon, and none is asked. */
 async function coveredBy({ daemon, store, clock }: OperatorParts, { select }: Freeze): Promise<Coverage> {
   if (!daemon) return select === 'all' ? { covers: (await allRecords(store)).length } : {};
   const { fleet } = daemon;
@@ -79,7 +80,7 @@ async function coveredBy({ daemon, store, clock }: OperatorParts, { select }: Fr
   return { covers: covered.length, ...(isPartial && { partial: true }) };
 }
 
-/** True if a listed project that the selector may match has computes that are not known yet. */
+/** Returns true if a listed project that the selector may match has computes that are not known yet. */
 function mayGrow(fleet: DaemonView['fleet'], select: Freeze['select']): boolean {
   const matches = compileProjectSelector(select === 'all' ? EVERY_COMPUTE : select);
   return fleet.projectIds().some((projectId) => {
@@ -94,7 +95,7 @@ function mayGrow(fleet: DaemonView['fleet'], select: Freeze['select']): boolean 
   });
 }
 
-/** The refusal of a team's selector that matches nothing in the team's scope. A freeze of the whole scope may precede its first compute. */
+/** Returns the refusal if a team's selector matches nothing in the team's scope. A freeze of the whole scope may precede its first compute. */
 function whyOutside(
   { select, team }: Pick<Freeze, 'select' | 'team'>,
   { covers, partial }: Coverage,
@@ -116,7 +117,7 @@ export async function listFreezes(
   return { ok: true, value: { items: items.map(freezeDocument), next } };
 }
 
-/** Ends freezes early, and asks for a reconcile of the projects that they stopped. */
+/** Ends freezes early, and requests a reconcile of the projects that they stopped. */
 export async function unfreeze(
   parts: OperatorParts,
   request: UnfreezeRequest,
@@ -143,7 +144,7 @@ export async function unfreeze(
   return { ok: true, value: { freezes: ended.map((freeze) => freeze.id), ...countField, in_flight } };
 }
 
-/** Counts the computes whose change these freezes hold back. Without a daemon: those of all freezes, by the leader's report. */
+/** Counts the computes whose change these freezes hold back. Without a daemon, counts for all freezes, by the leader's report. */
 async function heldBackBy(
   { daemon, store, now, clock }: OperatorParts,
   freezes: readonly Freeze[],
@@ -170,7 +171,7 @@ function inFlightOf(parts: OperatorParts, freezes: readonly Freeze[]): Promise<I
   return inFlight(parts, { concerns });
 }
 
-/** The projects to reconcile: all of them without a daemon, since only daemons can evaluate a selector. */
+/** Returns the projects to reconcile. Without a daemon these are all projects, since only daemons can evaluate a selector. */
 async function projectsOf({ daemon, store, clock }: OperatorParts, freezes: readonly Freeze[]): Promise<string[]> {
   if (!daemon) return store.projectIds();
   const { fleet } = daemon;

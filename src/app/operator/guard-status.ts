@@ -1,4 +1,4 @@
-/** The guards of the daemon's policies for the status and the page: verdicts, changes held back, watches after lowerings, and floors. */
+/** Describes the guards of the daemon's policies for the status and the page: verdicts, changes held back, watches after lowerings, floors. */
 
 import { describeStep } from '../../domain/decide/trace.ts';
 import { type Estimate, mapEstimate } from '../../domain/estimate.ts';
@@ -97,7 +97,7 @@ async function floorsOf(
   if (floored.length === 0) return [];
   const parts = { store, fleet, policies: policies(), costs: costs() };
   const costByCompute = await floorCosts(parts, floored, nowMs).catch((error) => {
-    // Without the store the floors are shown without their costs, which need stored operations.
+    // While the store is unavailable, floors are shown without their costs, which need stored operations.
     if (error instanceof EngineUnavailableError) return new Map<string, Amount>();
     throw error;
   });
@@ -107,7 +107,7 @@ async function floorsOf(
       decision.trace
         .filter(({ code }) => code === 'guard_floor')
         .map((step) => {
-          // The cost is that of all floors of the compute together, so only its first floor shows it.
+          // The cost is that of all floors of the compute together, so only the first floor shows it.
           const cost = withCost.has(computeId) ? undefined : costByCompute.get(computeId);
           withCost.add(computeId);
           return {

@@ -22,6 +22,7 @@ import { auditOf, type DaemonView, fail, type OperatorParts, shortId } from './p
 /** One team may have this many holds, so that it doesn't use up the limit of the store. */
 const MAX_HOLDS_OF_TEAM = 1000;
 
+/** Stores a hold of one compute, and requests a reconcile of its project. */
 export async function setHold(parts: OperatorParts, request: HoldRequest): Promise<OperatorResult<HoldDocument>> {
   const problem = holdProblem(request);
   if (problem !== undefined) return fail('invalid', problem);
@@ -46,7 +47,7 @@ export async function setHold(parts: OperatorParts, request: HoldRequest): Promi
   return { ok: true, value: { ...holdDocument(hold, await limitOfNew(parts, hold)), in_flight } };
 }
 
-/** The quota is soft: two daemons that are asked at the same instant may each grant the last hold. */
+/** Returns the problem of a full quota. The quota is soft: two daemons that are asked at the same instant may each grant the last hold. */
 function quotaProblem(holds: readonly Hold[], teams: readonly string[]): string | undefined {
   const full = teams.find((team) => holds.filter((hold) => hold.teams?.includes(team)).length >= MAX_HOLDS_OF_TEAM);
   return full && `team ${full} has ${MAX_HOLDS_OF_TEAM} holds, the most that a team may have: release some`;
@@ -98,7 +99,7 @@ function describeHold({ size, suspendTimeoutSeconds, freeze, expiresAtMs, reason
 /** Describes how hard limits change a hold at its start; null if they don't. */
 export type LimitOf = (hold: Hold) => string | null;
 
-/** The limits by the daemon's policies. A compute that the daemon doesn't know yet is judged by its ids alone. */
+/** Returns the limits by the daemon's policies. Of a compute that the daemon does not know yet, only the ids count. */
 export function limitsOfDaemon({ fleet, policies }: DaemonView): LimitOf {
   return (hold) => {
     const evaluated = fleet.latestEvaluation(hold.computeId);
@@ -115,14 +116,14 @@ export function limitsOfDaemon({ fleet, policies }: DaemonView): LimitOf {
   };
 }
 
-/** The limits by the policies of the daemon, or, without one, by those of this machine. */
+/** Returns the limits by the policies of the daemon, or without a daemon, by the policies of this machine. */
 export async function limitsOf({ daemon, policies }: Pick<OperatorParts, 'daemon' | 'policies'>): Promise<LimitOf> {
   if (daemon) return limitsOfDaemon(daemon);
   const local = await policies?.();
   return (hold) => (local ? limitByIds(local.set.policies, hold, local.areCurrent ? 'caps' : 'may cap') : null);
 }
 
-/** Like {@link limitsOf}, for a new hold: also says if hard limits are unknown. */
+/** Describes how hard limits change a new hold. Also says so if the daemons' hard limits are unknown. */
 async function limitOfNew(parts: Pick<OperatorParts, 'daemon' | 'policies'>, hold: Hold): Promise<string | null> {
   const limited = (await limitsOf(parts))(hold);
   const setsNothing = hold.size === undefined && hold.suspendTimeoutSeconds === undefined;
@@ -132,7 +133,7 @@ async function limitOfNew(parts: Pick<OperatorParts, 'daemon' | 'policies'>, hol
 
 type Verb = 'caps' | 'may cap';
 
-/** The limits of a compute of which only the ids are known. `verb` is for policies that select it by its ids; others may cap it. */
+/** Returns the limits of a compute of which only the ids are known. `verb` is for policies that certainly select it; others `may cap` it. */
 function limitByIds(policies: readonly Policy[], hold: Hold, verb: Verb): string | null {
   const { projectId, computeId, createdAtMs } = hold;
   const ids = { projectId, computeId, projectName: projectId, projectNameUnknown: true, branchId: '' } as Compute;

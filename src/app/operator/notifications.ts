@@ -49,7 +49,7 @@ export async function retryOrDropNotifications(
     const message = `${target} is neither a receiver with dead notifications nor the id of a notification: see ebb notify list`;
     return fail('not_found', message);
   }
-  // The audit entry comes first: no notification changes without one.
+  // The audit entry comes first, so that no notification changes without an entry.
   await store.appendHistory([await auditEntry(parts, { action, target }, ids.length)]);
   const done = await pLimit(CONCURRENT_WRITES).map(ids, (id) =>
     action === 'drop' ? store.finishOutbox(id) : store.updateOutbox(id, { state: 'waiting', tries: 0 }),
@@ -58,8 +58,8 @@ export async function retryOrDropNotifications(
 }
 
 /**
- * If the target is a receiver, the ids of its dead notifications. If it is an id, which ends with `>RECEIVER`, that id, unless there is no such
- * notification.
+ * Returns the ids of a receiver's dead notifications if the target is a receiver. If the target is the id of a notification (it ends with
+ * `>RECEIVER`), returns this id, or none if there is no such notification.
  */
 async function idsOf({ store }: OperatorParts, target: string): Promise<string[]> {
   const receiver = target.slice(target.lastIndexOf('>') + 1);

@@ -14,10 +14,10 @@ import { earliest } from '../../domain/time/windows/opening.ts';
 import type { ComputeStatus } from '../../ports/compute-events.ts';
 import { gateRules, type RulesForGates } from '../evaluate-project/evaluate.ts';
 
-/** A change counts as overdue after this time: at a boundary the rate limit spreads the changes of a fleet. */
+/** A change counts as overdue after this time, in milliseconds: at a boundary the rate limit spreads the changes of a fleet. */
 const OVERDUE_AFTER_MS = MINUTE_MS;
 
-/** After so many waits and boundaries without an action, a change counts as not due. */
+/** If the plan does not act after this many waits and boundaries, the change counts as not due. */
 const MAX_STEPS = 20;
 
 interface Query extends Pick<Situation, 'policies' | 'holds' | 'freezes' | 'nowMs'> {
@@ -26,8 +26,8 @@ interface Query extends Pick<Situation, 'policies' | 'holds' | 'freezes' | 'nowM
 }
 
 /**
- * Since when an overdue change has been due, milliseconds since the epoch; undefined if none is overdue. A change that waits is due from the
- * end of its wait. Changes become overdue in an outage of the control API, and without a recent reading of their project.
+ * Returns since when an overdue change has been due, milliseconds since the epoch; undefined if no change is overdue. A change that waits is due
+ * from the end of its wait. Changes become overdue in an outage of the control API, or if their project is not read.
  */
 export function overdueSince(evaluated: EvaluatedCompute, query: Query): number | undefined {
   const { plan, nextChangeMs = Number.POSITIVE_INFINITY } = evaluated;
@@ -45,7 +45,7 @@ export function overdueSince(evaluated: EvaluatedCompute, query: Query): number 
   return dueMs !== undefined && dueMs <= latestMs ? dueMs : undefined;
 }
 
-/** The situation without failures: they only delay the next attempt, and a change that failed had been due before. */
+/** Returns the situation without failures: they only delay the next attempt, and a change that failed had been due before. */
 function situationOf({ compute, record }: EvaluatedCompute, { rules, status: _status, ...query }: Query): Situation {
   const { failures: _failed, ...withoutFailures } = record;
   return laterSituation({
@@ -58,7 +58,7 @@ function situationOf({ compute, record }: EvaluatedCompute, { rules, status: _st
   });
 }
 
-/** The instant since which the changes of a plan could be made: that of the decision, unless an earlier one is known. */
+/** Returns the instant since which the changes of a plan could be made: that of the decision, unless an earlier one is known. */
 function decidedSince({ decision, record, plan, compute }: EvaluatedCompute, situation: Situation): number {
   const { policies, holds = [] } = situation;
   const input = { policies, holds, compute, ...decidingFacts(record), record, decision };
@@ -71,7 +71,7 @@ function decidedSince({ decision, record, plan, compute }: EvaluatedCompute, sit
   );
 }
 
-/** The first instant from `fromMs` on at which a change that is not decided yet could be made, if the compute stays as it is. */
+/** Returns the first instant from `fromMs` on at which a change that is not decided yet could be made, if the compute stays as it is. */
 function undecidedSince(situation: Situation, fromMs: number, latestMs: number): number | undefined {
   const planAt = (nowMs: number) => evaluateNow({ ...situation, nowMs }).plan;
   const endMs = ({ untilMs = Number.POSITIVE_INFINITY }: Plan, nowMs: number) =>
@@ -79,7 +79,7 @@ function undecidedSince(situation: Situation, fromMs: number, latestMs: number):
   return firstActing(planAt, endMs, fromMs, latestMs);
 }
 
-/** The first instant at which the plan acts. While it does not, the next plan is made at the end that `endMs` returns. */
+/** Returns the first instant at which the plan acts. After each plan that does not act, plans again at the end that `endMs` returns. */
 function firstActing(
   planAt: (nowMs: number) => Plan,
   endMs: (plan: Plan, nowMs: number) => number | undefined,

@@ -10,10 +10,9 @@ import type { Caller, OperatorError, OperatorResult } from '../../ports/operator
 import type { CostRules } from '../../ports/rules.ts';
 import type { LocatedRecord, Store } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
-import type { Mode } from '../evaluate-project/evaluate.ts';
+import type { Mode, RulesForGates } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { ownerNow } from '../fleet/owner-now.ts';
-import type { CompiledRules } from '../rules.ts';
 import type { WeekAhead } from './week-ahead.ts';
 
 /** Dependencies of an operator: those of a daemon, or a store that was opened for one command. */
@@ -22,17 +21,17 @@ export interface OperatorParts {
   log: Log;
   /** Returns the present instant, by which holds and freezes expire; milliseconds since the epoch. */
   now(): Promise<number>;
-  /** Asks the daemons of the group, if any, to reconcile these projects. */
+  /** Asks the daemons of the group to reconcile these projects. Without a running daemon, nothing happens. */
   requestReconciles(projectIds: readonly string[]): Promise<void>;
   clock: Pick<Clock, 'wait' | 'nextTurn'>;
   newId: NewId;
   /** The name under which project leases are held. */
   holder: string;
-  /** The authenticated caller, if known; else commands count as made by the owner that they name. */
+  /** The authenticated caller. If absent, commands count as made by the owner that they name. */
   caller?: Caller | undefined;
   /** Absent if no daemon is asked. */
   daemon?: DaemonView;
-  /** Without a daemon: the policies of this machine, if readable. `areCurrent`: the daemons use the same. */
+  /** Without a daemon: reads the policies of this machine; undefined if they can't be read. `areCurrent`: the daemons have the same set. */
   policies?: () => Promise<{ set: PolicySet; areCurrent: boolean } | undefined>;
   /** Without a daemon: the owner rules of this machine. */
   owners?: readonly OwnerRule[];
@@ -43,14 +42,13 @@ export interface DaemonView {
   fleet: Fleet;
   mode: Mode;
   policies(): CompiledPolicies;
-  /** Connection profiles, verified facts of accounts, and the rules by which restarts wait and manual changes are respected. */
-  rules(): Pick<CompiledRules, 'profiles' | 'verified' | 'disruption' | 'manualChanges'>;
+  rules(): RulesForGates;
   teams(): readonly TeamScope[];
   /** Owner rules; they come before the owners of policies. */
   owners(): readonly OwnerRule[];
   /** Prices and plans. */
   costs(): CostRules;
-  /** The verified facts of the control API that ebb's promises rely on. */
+  /** The verified facts of the control API on which ebb's promises rely. */
   facts(): NonNullable<StatusDocument['facts']>;
   herds(): readonly HerdDocument[];
   /** The rate limits that requests wait for, or that are not used in full. */
@@ -58,7 +56,7 @@ export interface DaemonView {
   refusedProjects(): readonly RefusedProjectDocument[];
   /** The source of the policies, such as a commit. */
   revision(): string | undefined;
-  /** Staged parts of the policy set, one for each team. Files that belong to no team form the part of team ''. */
+  /** The staged parts of the policy set. Files that belong to no team form the part of team ''. */
   staged(): readonly {
     team: string;
     hash: string;
@@ -67,7 +65,7 @@ export interface DaemonView {
     impact: { disconnected: number; later?: number };
   }[];
   week: WeekAhead;
-  /** Other reasons why the newest policies are not in effect, one line each: those of no team, and of teams that pass the test. */
+  /** Other reasons why the newest policies are not in effect, one line each, for files of no team and of teams that pass the test. */
   policyProblems(isShown?: (team: string) => boolean): readonly string[];
   readiness(): Promise<Readiness>;
 }
@@ -94,19 +92,19 @@ export function fail<T>(code: OperatorError['code'], message: string): OperatorR
   return { ok: false, error: { code, message } };
 }
 
-/** A person's command, as the audit notes it. Without `computeId` it concerns the whole fleet. */
+/** A person's command, as the audit notes it. A command without `computeId` concerns the whole fleet. */
 export interface Command {
   kind: HistoryKind;
   code: string;
   message: string;
-  /** The person in whose name it was given. */
+  /** The person in whose name the command was given. */
   owner: string;
   atMs: number;
   projectId?: string;
   computeId?: string;
 }
 
-/** The audit entry of a command, to be stored together with its effect. */
+/** Returns the audit entry of a command. Store it together with the effect of the command. */
 export async function auditOf(parts: OperatorParts, command: Command): Promise<HistoryEntry> {
   const { store, daemon, caller } = parts;
   const { kind, code, message, owner, atMs, projectId = '', computeId = '' } = command;
@@ -128,14 +126,14 @@ export async function auditOf(parts: OperatorParts, command: Command): Promise<H
   };
 }
 
-/** The owner of a compute; undefined if no daemon is asked, or it doesn't know the compute. */
+/** Returns the owner of a compute; undefined if no daemon is asked, or the daemon does not know the compute. */
 export function ownerOf({ daemon }: Pick<OperatorParts, 'daemon'>, computeId: string): string | undefined {
   const compute = daemon?.fleet.latestEvaluation(computeId)?.compute;
   if (!daemon || !compute) return undefined;
   return ownerNow(daemon.fleet, { owners: daemon.owners(), policies: daemon.policies() }, compute);
 }
 
-/** An id that people can type: a prefix and ten hex digits. */
+/** Returns an id that people can type: a prefix and ten hexadecimal digits. */
 export function shortId(prefix: string, newId: NewId): string {
   return `${prefix}-${newId().replaceAll('-', '').slice(0, 10)}`;
 }

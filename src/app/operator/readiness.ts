@@ -24,7 +24,7 @@ export interface ReadinessDeps extends SetsDeps {
   store: Pick<Store, 'storeId' | 'brokenRecords' | 'records'>;
   storeClock: Pick<StoreClock, 'lastExcessiveOffsetMs'>;
   storedTimes: Pick<StoredTimes, 'problem'>;
-  /** The name of the engine of queue and store, under which its outages are kept. */
+  /** The name of the engine of queue and store, by which its outages are found. */
   engineName: string;
 }
 
@@ -44,14 +44,14 @@ export async function checkReadiness(deps: ReadinessDeps): Promise<Readiness> {
   return { ready: checks.every(({ ok }) => ok), checks };
 }
 
-/** Outages come first: a store that can't be written to, such as one on a full disk, may still answer reads. */
+/** Checks the store. A known outage counts without a question, since a store that can't be written to may still answer reads. */
 function storeCheck({ store, outages, engineName }: ReadinessDeps): Promise<Check> {
   const outage = outages.current().get(engineName);
   if (outage !== undefined) return Promise.resolve({ name: 'store', ok: false, message: outage });
   return check('store', () => store.storeId());
 }
 
-/** Reads broken records once more, since no other reading of them may be due for long. */
+/** Checks that all records can be read. Reads broken records once more, since no other reading of them may be due for long. */
 async function recordsCheck({ store }: ReadinessDeps): Promise<Check> {
   try {
     for (const projectId of new Set((await store.brokenRecords()).values())) await store.records(projectId);
@@ -75,13 +75,13 @@ function storedTimesCheck({ storedTimes }: ReadinessDeps): Check {
   return { name: 'stored times', ok: problem === undefined, message: problem ?? 'none is ahead of the clock' };
 }
 
-/** Never a reason not to be ready: what is read can be acted on, and a rolling update must not wait for a large fleet. */
+/** Tells how many projects are read. This check always passes, since a rolling update must not wait until a large fleet is read. */
 function projectsCheck({ fleet }: ReadinessDeps): Check {
   const { listed, read } = projectsOf(fleet);
   return { name: 'projects', ok: true, message: `${read} of ${listed} read` };
 }
 
-/** While the control API is unavailable, people need to know how old the shown state of computes is. */
+/** Checks the control API. In an outage the message also says how old the shown state of computes is. */
 function apiCheck({ outages, fleet }: ReadinessDeps): Check {
   const outage = outages.current().get(CONTROL_API);
   if (outage === undefined) return { name: CONTROL_API, ok: true, message: 'answers' };
@@ -99,7 +99,7 @@ function accountChecks({ api, outages }: ReadinessDeps): Check[] {
   });
 }
 
-/** An account counts as stalled after this time without an answer, in real milliseconds. */
+/** An account counts as stalled if it could send nothing for this long, in real milliseconds. */
 const STALLED_MS = 60_000;
 
 function stalled(stalledMs: number): string | undefined {

@@ -10,7 +10,7 @@ import { budgetNamed, type ComputePlace, findCompute } from './find-compute.ts';
 import { inFlight } from './in-flight.ts';
 import { allRecords, auditOf, fail, type OperatorParts } from './parts.ts';
 
-/** Ends one hold, the steps of a budget, or all holds, stopped fights and respected manual changes of a compute, or the floors of its guards. */
+/** Ends a hold; or the steps of a budget; or a compute's holds, stopped fights and respected manual changes; or the floors of its guards. */
 export async function release(parts: OperatorParts, request: ReleaseRequest): Promise<OperatorResult<ReleaseDocument>> {
   const { target, owner } = request;
   const problem = ownerProblem(owner);
@@ -34,7 +34,7 @@ export async function release(parts: OperatorParts, request: ReleaseRequest): Pr
   return releaseCompute(parts, found.value, request, holds);
 }
 
-/** Asks the leader to end the steps, since it alone decides them. */
+/** Stores a request to end the steps of a budget. The leader ends them, since only the leader decides steps. */
 async function releaseBudget(
   parts: OperatorParts,
   policy: string,
@@ -52,7 +52,7 @@ async function releaseBudget(
   if (refused) return refused;
   if (isLimiting) {
     const message = `released: the steps of budget ${policy} that limit now end for this month`;
-    // The audit entry comes first: limits never end without one.
+    // The audit entry comes first, so that limits never end without an entry.
     await store.appendHistory([await auditOf(parts, { kind: 'hold', code: 'released', message, owner, atMs: nowMs })]);
     await addRelease(store, { policy, who: owner, atMs: nowMs });
   }

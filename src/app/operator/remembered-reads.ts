@@ -6,12 +6,12 @@ import type { Store } from '../../ports/store.ts';
 import type { Overrides } from '../overrides.ts';
 import { OPERATIONS_KEY } from '../readings/reading.ts';
 
-/** Only the newest answers are kept for an outage. */
+/** The most answers that are kept for an outage. */
 const MAX_KEPT = 100;
 
 /**
- * Returns a store for display only. While the store is unavailable, it answers with the holds and freezes that the daemon knows, and with the
- * last answers to the same questions. Everything else rejects then.
+ * Returns a wrapped store for display only. While the store is unavailable, the wrapper answers with the holds and freezes that the daemon knows,
+ * and with the last answers to the same questions. All other calls reject then.
  */
 export function rememberReads({
   store,
@@ -23,7 +23,7 @@ export function rememberReads({
   clock: Pick<Clock, 'now'>;
 }): { store: Store; staleness(): Staleness | undefined } {
   const startedMs = clock.now();
-  /** The last answer to each question, in the order of asking. */
+  /** The last answer to each question, the least recent first. */
   const kept = new Map<string, unknown>();
   let readAtMs: number | undefined;
   let isUnavailable = false;
@@ -41,7 +41,7 @@ export function rememberReads({
     }
   }
 
-  /** `question` must name what is read, so that its answers have one type. */
+  /** Reads, or returns the last answer to the same question. `question` must begin with the kind of reading, so that its answers have one type. */
   function remembered<T>(question: readonly unknown[], read: () => Promise<T>, otherwise: T): Promise<T> {
     const name = JSON.stringify(question);
     return readOr(
@@ -71,7 +71,7 @@ export function rememberReads({
           () => store.freezes(nowMs),
           () => overrides.freezes.filter(({ expiresAtMs }) => expiresAtMs > nowMs),
         ),
-      // Stored operations are for commands, not for pages, and would fill the memory.
+      // Stored operations are not remembered: they are for commands, not for pages, and would fill the memory.
       usage: (...asked) =>
         asked[0] === OPERATIONS_KEY
           ? store.usage(...asked)

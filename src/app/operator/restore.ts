@@ -15,8 +15,8 @@ import { fail, type OperatorParts } from './parts.ts';
 type Restored = RestoreDocument['computes'][number];
 
 /**
- * Stores a request to restore computes to their baselines, or to given ones. A daemon or `ebb apply` applies it like any other change, to
- * fields that no policy sets. For several computes, their number must be confirmed.
+ * Stores a request to restore computes to their baselines, or to given ones, or withdraws such requests. A daemon or `ebb apply` applies the
+ * request like any other change, to fields that no policy sets. To restore several computes, their number must be confirmed.
  */
 export async function restore(parts: OperatorParts, request: RestoreRequest): Promise<OperatorResult<RestoreDocument>> {
   const { baselines = [], cancel, preview } = request;
@@ -88,7 +88,7 @@ function messageOf({ cancel, now, baselines = [] }: RestoreRequest): string {
   return `restore to ${target} requested${now ? ', without waiting for sleep' : ''}`;
 }
 
-/** Compute ids by project; undefined for all computes of a project. */
+/** Compute ids by project id; undefined for all computes of the project. */
 type Wanted = Map<string, Set<string> | undefined>;
 
 async function wantedComputes(
@@ -103,7 +103,7 @@ async function wantedComputes(
   const find = computeFinder(parts);
   for (const target of computes) {
     const found = await find(target);
-    // A file of baselines may name computes that are gone; the answer leaves them out.
+    // A file of baselines may name computes that are gone: they are left out.
     if (!found.ok && found.error.code === 'not_found' && baselines.some((one) => one.compute_id === target)) continue;
     if (!found.ok) return found;
     const place = found.value;
@@ -146,7 +146,7 @@ function restoredDocument(
   return { project_id: projectId, compute_id: computeId, baseline: settingsDocument(baseline), outcome };
 }
 
-/** Replaces the stored baseline for good: it may date from after ebb had already changed the compute. */
+/** Replaces the baseline in the record by a given one. The stored one may date from after ebb had already changed the compute. */
 function withBaseline(record: ComputeRecord, given: ComputeBaseline | undefined): ComputeRecord {
   if (!given) return record;
   const { min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: suspendTimeoutSeconds } = given;
@@ -157,8 +157,8 @@ function withBaseline(record: ComputeRecord, given: ComputeBaseline | undefined)
 }
 
 /**
- * Finds the groups of fields that differ from the baseline, and the policies that set them: by the daemon's last evaluation, or else by the
- * stored record. Leaves out a timeout that can't be restored, since the compute stays too large to have one.
+ * Returns the groups of fields that differ from the baseline, and the policies that set fields, by the daemon's last evaluation or else by the
+ * stored record. Leaves out a timeout that can't be restored, since the compute stays too large to have a timeout.
  */
 function differenceOf(
   { daemon }: OperatorParts,

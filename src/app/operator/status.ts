@@ -27,7 +27,7 @@ import { allRecords, type DaemonView, fail, type OperatorParts } from './parts.t
 type FrozenTest = ReturnType<typeof frozenTest>;
 type NextTurn = Pick<Clock, 'nextTurn'>;
 
-/** The status summary, from the daemon if there is one, else from the store. */
+/** Returns the status summary, from the daemon if there is one, else from the store. */
 export async function status(parts: OperatorParts, query: StatusQuery = {}): Promise<OperatorResult<StatusDocument>> {
   const { store, clock } = parts;
   const isFiltered = isNarrowed(query) || query.select !== undefined;
@@ -103,7 +103,7 @@ async function guardsShown(store: Store, daemon: ShownView, nowMs: number) {
   return { guards: guards?.filter(({ guard }) => isConcerned(daemon, guard)) ?? null, ...others };
 }
 
-/** The status from the store and the leader's report: other daemons may know only a part of the fleet. */
+/** Returns the status from the store and the first report, the leader's if there is one: other daemons may know only a part of the fleet. */
 async function storeStatus({ store }: OperatorParts, records: readonly LocatedRecord[], nowMs: number) {
   const daemons = await readReports(store, nowMs);
   const [first] = daemons;
@@ -134,7 +134,7 @@ async function storeStatus({ store }: OperatorParts, records: readonly LocatedRe
   };
 }
 
-/** The error for an owner that owns nothing; undefined for any other. */
+/** Returns the error for an owner that owns nothing; undefined if the owner owns something, or none is given. */
 async function unknownOwner(
   daemon: DaemonView,
   costs: CostsDocument | null,
@@ -149,7 +149,7 @@ async function unknownOwner(
   return owners.has(owner) ? undefined : `nothing belongs to ${owner}; owners are ${[...owners].sort().join(', ')}`;
 }
 
-/** The budgets of a policy or owner, or all; none with any other filter, since the computes found may count towards several budgets. */
+/** Returns the budgets of a policy or owner, or all. Returns none for other filters, since the matching computes may belong to several budgets. */
 function budgetsFor(
   states: readonly BudgetState[],
   { owner, policy, select, ...others }: StatusQuery,
@@ -163,20 +163,20 @@ function budgetsFor(
   return named.filter((one) => names.has(one.policy));
 }
 
-/** The costs of an owner; null for any other filter, since costs are summed by owner only. */
+/** Returns the costs of an owner, or all. Returns null for any other filter, since costs are summed by owner only. */
 function costsFor(costs: CostsDocument, { owner, select, ...others }: StatusQuery): CostsDocument | null {
   if (select !== undefined || isNarrowed(others)) return null;
   return owner === undefined ? costs : summaryOfOwner(costs, owner);
 }
 
-/** Returns a test that is true for freezes of a compute of the daemon, and without a daemon for all freezes. */
+/** Returns a test that is true for freezes that may concern a compute of the view; without a view, it is true for all freezes. */
 function concernsSome(daemon: DaemonView | undefined): (freeze: Freeze) => boolean {
   if (!daemon) return () => true;
   return ({ select }) => [...daemon.fleet.evaluatedComputes()].some(({ compute }) => mayConcern(select)(compute));
 }
 
 interface ShownView extends DaemonView {
-  /** The names of the policies that select one of the computes, or belong to the owner; absent: all. */
+  /** The names of the policies to show: those that select one of the computes, or belong to the owner; if absent, all. */
   concerned?: ReadonlySet<string>;
 }
 
@@ -184,7 +184,7 @@ function isConcerned({ concerned }: ShownView, policy: string): boolean {
   return concerned?.has(policy) ?? true;
 }
 
-/** A view of the daemon that has only the matching computes, and the staged sets, problems and refused projects that concern them. */
+/** Returns a view of the daemon with only the matching computes, and the policies, staged sets, problems and refused projects that concern them. */
 async function narrowed(
   parts: OperatorParts & { daemon: DaemonView },
   { select, q = '', ...filter }: StatusQuery,
@@ -214,7 +214,7 @@ async function narrowed(
   };
 }
 
-/** The staged sets that nobody has approved yet. A daemon that has staged an approved set applies it only in its next round. */
+/** Returns the staged sets that nobody has approved yet. An approved set stays staged until the daemon's next round. */
 async function stagedDocuments(
   daemon: DaemonView,
   store: Pick<Store, 'approvals'>,
@@ -271,7 +271,7 @@ function manualChangesOf({ fleet }: DaemonView): NonNullable<StatusDocument['man
   return changed.slice(0, MAX_LISTED);
 }
 
-/** Counts by status, the most frequent first, by name among equal ones. */
+/** Counts the computes by status, the most frequent status first; equal counts are ordered by name. */
 async function countStatuses(
   daemon: DaemonView,
   isFrozen: FrozenTest,

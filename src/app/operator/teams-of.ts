@@ -5,9 +5,9 @@ import { budgetNamed, computeIn, findCompute } from './find-compute.ts';
 import type { DaemonView, OperatorParts } from './parts.ts';
 
 /**
- * The teams to which a target belongs; empty if there are none. Undefined if this daemon doesn't know the target yet: a compute while it
- * has not read all projects, or a set that is not staged here.
- * - `compute`: for the name of a compute, or the id of a hold, the teams whose scope the compute is in; for `budget:NAME` the team of the
+ * Returns the teams to which a target belongs; empty if there are none. Undefined if this daemon may not know the target yet: a compute while
+ * the daemon has not read all projects, or a set that is not staged here.
+ * - `compute`: for the name of a compute, or the id of a hold, the teams whose scope has the compute; for `budget:NAME` the team of the
  *   budget.
  * - `set`: for a hash or its prefix, the team whose files are staged.
  * - `freeze`: for an id, the team that set the freeze.
@@ -37,7 +37,7 @@ export async function teamsOf(
     .map(({ name }) => name);
 }
 
-/** False after a start, until every listed project was read. */
+/** Returns false after a start, until every listed project was read. */
 function hasReadAll({ fleet }: DaemonView): boolean {
   const listed = fleet.projectIds();
   const isWhole = listed.length > 0 && fleet.incompleteAccounts.size === 0;
@@ -49,7 +49,7 @@ function teamsOfBudget(daemon: DaemonView, budget: string): string[] {
   return policiesOfKind(policies, 'budget').flatMap(({ name, team }) => (name === budget && team ? [team] : []));
 }
 
-/** The compute of a hold, or the compute with this name; undefined if the daemon doesn't know it. */
+/** Returns the compute of a hold, or the compute with this name; undefined if the daemon doesn't know the compute. */
 export async function computeOf(
   parts: OperatorParts & { daemon: DaemonView },
   target: string,

@@ -12,7 +12,7 @@ import {
 import { FINDINGS, totalsByFigure } from '../recommend/finding-document.ts';
 import type { OperatorParts } from './parts.ts';
 
-/** One page of the leader's findings over all projects, and the sums of all that match. */
+/** Returns one page of the leader's findings over all projects, and the totals of all findings that match. */
 export async function waste(
   { store }: OperatorParts,
   { owner, finding, page }: WasteQuery,
@@ -44,12 +44,12 @@ export async function waste(
   };
 }
 
-/** Ranks as `ebb recommend` does: by dollars, or by CU-hours without a price. */
+/** Returns the figure by which findings are ranked, as in `ebb recommend`: dollars, or CU-hours without a price. */
 function savedBy({ saves }: FindingDocument): number {
   return (saves.usd_month ?? saves.cu_hours_month).mid;
 }
 
-/** Totals by what makes the change, as `ebb recommend` prints them. */
+/** Returns totals by what makes the change, as `ebb recommend` prints them. */
 function totalsOf(findings: readonly FindingDocument[]): WasteTotal[] {
   return CHANGE_BY.flatMap((change_by) => {
     const ofKind = findings.filter(

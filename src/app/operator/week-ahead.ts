@@ -7,23 +7,23 @@ import { overlaps } from '../../domain/time/span.ts';
 import { DAY_MS, WEEK_MS } from '../../domain/time/units.ts';
 import type { Clock } from '../../ports/clock.ts';
 
-/** A computed week is shown for this time, in milliseconds. */
+/** A computed week is shown for this long, in milliseconds. */
 const FRESH_MS = 600_000;
 
-/** One request computes no longer than about this time, in real milliseconds; the next one continues. */
+/** One request computes for about this long at most, in real milliseconds; the next request continues. */
 const MAX_WORK_MS = 300;
 
-/** A week is not computed if a policy changes more often than every quarter of an hour. */
+/** The week of a compute is not computed if one of its policies changes more often than this in a day: every quarter of an hour. */
 const MAX_CHANGES_PER_DAY = 96;
 
-/** Computes of the same kind share a week, and a fleet has few kinds. */
+/** The most weeks that are kept. Computes of the same kind share a week, and a fleet has few kinds. */
 const MAX_KEPT = 2_000;
 
 /** The next seven days of a compute, or why they are unknown. */
 export type Week = { state: 'known'; segments: readonly Segment[] } | { state: 'not_yet' | 'too_often' };
 
 export interface WeekAhead {
-  /** In the order of the subjects. Subjects of the same kind get the same object. Never blocks the event loop for long. */
+  /** Returns weeks in the order of the subjects. Subjects of the same kind get the same object. Never blocks the event loop for long. */
   of(subjects: readonly ForecastSubject[], nowMs: number): Promise<Week[]>;
 }
 
@@ -32,7 +32,7 @@ interface Kept {
   segments: readonly Segment[];
 }
 
-/** Computes weeks when they are asked for, and keeps them for ten minutes, or until policies, settings, holds or freezes change. */
+/** Creates a cache of weeks: each is computed when first asked for, and kept for ten minutes, or until policies, settings or overrides change. */
 export function createWeekAhead({
   policies,
   clock,
@@ -43,7 +43,7 @@ export function createWeekAhead({
   const kept = new Map<string, Kept>();
   /** The policies that `kept` and `changesTooOften` are about. */
   let current: CompiledPolicies | undefined;
-  /** By index of the policy. */
+  /** True if a policy changes too often to compute weeks, by the index of the policy. */
   const changesTooOften = new Map<number, boolean>();
 
   /** Runs at least one task, and more until the time is spent, with a turn of the event loop after each. Returns the time spent. */
@@ -109,8 +109,8 @@ function freshOf(kept: ReadonlyMap<string, Kept>, kind: string, nowMs: number): 
 }
 
 /**
- * Computes of the same kind have the same week: the same policies select them, and their settings are equal. A compute that is held, young, in
- * a trial, kept above a floor, or changed by hand is a kind of its own.
+ * Returns the kind of a compute. Computes of the same kind have the same week: the same policies and freezes select them, and their settings and
+ * baselines are equal. A compute that is held, young, in a trial, kept above a floor, or changed by hand is a kind of its own.
  */
 function kindOf(
   { holds = [], respected, ...subject }: ForecastSubject,

@@ -23,7 +23,7 @@ export interface ReadingsPage {
   atMs: number;
 }
 
-/** The stored readings of a whole fleet, by the id of the project, and its surveys, by the name of the account. */
+/** The stored readings of a whole fleet, by project id, and its surveys and lists, by the name of the account. */
 export interface SharedFleet {
   readings: ReadonlyMap<string, SharedReading>;
   accounts: ReadonlyMap<string, AccountSurvey>;
@@ -33,12 +33,13 @@ export interface SharedFleet {
   atMs: number;
 }
 
-/** How long a list of projects confirms readings, in milliseconds. */
+/** A list of projects older than this does not confirm readings, in milliseconds. */
 const MAX_LIST_AGE_MS = 600_000;
 
-/** The collections in the order in which they must be read. Surveys come first, so that the readings are at least as new as their survey. */
+/** The collections in the order in which they must be read: surveys first, so that the readings are at least as new as their survey. */
 export const COLLECTIONS_IN_ORDER: readonly string[] = [SURVEYS_COLLECTION, LISTS_COLLECTION, ...READING_COLLECTIONS];
 
+/** Reads the stored readings of the whole fleet, in the order of {@link COLLECTIONS_IN_ORDER}. */
 export async function readReadings(store: Pick<Store, 'documents' | 'timeMs'>): Promise<SharedFleet> {
   const read = (collection: string) => readCollection(store, collection);
   const surveys = await read(SURVEYS_COLLECTION);
@@ -54,7 +55,7 @@ export async function readCollection(
   return { collection, documents: await store.documents(collection), atMs };
 }
 
-/** Decodes the readings of a collection, without those that can't be decoded. */
+/** Returns the decoded readings of a collection. Leaves out those that can't be decoded. */
 export function readingsIn(documents: ReadonlyMap<string, string>): SharedReading[] {
   return [...documents.values()].map(parseReading).filter((reading) => reading !== undefined);
 }
@@ -101,8 +102,8 @@ export interface RecentFleet {
 }
 
 /**
- * Returns the readings of the projects of these accounts, if recent lists confirm them. Undefined if they don't, if projects are listed but
- * none has a reading, or if daemons have other accounts, too: then the fleet must be read from the control API.
+ * Returns the readings of the projects of these accounts, if recent lists confirm them. Returns undefined if a list is missing or old, if
+ * projects are listed but none has a reading, or if daemons have other accounts, too: then the fleet must be read from the control API.
  */
 export function recentFleet(
   { readings, accounts, lists, atMs }: SharedFleet,
@@ -129,7 +130,7 @@ function isRecent({ listedAtMs }: AccountSurvey, atMs: number): boolean {
   return atMs - listedAtMs <= MAX_LIST_AGE_MS;
 }
 
-/** Returns true if the last list of one of these accounts is missing or old: then a running daemon will soon store one. */
+/** Returns true if the last list of one of these accounts is missing or old: a daemon that runs will soon store a new one. */
 export function lacksList(
   { accounts, atMs }: SharedFleet,
   expected: { accounts: readonly string[]; apiUrl: string },
@@ -158,7 +159,7 @@ export function isAbout({ project, computes }: SharedReading, subject: string): 
   return [project.projectId, project.name, ...computes.map(({ computeId }) => computeId)].includes(subject);
 }
 
-/** A reading that began this long after a request was sent includes its change, in milliseconds: clocks differ, and answers take time. */
+/** A reading that began this long after a change was sent includes the change, in milliseconds: clocks differ, and answers take time. */
 const INCLUDED_AFTER_MS = 15_000;
 
 /** Returns a reading with the changes that ebb has applied since, by the records, so that its computes need not be read again. */

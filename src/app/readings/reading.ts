@@ -1,4 +1,4 @@
-/** Shared readings: each project's computes, as a daemon has read them, in a document in the store. This file only encodes and decodes. */
+/** Encodes and decodes shared readings: each project's computes, as a daemon has read them, in one document in the store. */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { parseJson } from '../../common/result.ts';
@@ -12,8 +12,8 @@ export interface SharedReading {
   /** True if the key may not list the project's branches. */
   branchesRefused: boolean;
   /**
-   * The last write that the reading includes, by compute: the `lastSentAtMs` of the record when the reading began, if no write was pending.
-   * If the record has another value now, the reading may not show the compute's last write.
+   * By compute, the last write that the reading includes: the `lastSentAtMs` of the record when the reading began, if no write was pending.
+   * If the record has another value now, the reading may lack the compute's last write.
    */
   includedWrites: ReadonlyMap<string, number>;
   /** When the reading began, by the store's clock, milliseconds since the epoch. */
@@ -32,13 +32,10 @@ export interface AccountSurvey {
   oldestReadAtMs?: number;
 }
 
-/** Raise this version with each change of the documents' form: documents of another version count as absent. */
+/** The version of the documents. Raise it with each change of their form: documents of another version count as absent. */
 const VERSION = 1;
 
-/**
- * Operations are stored in the same place as usage, as bytes by project, under this name instead of an account's. It can't be the name of
- * an organization, since those have a slash.
- */
+/** Operations are stored like usage, as bytes by project, under this name. It can't be the name of usage, which is `ACCOUNT/ORGANIZATION`. */
 export const OPERATIONS_KEY = 'operations';
 
 /** The number of collections of readings, so that a large fleet is read in pages. */
@@ -53,6 +50,7 @@ export const LISTS_COLLECTION = 'readings-lists';
 /** The collections of the readings: `readings-00` to `readings-1f`. */
 export const READING_COLLECTIONS: readonly string[] = Array.from({ length: SHARDS }, (_, shard) => collection(shard));
 
+/** Returns the collection that has the reading of a project, by a hash of the project's id. */
 export function readingCollection(projectId: string): string {
   return collection((createHash('sha256').update(projectId).digest()[0] ?? 0) % SHARDS);
 }
@@ -61,6 +59,7 @@ function collection(shard: number): string {
   return `readings-${shard.toString(16).padStart(2, '0')}`;
 }
 
+/** Returns a digest of project ids, which depends on their order. */
 export function digestOf(projectIds: Iterable<string>): string {
   return createHash('sha256')
     .update([...projectIds].join('\n'))
@@ -120,7 +119,7 @@ export function parseSurvey(text: string): AccountSurvey | undefined {
   return { apiUrl, listedAtMs, projects, ...(oldestReadAtMs !== undefined && { oldestReadAtMs }) };
 }
 
-/** Keys are one or two letters, see {@link computePart}: the store keeps one such part for each compute of the fleet. */
+/** The stored form of a compute. Keys have one or two letters ({@link computePart}), since the store has one for each compute of the fleet. */
 const ComputeForm = z.object({
   i: z.string(),
   b: z.string(),

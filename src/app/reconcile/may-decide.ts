@@ -10,9 +10,9 @@ export interface MayDecideDeps extends TriggerDeps {
   storeWatch: Pick<StoreWatch, 'waitMs'>;
 }
 
-/** Returns false, after it has requested another reconcile, if nothing may be decided now. */
+/** Returns true if this daemon may decide now. Otherwise requests another reconcile and returns false. */
 export async function mayDecide(deps: MayDecideDeps, projectId: string): Promise<boolean> {
-  // If the clock was set since the job began, a change without an answer could count as lost while it may still take effect.
+  // With a wrong clock, a change without an answer could count as lost while it may still take effect.
   if ((await deps.storeClock.excessiveOffsetMs()) !== undefined) {
     await requestReconcile(deps, projectId);
     return false;

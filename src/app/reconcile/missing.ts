@@ -1,4 +1,4 @@
-/** The prerequisites of a pass: a recent reading, and permits of the rate budget. Both are obtained without the lease: that may take long. */
+/** The prerequisites of a pass: a recent reading, and permits of the rate budget. Since they may take long, they are obtained without the lease. */
 import { type EvaluatedCompute, evaluateNow } from '../../domain/evaluate/evaluate.ts';
 import { inWriteOrder } from '../../domain/plan/plan.ts';
 import type { Priority } from '../../domain/rate-budget/grant.ts';
@@ -15,10 +15,10 @@ import type { LockedProject } from '../leases/locked-project.ts';
 
 export type Permits = { [C in PermittedCall]?: Permit | undefined };
 
-/** A reading that a pass has asked for. It is valid if nothing was sent to the project after the pass read its records. */
+/** A reading that a pass has asked for. The next pass may use it if nothing was sent to the project after these records were read. */
 export interface RequestedReading {
   records: LockedProject['records'];
-  /** A reading that began earlier is too old, milliseconds since the epoch. */
+  /** A reading that began before this instant is too old; milliseconds since the epoch. */
   notBeforeMs: number;
 }
 
@@ -39,7 +39,7 @@ export type Missing = MissingPermits | MissingReading;
 
 type Records = Pick<LockedProject, 'records'>;
 
-/** Returns the reading that a pass asks for when it has seen these records. */
+/** Returns the request for a reading, by a pass that has read these records. */
 export function requestReading(
   deps: { fleet: Fleet; clock: Pick<Clock, 'now'> },
   { records }: Records,
@@ -52,8 +52,8 @@ export function requestReading(
 }
 
 /**
- * Returns true if the cached reading shows a running operation that no record has: another daemon may have followed it to its end, and has
- * requested this reconcile. By the old reading, the project's changes would wait for that operation until the next round of the resync loop.
+ * Returns true if the cached reading shows a running operation, but no record has an open one: another daemon may have followed the operation
+ * to its end, and requested this reconcile. With the old reading, changes would wait for that operation until the next resync round.
  */
 export function mayShowEndedOperation({ fleet }: { fleet: Fleet }, { records }: Records, projectId: string): boolean {
   const isRunning = fleet.cachedProject(projectId)?.computes.some(({ pendingState }) => pendingState !== undefined);
@@ -61,9 +61,9 @@ export function mayShowEndedOperation({ fleet }: { fleet: Fleet }, { records }: 
 }
 
 /**
- * Returns the instant from which readings are valid, milliseconds since the epoch: earlier ones may lack a change that was sent. If another
- * daemon, whose clock may differ, sent the last change, or the sender is unknown, that instant is now. Once a change without an answer can
- * count as lost, only readings from then on are valid.
+ * Returns the instant from which readings are valid, milliseconds since the epoch: earlier ones may lack a change that was sent. The instant is
+ * now if another daemon, whose clock may differ, or an unknown one sent the last change. If a change without an answer counts as lost by now,
+ * only readings from the end of its grace period on are valid.
  */
 export function readingsValidFromMs(
   { fleet, clock }: { fleet: Pick<Fleet, 'ownEvaluations'>; clock: Pick<Clock, 'now'> },
@@ -79,14 +79,14 @@ export function readingsValidFromMs(
     const sentAtMs = stored?.lastSentAtMs ?? 0;
     const concludedAtMs = stored?.intent ? stored.intent.atMs + RECOVERY.answerGraceMs : 0;
     const isOurs = stored !== undefined && sentAtMs === (ownRecords.get(computeId)?.lastSentAtMs ?? 0);
-    // An instant in the future, by a clock that was ahead, counts as now.
     if (!isOurs) return nowMs;
+    // An instant in the future, by a clock that was ahead, counts as now.
     return concludedAtMs <= nowMs ? Math.max(concludedAtMs, Math.min(sentAtMs, nowMs)) : Math.min(sentAtMs, nowMs);
   });
   return Math.max(0, ...instants);
 }
 
-/** Returns the cached project if its reading is recent enough to decide by and began after the last change was sent. */
+/** Returns the cached project if its reading is recent enough to decide by, and includes the last change that was sent. */
 export function usableCachedProject(
   deps: { fleet: Fleet; clock: Pick<Clock, 'now' | 'monotonicMs'> },
   locked: Records,
@@ -103,11 +103,11 @@ export function usableCachedProject(
   if (!mayShowEndedOperation(deps, locked, projectId) && includesWrites(deps, cached, locked)) return cached;
   const isUnchangedSince = requested !== undefined && sentTimes(requested.records) === sentTimes(locked.records);
   const { notBeforeMs } = isUnchangedSince ? requested : requestReading(deps, locked, projectId);
-  // The requested reading may have begun in the millisecond in which the records were seen.
+  // The requested reading may have begun in the same millisecond as the request.
   return cached.readAtMs > notBeforeMs || (isUnchangedSince && cached.readAtMs === notBeforeMs) ? cached : undefined;
 }
 
-/** Returns true if a reading includes the last recorded write of each compute, and this daemon remembers no later one. */
+/** Returns true if a reading includes the last recorded write of each compute, and this daemon remembers no later write. */
 export function includesWrites(
   { fleet }: { fleet: Pick<Fleet, 'ownEvaluations'> },
   cached: CachedProject,
@@ -122,7 +122,7 @@ function sentTimes(records: LockedProject['records']): string {
   return JSON.stringify([...records].map(([computeId, { lastSentAtMs }]) => [computeId, lastSentAtMs]).toSorted());
 }
 
-/** Returns the permits that the change still needs; undefined if none is missing. `readsFirst`: see {@link needsReading}. */
+/** Returns the permits that the compute's next change still needs; undefined if none is missing. `readsFirst`: see {@link needsReading}. */
 export function missingPermits(
   evaluatedCompute: EvaluatedCompute,
   permits: Permits,
@@ -138,6 +138,7 @@ export function missingPermits(
   return { kind: 'permits', account: evaluatedCompute.compute.account, calls, priority };
 }
 
+/** Waits until all of the missing permits are granted. */
 export async function getPermits(
   { api }: { api: Pick<ControlApi, 'permit'> },
   { account, calls, priority }: MissingPermits,

@@ -8,9 +8,9 @@
  * 5. apply the writes one after the other; each is stored before it is sent (`applyAction`)
  * 6. schedule the next triggers: the end of operations, the next boundary, the end of a blocked change
  *
- * Reconcile jobs ({@link createReconcile}) and boundaries (boundaries/boundary-reconciles.ts) call it. Boundaries read the project before
- * the instant, and begin with a permit of the rate budget. `ebb apply` (operator/apply-plan.ts) does the same steps for a plan
- * that a person has approved, and schedules nothing.
+ * Two callers run reconciles: reconcile jobs ({@link createReconcile}) and boundary jobs (boundaries/boundary-reconciles.ts), which read the
+ * project before the instant and begin with a permit of the rate budget. `ebb apply` (operator/apply-plan.ts) has its own loop: it applies
+ * a plan that a person has confirmed, also with `applyAction`, and schedules nothing.
  */
 
 import { step, thenCleanUp } from '../../common/errors.ts';
@@ -53,13 +53,13 @@ import {
 import { currentRecords, type RecordsDeps, recordWanted, reportManualChanges } from './records.ts';
 import { createSlotWaits } from './waits-for-slot.ts';
 
-/** A generation number that no policy set has. */
+/** No policy set has this generation number: the store refuses pending writes that were decided by it. */
 const NO_GENERATION = -1;
 
-/** How often a project is decided under one lease while holds, freezes or rules keep changing before the write. */
+/** A project is decided at most this often under one lease, while holds, freezes or rules keep changing before the write. */
 const MAX_DECISIONS = 3;
 
-/** Delay before the project's lease is tried again, in milliseconds. */
+/** Delay before another attempt to get a project's lease, in milliseconds. */
 const LEASE_RETRY_MS = 500;
 
 /** If another job or daemon has changed a project at the same boundary, it is evaluated again after this delay, in milliseconds. */
@@ -88,10 +88,11 @@ interface DecisionDeps extends Omit<ReconcileDeps, 'overrides'> {
 }
 
 interface ReconcileOptions {
-  /** Aborted by a stop of the daemon: the reconcile rejects, so that the next daemon gets the trigger. */
+  /** Aborted when the daemon stops. Then the reconcile rejects, so that the next daemon gets the trigger. */
   signal: AbortSignal;
+  /** The boundary that has triggered the reconcile, milliseconds since the epoch; undefined without one. */
   boundaryMs: number | undefined;
-  /** The due writes of the boundary, among which this reconcile takes its turn. */
+  /** The queue of due writes, in which this reconcile takes its turn; absent outside boundary jobs. */
   dueWrites?: DueWrites;
   /** The priority of reading the project; `read` if absent. */
   priority?: Priority;
@@ -109,11 +110,11 @@ interface LockedReading extends LockedProject {
 
 interface PassOptions extends ReconcileOptions {
   dueWrite?: DueWrite | undefined;
-  /** The boundaries that have made changes due, by compute id. Kept for later passes, since each evaluation replaces the next boundary. */
+  /** The boundaries that made changes due, by compute id, milliseconds since the epoch. Later passes need them, as each evaluation sets a new one. */
   crossed: Map<string, number>;
 }
 
-/** Handles reconcile jobs. Later work is scheduled as another job: a trigger that is added while this job is delayed would be lost. */
+/** Handles reconcile jobs. A job is never put back for later, since a trigger that is added while a job is delayed would be lost. */
 export function createReconcile(deps: ReconcileDeps): JobHandler {
   const waits = createSlotWaits(deps);
   return async ({ data: { projectId, instantMs, notBeforeMs = instantMs } }, signal) => {
@@ -128,8 +129,8 @@ export function createReconcile(deps: ReconcileDeps): JobHandler {
 }
 
 /**
- * Returns true if a boundary reconcile of the project, which decides anew, waits with the same or a higher priority. After a start at a
- * boundary, each project has both kinds of reconcile, and a second one would only use up requests that other writes need.
+ * Returns true if the project can be left to its waiting boundary reconcile, which decides anew: if that one waits for a raise, or the project
+ * needs no raise. After a start at a boundary, each project has both kinds of job, and a second reconcile would only use up requests.
  */
 async function isLeftToBoundary(deps: ReconcileDeps, projectId: string, waiting: Priority): Promise<boolean> {
   const { fleet, overrides, store, clock } = deps;
@@ -146,7 +147,7 @@ async function isLeftToBoundary(deps: ReconcileDeps, projectId: string, waiting:
   return now?.priority !== 'raise' && fleet.waitingAtBoundary.has(projectId);
 }
 
-/** Waits until this daemon's clock has reached the instant, too: the clock of the daemon that queued the job may be ahead. */
+/** Waits until this daemon's own clock shows the instant: the clock of the daemon that queued the job may be ahead. */
 async function waitForOwnClock(
   { clock }: Pick<ReconcileDeps, 'clock'>,
   instantMs: number | undefined,
@@ -187,8 +188,8 @@ export async function reconcile(deps: ReconcileDeps, projectId: string, options:
 }
 
 /**
- * Returns true if many projects share the boundary and each compute of this one has been changed since, by another job or daemon.
- * The process that changed it reads it again: a reading here would take a request from another project's change.
+ * Returns true if many projects share the boundary, and another job or daemon has changed each compute of this project since. That process
+ * reads the project again: a reading here would take a request from another project's change.
  */
 function isChangedSince(
   { requestedReading: { records } }: MissingReading,
@@ -214,7 +215,7 @@ async function lockAndReconcile(
   projectId: string,
   options: PassOptions,
 ): Promise<Missing | undefined> {
-  // Checked first, so that nothing is locked and read in vain.
+  // Checked before the lock, which would otherwise be taken in vain.
   if (!(await mayDecide(deps, projectId))) return undefined;
   const locked = await step('locking it', () => lockProject(deps, projectId));
   if (!locked) {
@@ -246,7 +247,7 @@ async function readUnlocked(
     return project && readInTurn(deps, project, { signal, priority, deadlineMs: RECOVERY.readMs, records });
   });
   signal.throwIfAborted();
-  // The list of projects may be older than this reconcile; then the next list may contain the project.
+  // If the last list of projects is older than this reconcile, the next one may contain the project.
   const mayExist = fleet.listed(projectId) !== undefined || fleet.listAskedAtMonotonicMs < begunMs;
   if (!cachedProject && mayExist) await tryAgain(deps, projectId, READ_RETRY_MS);
   return cachedProject !== undefined;
@@ -280,7 +281,7 @@ async function decideAndApply(
 ): Promise<Missing | 'outdated' | undefined> {
   const { projectId } = cachedProject.project;
   await step('reading holds and freezes', () => deps.overrides.refresh(deps.store, deps.clock.now()));
-  // Checked again: the clock may have been set meanwhile.
+  // Checked again, since the clock may have been set while the project was locked.
   if (!(await mayDecide(deps, projectId))) return undefined;
   const { current } = deps.rules;
   const overrides = deps.overrides.snapshot();
@@ -305,7 +306,7 @@ async function decideAndApply(
   const outcome = await applyInOrder(fixedDeps, lease, cachedProject, evaluatedComputes, applyOptions);
   if (outcome !== undefined) return outcome;
   await step('scheduling what comes next', () => scheduleNext(fixedDeps, projectId));
-  // What was decided by replaced rules would stay until the next reading.
+  // Otherwise the decisions by replaced rules would stay until the next reading.
   if (isReplaced()) await requestReconcile(deps, projectId);
   return undefined;
 }
@@ -353,8 +354,8 @@ async function applyInOrder(
 }
 
 /**
- * Returns true if the reading is fresh enough to write from. A reading of another process must also be the cached one: the list may have
- * confirmed a later reading only.
+ * Returns true if the reading is fresh enough to write from. A reading of another process must also still be the cached one: a list may have
+ * confirmed only the reading that replaced it.
  */
 function mayWriteFrom(
   { fleet }: Pick<ReconcileDeps, 'fleet'>,
@@ -380,7 +381,7 @@ async function isStillAsDecided(
   return !readsFirst || isStillAsleep(deps, evaluatedCompute, { signal, permit });
 }
 
-/** Notes each compute's boundary that has passed since the last reconcile. The lateness of its change is measured from it. */
+/** Notes for each compute the boundary that has passed since its last evaluation, or else that of the job: lateness is measured from it. */
 function noteCrossed(
   { fleet, clock }: Pick<ReconcileDeps, 'fleet' | 'clock'>,
   computes: readonly Compute[],

@@ -1,4 +1,4 @@
-/** The stored records of a project's computes, brought up to date at the start of a reconcile. */
+/** Brings the stored records of a project's computes up to date, before and after they are evaluated. */
 
 import { type Compute, FIELD_GROUPS, fieldsOf, hasSettings } from '../../domain/compute/compute.ts';
 import type { Decision } from '../../domain/decide/decide.ts';
@@ -42,11 +42,11 @@ export interface RecordsDeps extends EvaluateProjectDeps, PendingWriteDeps, Audi
   slots: Slots;
   /** The number of the policy set in `rules`; undefined while nothing may be written by that set. */
   generation(): number | undefined;
-  /** Refuses if these policies are not those of the group, or the clock is wrong. */
+  /** Refuses if these policies are not the newest of the group, or the clock is wrong. */
   mayWrite: ApplyDeps['mayWrite'];
 }
 
-/** Returns the records of a project's computes. Creates those of new computes, confirms pending writes, and forgets computes absent for long. */
+/** Returns the records of a project's computes. Creates records of new computes, confirms pending writes, forgets computes absent for long. */
 export async function currentRecords(
   deps: RecordsDeps,
   lease: Lease,
@@ -81,7 +81,7 @@ export async function currentRecords(
         throw new Error(`the lease on project ${projectId} was lost while it was reconciled`);
     }
     const { intent } = before;
-    // Usually the end of a restart's operations releases its slot; this write has started none.
+    // The slot of a restart is released when its operations end. This write has no open operation.
     if (intent?.policy !== undefined && !after.intent && after.openOperations.length === 0)
       await deps.slots.release(compute.computeId, intent.policy);
     reportDegraded(deps, compute, before, after);
@@ -92,15 +92,15 @@ export async function currentRecords(
   return records;
 }
 
-/** Returns now as the start of enforcement; nothing if the compute's policies are not loaded, or nothing may be decided for the group. */
+/** Returns now as the start of enforcement; no field if the compute's policies are not loaded, or {@link mayRecordWanted} is false. */
 function enforcedAt(deps: RecordsDeps, compute: Compute, nowMs: number): { enforcedSinceMs?: number } {
   const isLoaded = unloadedTeamOf(deps.rules.current.policies, compute) === undefined;
   return isLoaded && mayRecordWanted(deps) ? { enforcedSinceMs: nowMs } : {};
 }
 
 /**
- * Returns the record of a compute from the store, or from this daemon's memory if the store has lost it. If the remembered last write is in
- * the future, it was noted by a clock that was ahead: the store's record may be later and is preferred.
+ * Returns the record of a compute from the store, or from this daemon's memory if the store has lost it or has one from before the remembered
+ * last write. If that write is in the future, its clock was ahead: the store's record may be the later one, and is preferred.
  */
 export function knownRecord(
   { fleet, clock }: { fleet: Pick<Fleet, 'ownEvaluation'>; clock: Pick<Clock, 'now'> },
@@ -115,9 +115,9 @@ export function knownRecord(
 }
 
 /**
- * Confirms a change whose answer never arrived, as after a kill between the call and the record. If it took effect, the operations that it
- * started are found in Neon's list and followed like any others. While that is unknown, the pending write stays in the record.
- * `readAtMs`: when the reading of the compute began.
+ * Confirms a change whose answer never arrived, as after a kill between the call and the record. If the change took effect, its operations are
+ * found in Neon's list and followed like any others. While it is unknown whether it did, the pending write stays in the record. `readAtMs` is
+ * the start of the reading of the compute.
  */
 async function confirmPendingWrite(
   deps: PendingWriteDeps,
@@ -135,7 +135,7 @@ async function confirmPendingWrite(
   const { intent: _confirmed, ...withoutIntent } = record;
   // The operations of a restart show that it took effect.
   const confirmed: ComputeRecord = intent.restart && operations.length > 0 ? withoutIntent : confirm();
-  // The reading may be too old to confirm the write. Operations that were adopted now would be adopted again after their end.
+  // The write is not confirmed, since the reading may be too old. If its operations were adopted now, they would be again after their end.
   if (confirmed.intent) return confirmed;
   const knownIds = new Set(confirmed.openOperations.map(({ operationId }) => operationId));
   const { atMs: startedAtMs, policy, fields } = intent;
@@ -170,8 +170,8 @@ async function operationsSince(
 }
 
 /**
- * Stores the wanted settings. Once a compute has them, they count as applied by ebb, whoever set them. Settings that are about to be
- * written are stored with their intent.
+ * Records what the decisions say: which policies set fields, which settings are wanted, and how trials are complied with. Wanted settings that
+ * a compute has count as applied by ebb, whoever set them. If a change is about to be made, its pending write stores the record.
  */
 export async function recordWanted(
   deps: RecordsDeps,
@@ -181,7 +181,7 @@ export async function recordWanted(
   const { overrides } = deps;
   const { policies } = deps.rules.current;
   const mayRecord = mayRecordWanted(deps);
-  const remembered: EvaluatedCompute[] = [];
+  const recorded: EvaluatedCompute[] = [];
   for (const evaluatedCompute of evaluatedComputes) {
     const { compute, decision, plan, record: before } = evaluatedCompute;
     let record = withSetBy(before, compute, decision, deps);
@@ -196,14 +196,14 @@ export async function recordWanted(
       const isStored = await deps.store.putRecord(compute.projectId, compute.computeId, record, lease);
       if (isStored && isDropped) reportDropped(deps, evaluatedCompute, record);
     }
-    remembered.push(record === before ? evaluatedCompute : { ...evaluatedCompute, record });
+    recorded.push(record === before ? evaluatedCompute : { ...evaluatedCompute, record });
   }
-  return remembered;
+  return recorded;
 }
 
 /**
  * Returns false in observe mode, and while the daemon has no generation: its rules may lack those of teams, or be replaced in a moment. If
- * the group remembered what they want, a person's value could count as agreed, and be overwritten by the next rules.
+ * their wanted values were recorded, a person's value could count as agreed, and the next rules would overwrite it.
  */
 function mayRecordWanted({ mode, generation }: Pick<RecordsDeps, 'mode' | 'generation'>): boolean {
   return mode === 'enforce' && generation() !== undefined;
@@ -219,8 +219,8 @@ async function dropDeadFloors(deps: RecordsDeps, record: ComputeRecord): Promise
 }
 
 /**
- * Adds the fields that policies set to a record, and drops restore requests that have no field left. Changes nothing while the daemon may
- * not write by its policies, since they may not be the current ones.
+ * Records which policies set which fields, and drops restored or decided fields of a restore request. Changes nothing while an enforcing daemon
+ * has no generation, since its policies may not become the current ones.
  */
 function withSetBy(record: ComputeRecord, compute: Compute, decision: Decision, deps: RecordsDeps): ComputeRecord {
   if (deps.mode === 'enforce' && !mayRecordWanted(deps)) return record;
@@ -231,7 +231,7 @@ function withSetBy(record: ComputeRecord, compute: Compute, decision: Decision, 
   return Object.keys(setBy).length > 0 ? { ...rest, setBy } : rest;
 }
 
-/** Reports the fields of a restore request that will not be restored, without those that already are. */
+/** Reports the fields of a restore request that will not be restored, except those that already have their baseline. */
 function reportDropped({ telemetry }: RecordsDeps, evaluated: EvaluatedCompute, after: ComputeRecord): void {
   const { compute, decision, record: before } = evaluated;
   const { baseline } = before;

@@ -7,10 +7,10 @@ import { SLOT_RETRY_MS, type Slots } from '../operations/restart-slots.ts';
 import type { Overrides } from '../overrides.ts';
 import { type TriggerDeps, wakeAt } from '../triggers.ts';
 
-/** At most this many projects try for a slot within {@link SLOT_RETRY_MS}: the rate limit allows fewer restarts. More projects try less often. */
+/** If more projects than this wait for a slot, each tries less often than every {@link SLOT_RETRY_MS}: the rate limit allows fewer restarts. */
 const TRIES_AT_A_TIME = 250;
 
-/** A waiting project is still read at this interval, in real milliseconds: somebody may have changed it, or it may sleep by now. */
+/** A waiting project is still read at this interval, in real milliseconds: it may have been changed, or its computes may sleep by now. */
 const READ_EVERY_MS = 60_000;
 
 interface WaitDeps extends Omit<EvaluateDeps, 'overrides' | 'slots'>, Pick<LeaseDeps, 'store'>, TriggerDeps {
@@ -20,8 +20,8 @@ interface WaitDeps extends Omit<EvaluateDeps, 'overrides' | 'slots'>, Pick<Lease
 }
 
 /**
- * Creates a function that returns true if a project only waits for slots, see {@link waitsForSlot}, and schedules its next try: only one,
- * however many triggers it has. Otherwise each trigger would start its own series of tries.
+ * Creates a function that returns true if a project only waits for slots (see {@link waitsForSlot}), and then schedules its next try. However
+ * many triggers the project has, only one try is scheduled: otherwise each trigger would start its own series of tries.
  */
 export function createSlotWaits(deps: WaitDeps): (projectId: string) => Promise<boolean> {
   const nextTriesMs = new Map<string, number>();
@@ -41,7 +41,7 @@ export function createSlotWaits(deps: WaitDeps): (projectId: string) => Promise<
 
 /**
  * Returns true if all pending changes of a project, by its last reading and the present rules, are restarts that would be refused a slot.
- * Then it is not worth a reading: many waiting computes would use up the rate limit, which those with a slot need.
+ * Then the project is not read: readings for many waiting computes would use up the rate limit, which the computes with a slot need.
  */
 async function waitsForSlot(deps: WaitDeps, projectId: string): Promise<boolean> {
   if (deps.fleet.ageMs(projectId) > READ_EVERY_MS) return false;
@@ -58,16 +58,16 @@ async function waitsForSlot(deps: WaitDeps, projectId: string): Promise<boolean>
     .map((subject) => ({ compute: subject.compute, ...evaluateNow(situationOf(fixedDeps, subject)) }))
     .filter(({ plan }) => plan.verdict !== 'none');
   for (const { compute, plan } of unfinished) {
-    const action = nextOf(plan);
+    const action = nextAction(plan);
     if (!action || !needsOnlySlot(plan)) return false;
     if (await deps.slots.admits(deps.rules.current, compute.computeId, action)) return false;
   }
   return unfinished.length > 0;
 }
 
-const nextOf = ({ actions, held }: Plan) => actions[0] ?? held?.[0];
+const nextAction = ({ actions, held }: Plan) => actions[0] ?? held?.[0];
 
-/** Returns true if the next change disconnects clients, and no gate but the limit on restarts at once keeps it waiting. */
+/** Returns true if the next change disconnects clients, and waits at most for the limit on restarts at once (`at_once`). */
 function needsOnlySlot(plan: Plan): boolean {
-  return nextOf(plan)?.disconnects === true && plan.waiting.every(({ gate }) => gate.code === 'at_once');
+  return nextAction(plan)?.disconnects === true && plan.waiting.every(({ gate }) => gate.code === 'at_once');
 }

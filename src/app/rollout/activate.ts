@@ -17,9 +17,9 @@ import { describeDelay, isBeingWritten } from './delayed-reading.ts';
 import { lacksBranches, type MeasureImpactDeps, measureImpact, needsApproval } from './disruption-impact.ts';
 import { identityOf, registerGeneration } from './generations.ts';
 import { lastParts } from './stored-parts.ts';
-import { type Candidate, ownerOf, partStates, type SetsDeps, stagedSets, stateOf } from './write-permission.ts';
+import { type Candidate, ownerField, partStates, type SetsDeps, stagedSets, stateOf } from './write-permission.ts';
 
-/** How many of the last sets that became current are remembered. */
+/** How many sets are remembered as having become current, the last ones. */
 const MAX_REMEMBERED = 20;
 
 export interface ActivateDeps extends SetsDeps, MeasureImpactDeps, EvaluateProjectDeps, ScheduleDeps {
@@ -29,9 +29,10 @@ export interface ActivateDeps extends SetsDeps, MeasureImpactDeps, EvaluateProje
 }
 
 /**
- * Starts with the given rules. They are current at once, unless their impact must be counted first, or they are new to the group and their
- * files may be incomplete. Until then, teams keep the policies that were last in effect, if these are stored; the impact of each team's part is
- * counted separately. Teams whose files can't be read keep theirs, too. Without stored policies, nothing is written to the computes of a team.
+ * Starts with the rules of the files, which are current already. They may be written by at once, unless their impact must be counted first, or
+ * they are new to the group and their files may be incomplete. In these cases they wait as candidates: the part of each team separately, while
+ * the team keeps the policies that were last in effect. A team whose files can't be read keeps these, too. Where none are stored, nothing is
+ * written to the team's computes.
  */
 export async function startWithRules(deps: ActivateDeps): Promise<void> {
   const { sets, mode } = deps;
@@ -40,7 +41,7 @@ export async function startWithRules(deps: ActivateDeps): Promise<void> {
   if (sets.stages) await rememberApproval(deps);
 }
 
-/** Remembers who approved the rules: after a restart of the daemon, approved restarts may still wait for limits and operations. */
+/** Reads from the store who approved the rules: after a restart of the daemon, approved restarts may still wait for limits and operations. */
 async function rememberApproval(deps: ActivateDeps): Promise<void> {
   const rules = currentRules(deps);
   const parts = rules.teams.map(({ name }) => ({ ...rules, policies: teamPart(rules.policies, name) }));
@@ -58,12 +59,12 @@ async function chooseRules(deps: ActivateDeps): Promise<void> {
   for (const { name } of teams) stateOf(sets, name);
   const before = await lastParts(deps, teams);
   const unread = new Set(unloadedTeams(given.policies));
-  const ofUnread = new Map([...before].filter(([team]) => unread.has(team)));
-  const rules = ofUnread.size === 0 ? given : { ...given, policies: withParts(given.policies, ofUnread) };
+  const unreadParts = new Map([...before].filter(([team]) => unread.has(team)));
+  const rules = unreadParts.size === 0 ? given : { ...given, policies: withParts(given.policies, unreadParts) };
   const use = (policies: PolicySet) => {
     deps.rules.current = compileRules({ ...rules, policies }, deps.rules.current);
   };
-  if (!(await isUnfinished(deps, rules)) && (await isAllowed(deps, [rules]))) {
+  if (!(await mayBeIncomplete(deps, rules)) && (await isAllowed(deps, [rules]))) {
     if (rules !== given) use(rules.policies);
     await registerRules(deps, rules);
     return;
@@ -77,7 +78,7 @@ async function chooseRules(deps: ActivateDeps): Promise<void> {
 }
 
 /** Returns true if a file was written just now, and the group decides by other rules: the file may be incomplete. */
-async function isUnfinished({ sets, store, clock, telemetry }: ActivateDeps, rules: Rules): Promise<boolean> {
+async function mayBeIncomplete({ sets, store, clock, telemetry }: ActivateDeps, rules: Rules): Promise<boolean> {
   if (!isBeingWritten(sets.changedAt, clock.monotonicMs())) return false;
   const current = await store.generation();
   const { decisionHash, setHash: hash } = identityOf(sets, rules);
@@ -93,7 +94,7 @@ export function withRulesOf(deps: ActivateDeps, parts: ReadonlyMap<string, Rules
   return { ...current, ...parts.get(NO_TEAM), policies: withParts(current.policies, policies) };
 }
 
-/** Activates rules that have become allowed, and applies their effects. Called in each round. */
+/** Makes candidates current that may become so, reports those that are staged, and evaluates the fleet by changed rules. Called in each round. */
 export async function advanceRules(deps: ActivateDeps, signal: AbortSignal): Promise<void> {
   const { sets, mode, clock } = deps;
   const isStarting = mode === 'enforce' && sets.generation === undefined;
@@ -119,6 +120,7 @@ export async function advanceRules(deps: ActivateDeps, signal: AbortSignal): Pro
   }
 }
 
+/** Returns true if the candidate is allowed, or its impact needs no approval. Otherwise notes in the candidate what it waits for. */
 async function mayBecomeCurrent(
   deps: ActivateDeps,
   team: string,
@@ -147,7 +149,7 @@ async function mayBecomeCurrent(
   return false;
 }
 
-/** Returns true if the current rules may replace a generation that no daemon has any more. Their impact is counted as for new rules. */
+/** Returns true if this daemon's rules may replace a generation that no daemon has any more. Their impact is counted as for new rules. */
 export async function mayTakeOver(
   deps: ActivateDeps,
   { decisionHash }: { decisionHash: string },
@@ -185,8 +187,8 @@ async function isAllowed(deps: ActivateDeps, offered: readonly Rules[]): Promise
 }
 
 /**
- * Returns the hashes by which a person may approve rules. Usually these are the hashes of their policies. If the group has the same
- * policies with other settings, these are the decision hashes, since an earlier approval of the policies does not cover the settings.
+ * Returns the hashes by which a person may approve the offered rules. Usually these are the hashes of their policies. If the group has the same
+ * policies with other settings, they are the decision hashes, since an earlier approval of the policies does not cover the settings.
  */
 async function approvalOf({ sets, store }: ActivateDeps, offered: readonly Rules[]) {
   const current = await store.generation();
@@ -204,8 +206,8 @@ function isOneOf(hashes: readonly string[]): (given: string) => boolean {
 }
 
 /**
- * Makes rules current, after the restarts by an approved set were announced. Registers the generation first, so that daemons with the older
- * set write nothing from then on. An observing daemon registers none.
+ * Makes rules current, unless the announced restarts by an approved set are not due yet. Registers the generation first, so that daemons with
+ * the older set write nothing from then on. An observing daemon registers none.
  */
 async function makeCurrent(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>): Promise<void> {
   const { sets, mode } = deps;
@@ -230,7 +232,7 @@ function approverOf(approvals: readonly Approval[]): Approver | undefined {
   return { who: approversOf(approvals), atMs: approvals.map(({ atMs }) => atMs) };
 }
 
-/** Returns true until the restarts by approved rules (the last of `offered`) are due. Rules that are current elsewhere were announced there. */
+/** Returns true until the announced restarts by approved rules (the last of `offered`) are due. Another daemon that has the rules announced them. */
 async function waitsForAnnouncement(
   deps: ActivateDeps,
   offered: readonly Rules[],
@@ -255,12 +257,12 @@ function hashesOf({ sets }: ActivateDeps, offered: readonly Rules[]): string[] {
   });
 }
 
-/** Registers rules as a generation. Rules without the policies of a team don't replace the generation of a daemon that may have these. */
+/** Registers rules as a generation. Rules that lack a team's policies don't replace the generation of a daemon that may have these policies. */
 async function registerRules(deps: ActivateDeps, rules: Rules): Promise<void> {
   const { sets } = deps;
   const identity = identityOf(sets, rules);
   if (!isUnloaded(rules.policies)) return registerGeneration(deps, identity);
-  // The log line about a newer generation names the teams that these rules lack.
+  // By these rules, the log line about a newer generation names the teams whose policies they lack.
   const current = compileRules(rules, deps.rules.current);
   return registerGeneration({ ...deps, rules: { current } }, identity, sets.generation ?? 0);
 }
@@ -289,6 +291,7 @@ export function swapRules(deps: ActivateDeps, rules: Rules, approver?: Approver)
   );
 }
 
+/** Returns the current rules in the uncompiled form in which they are read from files. */
 export function currentRules({ rules }: ActivateDeps): Rules {
   const { policies, becameCurrent: _, ...others } = rules.current;
   return { policies: policies.set, ...others };
@@ -300,7 +303,7 @@ function reportStaged(deps: ActivateDeps, candidate: Candidate | undefined): voi
   candidate.isReported = true;
   const { team, hash, message, impact } = staged;
   const { disconnected, computes } = impact;
-  deps.telemetry.log.warn({ event: 'ebb.policies_staged', ...ownerOf(team), hash, disconnected, computes }, message);
+  deps.telemetry.log.warn({ event: 'ebb.policies_staged', ...ownerField(team), hash, disconnected, computes }, message);
 }
 
 export function exportPolicies(metrics: Metrics, policies: readonly Policy[]): void {
@@ -349,8 +352,8 @@ function reevaluate(deps: ActivateDeps, cachedProject: CachedProject): boolean {
 }
 
 /**
- * Removes boundary jobs that no compute needs any more. Near boundaries stay, since other daemons may need them for their projects and
- * could not add them again in time. A stale boundary has no effect.
+ * Removes boundary jobs that no compute needs any more. Jobs of near boundaries stay, since other daemons may need them for their projects and
+ * could not add them again in time. A job without an affected compute has no effect.
  */
 async function removeOldBoundaries(deps: ActivateDeps): Promise<void> {
   const { queue, fleet, clock, rhythm, scheduledBoundaries } = deps;
@@ -358,7 +361,7 @@ async function removeOldBoundaries(deps: ActivateDeps): Promise<void> {
   const wanted = new Set([...fleet.evaluatedComputes()].map(({ nextBoundaryMs }) => nextBoundaryMs));
   for (const id of await queue.delayedIds('boundaries')) {
     const instantMs = Number(/^b-(\d+)$/.exec(id)?.[1]);
-    // Wake jobs of single projects have no such id: they stay.
+    // The wake jobs of single projects have other ids, and stay.
     if (Number.isNaN(instantMs) || instantMs <= soonMs || wanted.has(instantMs)) continue;
     scheduledBoundaries.delete(instantMs);
     await queue.remove('boundaries', id);

@@ -25,8 +25,8 @@ interface AnnounceApprovedDeps extends EvaluateDeps, ObstacleDeps {
 
 /**
  * Announces the restarts that approved rules make at once, in one message for each receiver and owner instead of one for each restart. A later
- * approval, for example of another team's part, announces only restarts that earlier ones have not named. Returns true until the announced
- * instants have come. `approvals`: the latest first.
+ * approval, for example of another team's part, announces only restarts that earlier announcements have not named. Returns true until the
+ * announced instants have passed. `approvals`: the latest first.
  */
 export async function announceApproved(
   deps: AnnounceApprovedDeps,
@@ -53,12 +53,13 @@ export async function announceApproved(
   return isAhead || digests.size > 0;
 }
 
-/** Returns the names of those who last approved each of the sets. `approvals`: the latest first. */
+/** Returns the names of the people who last approved each of the sets, comma-separated. `approvals`: the latest first. */
 export function approversOf(approvals: readonly Approval[]): string {
   const whoByHash = new Map(approvals.toReversed().map(({ hash, who }) => [hash, who]));
   return [...new Set(whoByHash.values())].join(', ');
 }
 
+/** Returns the restarts that are due at an instant. They belong to the slot of the approval, by which pending writes find their announcement. */
 async function restartsAt(deps: AnnounceApprovedDeps, instantMs: number, { atMs: slotMs }: Approval) {
   const restartOf = ({ compute, record }: EvaluatedCompute): ComingChange[] => {
     const { verdict, actions } = planAt(situationOf(deps, { compute, record, projectBusy: false }), instantMs);
@@ -97,7 +98,7 @@ async function queueDigest(
   const { receiver, owner } = partsOfKey(key);
   const { value, replace } = await SENT_DIGESTS.open(store, key);
   if (!first || (value && value.untilMs >= nowMs)) return;
-  // An old digest is replaced: a set that was approved long ago may become current again.
+  // An expired digest is replaced: a set that was approved long ago may become current again.
   const id = digestId({ owner, slotMs: first.instantMs }, changes);
   const obstacle = obstacleTo(
     deps,
@@ -105,6 +106,6 @@ async function queueDigest(
   );
   const notification = digestOfChanges([first, ...others], { id, owner, nowMs, occasion, obstacle });
   await store.appendOutbox([outboxEntry(notification, receiver, rules.current.notify.statusUrl)]);
-  // If another daemon has stored its digest meanwhile, that one stays.
+  // If another daemon has stored its digest meanwhile, its digest stays.
   await replace({ ...digestAfter(undefined, changes, first.instantMs), isOfApproval: true });
 }

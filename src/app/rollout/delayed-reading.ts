@@ -3,28 +3,28 @@ import type { ChangedFiles, RulesReading } from '../../ports/rules.ts';
 /** How long files that were changed in place must stay unchanged before their rules apply, in real milliseconds. */
 export const DELAY_MS = 10_000;
 
-/** The last reading, which waits while its files may still be being written, or the store is unavailable. */
+/** The last reading, which waits because its files may be incomplete, or because the store is unavailable. */
 export interface DelayedReading {
   reading: RulesReading & { ok: true };
   /** Descriptions of protections that these rules remove. */
   vanished: readonly string[];
 }
 
-/** When each file was last changed in place, in monotonic time. */
+/** When each file was last changed in place, by path, in monotonic time. */
 export type ChangeTimes = Map<string, number>;
 
-/** Notes changed files: a file that was replaced as a whole is complete. */
+/** Notes files that were changed in place. Forgets files that were replaced as a whole, which are complete. */
 export function noteChanges(changedAt: ChangeTimes, { inPlace, replaced }: ChangedFiles, nowMonotonicMs: number): void {
   for (const file of replaced) changedAt.delete(file);
   for (const file of inPlace) changedAt.set(file, nowMonotonicMs);
 }
 
-/** Notes when files were written, from their ages in milliseconds. Called before the first reading of the rules. */
+/** Notes when files were written, from their ages in milliseconds. Call this before the rules are first read. */
 export function noteAges(changedAt: ChangeTimes, ages: ReadonlyMap<string, number>, nowMonotonicMs: number): void {
   for (const [file, agoMs] of ages) changedAt.set(file, nowMonotonicMs - agoMs);
 }
 
-/** Returns true while a file may still be being written. Forgets files that have been unchanged for long enough. */
+/** Returns true while somebody may still be writing a file. Forgets files that have been unchanged for {@link DELAY_MS}. */
 export function isBeingWritten(changedAt: ChangeTimes, nowMonotonicMs: number): boolean {
   for (const [file, atMs] of changedAt) if (nowMonotonicMs - atMs >= DELAY_MS) changedAt.delete(file);
   return changedAt.size > 0;

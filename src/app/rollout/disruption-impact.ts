@@ -21,9 +21,9 @@ export interface DisruptionImpact {
   /** The number of computes that would be disconnected: at once or, as far as `later` counts them, after a wait. */
   disconnected: number;
   computes: number;
-  /** How many of the disconnected ones would wait first, for example since ebb has just discovered or restarted them. */
+  /** How many of the disconnected computes would wait first, for example since ebb has just discovered or restarted them. */
   later?: number;
-  /** How many of the disconnected ones may sleep or be gone: their projects can't be read now. */
+  /** How many of the disconnected computes may sleep or be gone: their projects can't be read now. */
   unknown?: number;
   /** The number of disconnected computes by policy, and the ids of some of them. */
   byPolicy?: Record<string, number>;
@@ -37,15 +37,15 @@ export interface MeasureImpactDeps extends ReadProjectDeps, EvaluateDeps {
   overrides: Overrides;
 }
 
-/** Rules that disconnect up to this many computes need no approval. */
+/** Rules that disconnect at most this many computes need no approval. */
 const MAX_UNAPPROVED_COMPUTES = 5;
 
-/** Rules that disconnect up to this share of the computes need no approval. */
+/** Rules that disconnect at most this share of the computes need no approval. */
 const MAX_UNAPPROVED_SHARE = 0.3;
 
 const CONCURRENT_READS = 8;
 
-/** How long this daemon waits for the list of projects in an outage, in milliseconds: meanwhile it reads no policy files. */
+/** In an outage, the list of projects is awaited for at most this long, in milliseconds: meanwhile this daemon reads no policy files. */
 const OUTAGE_DEADLINE_MS = 5_000;
 
 /** How many projects are evaluated before other work gets its turn. */
@@ -57,14 +57,15 @@ export function needsApproval({ disconnected, computes }: DisruptionImpact): boo
 }
 
 /**
- * Counts the computes that rules would disconnect, in the whole fleet; projects that are not cached are read. Returns undefined if the fleet
- * can't be listed. Holds, freezes and manual changes are respected. Recent discovery, recent restarts and limits on restarts are ignored,
- * since they pass by themselves: the restarts of an earlier set may still be under way. The first flip of a future trial counts, too, and so
- * does a change that is held only because it would soon be undone. Computes that would wait for any of these are among `later`. `isCounted`
- * selects the computes.
+ * Counts the computes of the fleet, among those that pass `isCounted`, that rules would disconnect. Projects that are not cached are read.
+ * Returns undefined if the fleet can't be listed, in an outage that prevents further readings, or when aborted.
  *
- * Invariant: no compute counts as asleep by a reading that may be older than its last use. It counts as awake, and before rules need an
- * approval because of it, its project is read again.
+ * Holds, freezes and manual changes are respected. Recent discovery, recent restarts, failures and limits on restarts are ignored, since they
+ * pass by themselves: the restarts of an earlier set may still be under way. The first flip of a future trial counts, too, and so does a change
+ * that is held only because its window ends soon. Computes that would wait for any of these are among `later`.
+ *
+ * Invariant: a compute never counts as asleep by a reading that may be older than its last use. It counts as awake; before rules need an
+ * approval because of such computes, their projects are read again.
  */
 export async function measureImpact(
   deps: MeasureImpactDeps,
@@ -81,7 +82,7 @@ export async function measureImpact(
   if (!first || !needsApproval(first.impact)) return first?.impact;
   const isOld = ({ projectId }: Project) => !isReadSince(deps.fleet.cachedProject(projectId), list);
   await readEach(candidateDeps, first.counted, { isDue: isOld, signal });
-  // In an outage nothing is known of any compute: they are counted once it is over.
+  // In an outage no count can be relied on: the computes are counted once it is over.
   if (deps.outages.current().has(CONTROL_API)) return undefined;
   return (await count())?.impact;
 }
@@ -92,7 +93,7 @@ interface CountOptions {
   signal: AbortSignal;
 }
 
-/** Counts by the cached readings. Also returns the projects of the disconnected computes. Returns undefined when aborted. */
+/** Counts by the cached readings. Also returns the projects with disconnected computes. Returns undefined when aborted. */
 async function countDisconnected(
   deps: MeasureImpactDeps,
   { list, isCounted, signal }: CountOptions,
@@ -132,8 +133,8 @@ async function countDisconnected(
 }
 
 /**
- * Reads projects that are not cached, from the end of the list: after a start, the inventory reads them from its beginning, and neither
- * reads what the other has read. Returns undefined if the list of projects is unknown, or when aborted.
+ * Lists the projects, and reads those that are not cached, from the end of the list: after a start, the inventory reads from the beginning of
+ * the list, and neither reads what the other has read. Returns the list; undefined if no account could be listed, or when aborted.
  */
 async function readMissing(deps: MeasureImpactDeps, signal: AbortSignal): Promise<ProjectList | undefined> {
   const { fleet, outages } = deps;
@@ -159,7 +160,7 @@ async function readEach(
   });
 }
 
-/** Returns true if policies select by branch, but the project was read without its branches. */
+/** Returns true if policies or owners depend on branches, but the project was read without its branches. */
 export function lacksBranches({ rules, fleet }: { rules: CurrentRules; fleet: Fleet }, projectId: string): boolean {
   return needsBranches(rules) && !fleet.branches.has(projectId);
 }
@@ -177,7 +178,7 @@ interface PresentState {
 
 /**
  * Returns the computes of a project as they may be by now: awake if the list can't show that they still sleep, and with the values that any
- * daemon has set since the reading. No records are read if all sleep, since sleeping computes can't be disconnected.
+ * daemon has set since the reading. If all computes certainly sleep, no records are read, since sleeping computes can't be disconnected.
  */
 async function presentState(
   { store }: MeasureImpactDeps,
@@ -222,7 +223,7 @@ function disconnectionOf(
   if (changesSizeAtFirstFlip({ policies, compute, ...decidingFacts(record), holds }, nowMs))
     return { policy: 'trial', isLater: true };
   const { plan } = evaluateNow(laterSituation(situation));
-  // A change that is held since its window ends soon will be made at the window's next opening.
+  // A change that is held because its window ends soon will be made when the window opens next.
   const endsSoon = gatesOf(plan).includes('ends_soon') ? disconnecting(plan.held) : undefined;
   const found = disconnectingNow(plan) ?? endsSoon;
   if (found === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Generations: the numbered identities of a group's decisions. A daemon compares the newest registered one with its own. */
+/** Generations number the rules by which a group decides. Each daemon compares the newest registered generation with its own. */
 import { decisionHash } from '../../domain/evaluate/decision-version.ts';
 import { shortHash } from '../../domain/policy/policy.ts';
 import { isUnloaded, unloadedTeams } from '../../domain/policy/team-parts.ts';
@@ -15,7 +15,7 @@ export interface GenerationState {
   generation: number | undefined;
   /** The generation by which another daemon has superseded this one. */
   newer: Generation | undefined;
-  /** The highest generation ever seen. It is stored again if the store has lost it. */
+  /** The highest generation that this daemon has seen. It is stored again if the store has lost it. */
   newest: Generation | undefined;
   /** True once it was logged that the store lacks `newest`, until the store has it again. */
   isLossLogged: boolean;
@@ -34,12 +34,13 @@ export interface CompareGenerationsDeps extends GenerationsDeps {
 
 type Identity = Required<DecisionIdentity>;
 
+/** Returns what identifies the decisions by these rules: policies, settings that decide, and the decision version of this engine. */
 export function identityOf({ decisionVersion }: Pick<GenerationState, 'decisionVersion'>, rules: Rules): Identity {
   const { hash: setHash } = rules.policies;
   return { setHash, decisionHash: decisionHash(setHash, rules, decisionVersion), decisionVersion };
 }
 
-/** Cached, since the identity of rules is needed before each write. */
+/** The identities of rules; cached, since they are needed before each write. */
 const identities = new WeakMap<CompiledRules, Identity>();
 
 export function currentIdentity({ sets, rules }: Pick<GenerationsDeps, 'sets' | 'rules'>): Identity {
@@ -52,17 +53,17 @@ export function currentIdentity({ sets, rules }: Pick<GenerationsDeps, 'sets' | 
 }
 
 /**
- * Registers the rules that this daemon is about to decide by; from then on other daemons write nothing until they have them, too. If a
- * daemon with a newer engine has registered, or a generation other than `over`, this daemon is superseded instead.
+ * Registers the rules that this daemon is about to decide by; from then on other daemons write nothing until they have the same rules. If a
+ * daemon with a newer engine has registered, or if the newest generation is another than `over`, this daemon is superseded instead.
  */
 export async function registerGeneration(deps: GenerationsDeps, own: Identity, over?: number): Promise<void> {
   const { sets, store } = deps;
-  // After this, the new number is above all known ones, even if the store came back with an older state.
+  // Ensures that the new number is above all known ones, even if the store came back with an older state.
   if (sets.newest) await store.restoreGeneration(sets.newest);
   noteGeneration(deps, await store.raiseGeneration(own, over), own);
 }
 
-/** Checks if another daemon of the group has registered other rules meanwhile. Logs each change. */
+/** Compares the newest generation with this daemon's own, and notes and logs whether this daemon is superseded. */
 export async function compareGenerations(deps: CompareGenerationsDeps): Promise<void> {
   const { sets, rules } = deps;
   if (sets.generation === undefined) return;
@@ -74,7 +75,7 @@ export async function compareGenerations(deps: CompareGenerationsDeps): Promise<
   else noteGeneration(deps, latest, own);
 }
 
-/** Returns the newest generation, after restoring it: a store that came back older would let superseded daemons write again. */
+/** Returns the newest generation. Restores it if the store has an older one, with which superseded daemons would write again. */
 async function latestGeneration(deps: CompareGenerationsDeps): Promise<Generation | undefined> {
   const { sets, store, storeWatch, telemetry } = deps;
   let stored = await store.generation();
@@ -100,9 +101,9 @@ function isLost(stored: Generation | undefined, newest: Generation): boolean {
 }
 
 /**
- * Returns true if this daemon should register its rules over the latest generation. One case is an older engine, which took over while this
- * daemon was silent. The other is a daemon of 0.1.0, which registers policies without settings: a daemon with the same policies adds the
- * settings, unless another daemon with these policies has superseded it.
+ * Returns true if this daemon should register its rules over the latest generation. One case is a generation by an older engine, which took over
+ * while this daemon was silent. The other is a generation of release 0.1.0, which registers policies without settings: a daemon with the same
+ * policies adds its settings, unless another daemon with these policies has superseded it.
  */
 function mustRegisterAgain(latest: Generation, own: Identity, { newer }: GenerationState): boolean {
   if (latest.decisionVersion !== undefined && latest.decisionVersion < own.decisionVersion) return true;

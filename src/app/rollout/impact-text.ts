@@ -1,4 +1,4 @@
-/** Describes when a set that becomes current would disconnect computes. `later`: how many of them would wait first. */
+/** Describes when a set that becomes current would disconnect computes. `later`: how many of the disconnected computes would wait first. */
 export function whenDisconnected({
   disconnected,
   later = 0,

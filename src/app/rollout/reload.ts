@@ -25,11 +25,11 @@ import {
   registerGeneration,
 } from './generations.ts';
 import { createPartsWriter } from './stored-parts.ts';
-import { exportSets, ownerOf, type SetsDeps, type ShowSetsDeps, stateOf } from './write-permission.ts';
+import { exportSets, ownerField, type SetsDeps, type ShowSetsDeps, stateOf } from './write-permission.ts';
 
 /** Keeps a daemon's rules up to date with its files and its group. */
 export interface Reloading {
-  /** Reads all rules again, whether changed or not. Resolves when done. */
+  /** Reads all rules again, whether or not their files have changed. Resolves after the round. */
   reload(): Promise<void>;
   close(): Promise<void>;
 }
@@ -64,6 +64,7 @@ export function startReloading(deps: ReloadDeps, source: RulesSource | undefined
 
   async function round(isRequested: boolean): Promise<void> {
     if (stop.signal.aborted) return;
+    // If this machine's clock was set, compares it again: queues and gauges use the last comparison.
     await deps.storeClock.excessiveOffsetMs();
     await refreshLeaderDecisions(deps);
     if (source && (isRequested || (await source.changed()))) await readRules(source, isRequested);
@@ -101,8 +102,8 @@ function logNeedsRestart({ telemetry }: { telemetry: Telemetry }, settings: read
 }
 
 /**
- * Reads the leader's decisions: active steps of budgets, ended trials, ready waves. When they change, the rules are swapped and the fleet
- * is evaluated again, as after a reload. Decisions that a store has lost stay in effect.
+ * Reads the leader's decisions from the store: active steps of budgets, stopped trials, ready waves. If they have changed, the rules are replaced
+ * and the fleet is evaluated again, as after a reload. Decisions that the store has lost stay in effect.
  */
 export async function refreshLeaderDecisions({
   rules,
@@ -136,28 +137,31 @@ export const REPORTS = sharedDocuments<DaemonDocument>('daemons', 1);
 
 /* Taking over: if no daemon with the newest generation is left, another one registers its own. Otherwise nobody would write. */
 
-/** A daemon is live for this long after its last report. Daemons report every 10 s, those of 0.1.0 every 30 s. */
+/** A daemon is live for this long after its last report; daemons report at least every 10 s. */
 const LIVE_MS = RECOVERY.leaderLeaseMs;
-/** If no live daemon has had the newest generation for this long, another daemon takes over. */
+/**
+ * If no live daemon has had the newest generation for this long, another daemon takes over. Daemons of release 0.1.0 report only every 30 s, so
+ * the gap in which they do not count as live must be shorter.
+ */
 const ABANDONED_MS = 2 * RECOVERY.leaderLeaseMs;
 
-/** The reports seen since a newer generation superseded this daemon. Times are monotonic milliseconds of this daemon. */
+/** The reports seen since a newer generation superseded this daemon. Times are in this daemon's monotonic time. */
 interface GenerationWatch {
   number: number;
   /** The last report of each daemon, and when this daemon first saw that report. */
   reports: Map<string, { text: string; atMs: number }>;
   checkedAtMs: number;
-  /** When a live daemon was last seen that has the generation, or a newer one than this daemon. */
+  /** When this daemon last saw a live daemon that has the generation, or one newer than this daemon's own. */
   lastHeldAtMs: number;
 }
 
-/** Returns a function to call in each round, which takes over once no live daemon has had the newest generation for two leader leases. */
+/** Returns a function to call in each round. It takes over once no live daemon has had the newest generation for {@link ABANDONED_MS}. */
 function createTakeOver(deps: ReloadDeps): (signal: AbortSignal) => Promise<void> {
   const { sets, store, clock, leaderLease } = deps;
   let watch: GenerationWatch | undefined;
 
   async function isAbandoned(newest: Generation): Promise<boolean> {
-    // An embedded store serves this daemon only: the generation is from a release that ran here before.
+    // A store of this daemon alone has the generation of another daemon that ran here before.
     if (leaderLease.isAlone) return true;
     const reports = await REPORTS.all(store);
     const nowMs = clock.monotonicMs();
@@ -190,7 +194,7 @@ function logTakeOver({ telemetry, sets }: ReloadDeps, from: Generation, own: Dec
   telemetry.log.warn({ event: 'ebb.generation_taken_over', ...fields }, message);
 }
 
-/** Continues the watch, or starts it anew after an outage of the store, in which no daemon could report. */
+/** Continues the watch. Starts a new one for another generation, and after an outage of the store, in which no daemon could report. */
 function nextWatch(nowMs: number, { number }: Generation, before: GenerationWatch | undefined): GenerationWatch {
   if (before?.number === number && nowMs - before.checkedAtMs < LIVE_MS) return { ...before, checkedAtMs: nowMs };
   return { number, reports: new Map(), checkedAtMs: nowMs, lastHeldAtMs: nowMs };
@@ -208,7 +212,7 @@ function isLive(
   return nowMs - report.atMs < LIVE_MS;
 }
 
-/** Returns true for a daemon that decides by the generation and may write. A daemon of 0.1.0 reports only its policies. */
+/** Returns true for a daemon that decides by the generation and may write. A daemon of release 0.1.0 reports only the hash of its policies. */
 function decidesByGeneration(
   { mode, set_hash, decision_hash }: DaemonDocument,
   { setHash, decisionHash }: Generation,
@@ -224,8 +228,8 @@ const MAX_PROBLEMS_LOGGED = 20;
 type GoodReading = RulesReading & { ok: true };
 
 /**
- * Applies a reading: valid rules become current where allowed, broken ones change nothing. Rules of files that are being written wait,
- * unless a person has requested the reading (`isRequested`).
+ * Applies a reading: valid rules become current if they may, broken rules change nothing. While somebody may still be writing the files, the rules
+ * wait, unless a person has requested the reading (`isRequested`).
  */
 export async function takeReading(
   deps: ActivateDeps,
@@ -268,7 +272,7 @@ function delayReading(deps: ActivateDeps, reading: GoodReading, before: DelayedR
   deps.telemetry.log.info({ event: 'ebb.policies_delayed', hash, vanished }, describeDelay(vanished));
 }
 
-/** Splits a reading by team, the part that belongs to no team first: problems and waits of one part don't affect the others. */
+/** Splits a reading by team, so that problems and waits of one part don't affect the others. The part that belongs to no team comes first. */
 function partsOf({ rules: { current }, clock }: ActivateDeps, { rules, broken }: GoodReading) {
   const before = current.policies.set;
   const teams = new Set([...rules.teams.map(({ name }) => name), ...before.policies.flatMap(({ team }) => team ?? [])]);
@@ -282,7 +286,7 @@ function partsOf({ rules: { current }, clock }: ActivateDeps, { rules, broken }:
 async function takeRules(deps: ActivateDeps, reading: GoodReading, signal: AbortSignal): Promise<void> {
   const { sets, telemetry } = deps;
   const { rules, warnings } = reading;
-  // If the store is unavailable, the next round takes it: the files would not be read again before their next change.
+  // If the store is unavailable, the next round takes the reading: the files would not be read again before their next change.
   sets.delayed = { reading, vanished: [] };
   await rescope(deps, rules.teams);
   sets.delayed = undefined;
@@ -303,8 +307,8 @@ async function takeRules(deps: ActivateDeps, reading: GoodReading, signal: Abort
 }
 
 /**
- * Applies changed scopes of teams. They need no approval, and also limit policies whose newest version is broken. A part that was staged
- * under an older scope is dropped, since its approval must not make it current beyond the new scope.
+ * Applies changed scopes of teams. Scopes need no approval, and also limit policies whose newest version is broken. A part that was staged
+ * under an older scope is dropped, since an approval of that part must not make it current beyond the new scope.
  */
 async function rescope(deps: ActivateDeps, teams: Rules['teams']): Promise<void> {
   const { sets, rules } = deps;
@@ -317,11 +321,12 @@ async function rescope(deps: ActivateDeps, teams: Rules['teams']): Promise<void>
   const policies = withScopes(set, teams);
   if (policies === set) return;
   const scoped = { ...currentRules(deps), policies };
-  // Registers only over this daemon's own generation: another daemon may have registered newer policies meanwhile.
+  // Replaces only this daemon's own generation: another daemon may have registered newer policies meanwhile.
   if (sets.generation !== undefined) await registerGeneration(deps, identityOf(sets, scoped), sets.generation);
   swapRules(deps, scoped);
 }
 
+/** Makes a part of the rules a candidate, unless it is current; a part that differs only in what needs no approval becomes current at once. */
 function offerPart(deps: ActivateDeps, team: string, rules: Rules): void {
   const state = stateOf(deps.sets, team);
   const before = teamPart(deps.rules.current.policies.set, team);
@@ -330,7 +335,7 @@ function offerPart(deps: ActivateDeps, team: string, rules: Rules): void {
   const hasSameSettings = (one: Rules) => team !== NO_TEAM || settingsHash(deps, one) === settingsHash(deps, rules);
   const isCandidate = state.candidate?.rules.policies.hash === hash && hasSameSettings(state.candidate.rules);
   const isCurrent = hash === before.hash && hasSameSettings(currentRules(deps));
-  // The policies of the start decide, but are not approved yet: if the files return to them, the part still waits.
+  // A daemon that starts decides by its policies before they are allowed: if the files return to them, the part still waits.
   const isUnapproved = team === NO_TEAM && deps.mode === 'enforce' && deps.sets.generation === undefined;
   if (isCandidate && state.candidate) state.candidate.rules = rules;
   else state.candidate = isCurrent && !isUnapproved ? undefined : { rules };
@@ -338,12 +343,12 @@ function offerPart(deps: ActivateDeps, team: string, rules: Rules): void {
   if (isCurrent && fingerprint(swapped) !== fingerprint(currentRules(deps))) swapRules(deps, swapped);
 }
 
-/** Returns a text that is equal for settings under which the same policies decide alike. */
+/** Returns a hash that is equal for settings with which the same policies decide alike. */
 function settingsHash({ sets }: ActivateDeps, rules: Rules): string {
   return decisionHash('', rules, sets.decisionVersion);
 }
 
-/** Returns a text that is equal for rules that need not replace each other. */
+/** Returns a text that is equal for rules without a difference that matters to a daemon. */
 function fingerprint({ policies, profiles, verified, costs, ...settings }: Rules): string {
   const files = policies.policies.map(({ file }) => file);
   const ofCosts = [costs.owners, costs.prices, [...costs.plans]];
@@ -359,10 +364,10 @@ function noteProblems({ sets, rules, telemetry }: ActivateDeps, team: string, pr
   const [first = '', ...others] = problems;
   if (problems.length === 0) {
     const what = team === NO_TEAM ? 'policies and settings' : `policies of ${team}`;
-    telemetry.log.info({ event: 'ebb.policies_recovered', ...ownerOf(team) }, `${what} can be read again`);
+    telemetry.log.info({ event: 'ebb.policies_recovered', ...ownerField(team) }, `${what} can be read again`);
     return;
   }
-  const fields = { ...ownerOf(team), hash, problems: problems.slice(0, MAX_PROBLEMS_LOGGED) };
+  const fields = { ...ownerField(team), hash, problems: problems.slice(0, MAX_PROBLEMS_LOGGED) };
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
   const kept = team === NO_TEAM ? `policy set ${shortHash(hash)}` : `the present policy set of ${team}`;
   telemetry.log.error({ event: 'ebb.policies_refused', ...fields }, `${first}${more}; ${kept} stays current`);

@@ -1,6 +1,6 @@
 /**
- * The policies of teams as they were last in effect, in the store. A daemon that starts while a team's newer files are staged or can't be read
- * would otherwise have no policies of that team.
+ * Stores the policies of teams as they were last in effect. Without them, a daemon that starts while a team's newer files are staged or can't be
+ * read would have no policies of that team.
  */
 import type { ConnectionSource, Policy, PolicySet } from '../../domain/policy/policy.ts';
 import { policySet } from '../../domain/policy/policy-set.ts';
@@ -14,7 +14,7 @@ import type { SetsDeps } from './write-permission.ts';
 
 interface StoredPart {
   hash: string;
-  /** The engine that compiled the policies; another one reads the files again. */
+  /** The decision version of the engine that compiled the policies; another version ignores the part. */
   decisionVersion: number;
   policies: readonly Policy[];
   sources: readonly (readonly [string, ConnectionSource])[];
@@ -23,10 +23,10 @@ interface StoredPart {
 /** The stored parts, by team. Raise the version when the form of a policy changes without a new decision version. */
 const PARTS = sharedDocuments<StoredPart>('team-policies', 1);
 
-/** Larger parts are not stored, in characters of JSON. */
+/** A part with more characters of JSON is not stored. */
 const MAX_LENGTH = 1_000_000;
 
-/** Parts are stored again after this time: a store may lose its newest data unnoticed, as in a failover. Real milliseconds. */
+/** Parts are stored again after this time, in real milliseconds: a store may lose its newest data unnoticed, as in a failover. */
 const STORE_AGAIN_MS = 600_000;
 
 interface StorePartsDeps extends SetsDeps {
@@ -37,8 +37,8 @@ interface StorePartsDeps extends SetsDeps {
 }
 
 /**
- * Returns a function to call in each round. It stores the parts in effect if they have changed, or if the store has lost its data, and deletes
- * the parts of teams that are gone.
+ * Returns a function to call in each round. It stores the parts in effect if they have changed, if the store has lost its data, and from time to
+ * time, and deletes the parts of teams that are gone.
  */
 export function createPartsWriter(deps: StorePartsDeps): () => Promise<void> {
   let stored: { set?: PolicySet; teams?: readonly TeamScope[]; lostAtMs?: number | undefined } = {};
@@ -73,7 +73,7 @@ async function storePart({ sets, store }: StorePartsDeps, team: string, part: Po
   else await PARTS.put(store, team, value);
 }
 
-/** Returns these teams' parts that were last in effect, limited to the present scopes. Where none is stored, an {@link unloadedPart}. */
+/** Returns the parts of these teams that were last in effect, limited to the present scopes; an {@link unloadedPart} where none is stored. */
 export async function lastParts(
   { sets, store }: Pick<SetsDeps, 'sets'> & { store: Pick<DocumentStore, 'documents'> },
   teams: readonly TeamScope[],

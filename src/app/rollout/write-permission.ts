@@ -20,7 +20,7 @@ export interface Candidate {
   rules: Rules;
   /** Absent until the impact has been counted. */
   impact?: DisruptionImpact;
-  /** True if the control API did not show the fleet when the impact was to be counted; it is tried again. */
+  /** True if the fleet could not be listed to count the impact; each round tries again. */
   isUncounted?: boolean;
   /** The hash by which a person approves the rules; absent until the impact has been counted. */
   approvalHash?: string;
@@ -31,13 +31,13 @@ export interface Candidate {
 /** The state of one part of the policy set. Parts wait and fail independently. */
 export interface PartState {
   candidate: Candidate | undefined;
-  /** Problems of its files when they were last read. */
+  /** The problems of the part's files when they were last read. */
   problems: readonly string[];
 }
 
 /** The state of this daemon's policy set: generation, staged parts and problems. The rules that decide are in {@link CurrentRules}. */
 export interface PolicySets extends PartState, GenerationState {
-  /** The state of each team's part. The inherited fields are about the settings and the files that belong to no team. */
+  /** The state of each team's part. The fields of {@link PartState} here are about the settings and the files that belong to no team. */
   readonly teams: Map<string, PartState>;
   /** False if nothing has to be approved, since the control API is on this machine. */
   readonly stages: boolean;
@@ -45,11 +45,11 @@ export interface PolicySets extends PartState, GenerationState {
   readonly accepted: { hash: string; caller: Caller } | undefined;
   /** This daemon's rules, if they wait for approval to replace a generation that no daemon has any more. */
   takeOver: (Candidate & { decisionHash: string }) | undefined;
-  /** True if changed rules are current and the fleet was not evaluated by them yet. */
+  /** True if the fleet was not evaluated yet by the current rules, which have changed. */
   needsReevaluation: boolean;
-  /** The last reading, while its files may still be being written. */
+  /** The last reading, while it waits to be applied. */
   delayed: DelayedReading | undefined;
-  /** When files were last changed in place. */
+  /** When files were last changed in place; see `isBeingWritten`. */
   readonly changedAt: ChangeTimes;
 }
 
@@ -73,6 +73,7 @@ export function createPolicySets(
   };
 }
 
+/** Returns the state of each part with its team, first that of the part that belongs to no team. */
 export function partStates(sets: PolicySets): [team: string, state: PartState][] {
   return [[NO_TEAM, sets], ...sets.teams];
 }
@@ -85,7 +86,8 @@ export function stateOf(sets: PolicySets, team: string): PartState {
   return state;
 }
 
-export function ownerOf(team: string): { owner?: string } {
+/** Returns the field `owner` of log lines about a team's part; no field for the part that belongs to no team. */
+export function ownerField(team: string): { owner?: string } {
   return team === NO_TEAM ? {} : { owner: team };
 }
 
@@ -113,7 +115,7 @@ export interface ShowSetsDeps extends SetsDeps, WriteBlockDeps {
 export type WritePermission = { ok: true } | { ok: false; reason: Reason };
 
 /**
- * Checks before each write that this daemon's clock is right, and that its policy set is current and the newest of its group. Throws if the
+ * Checks before each write that this daemon's clock is right, and that its policy set is registered and the newest of its group. Throws if the
  * store can't be read; then nothing may be written either.
  */
 export async function checkWritePermission(deps: WritePermissionDeps): Promise<WritePermission> {
@@ -140,8 +142,8 @@ export interface StagedSet {
 export const LEFT_ALONE = 'nothing is written to computes of';
 
 /**
- * Describes what is in effect until a newer set is approved, or can be loaded. A team without policies since the start has only the freeze of
- * a part that is not loaded.
+ * Describes what is in effect until a newer set is approved, or can be loaded. For a team whose policies were never loaded since the start, that is
+ * only the freeze of its computes.
  */
 export function staysCurrent({ current: { policies } }: CurrentRules, team: string): string {
   if (team === NO_TEAM) return `${shortHash(policies.set.hash)} stays current`;
@@ -171,7 +173,7 @@ export function stagedSets({ sets, rules }: SetsDeps): StagedSet[] {
   });
 }
 
-/** The message of the policy check: which set is current, and what blocks a newer one. */
+/** Returns the message of the readiness check of policies: which set is current, and what blocks a newer one. */
 export function describeSets({ sets, rules, mode }: SetsDeps & { mode: Mode }): string {
   const { policies } = rules.current;
   const notes = [`${policies.set.policies.length} current, set ${shortHash(policies.set.hash)}`];
@@ -196,7 +198,7 @@ export function policyProblems({ sets, rules }: SetsDeps, isShown: (team: string
   return [newer ?? [], delayed, broken, uncounted].flat();
 }
 
-/** Describes what a newly started daemon waits for until the impact of its set has been counted. */
+/** Describes that a newly started daemon waits for the count of its set's impact. */
 function describeCounting({ sets, rules }: SetsDeps): string {
   const { candidate } = sets;
   if (candidate?.isUncounted) return describeUncounted({ sets, rules }, NO_TEAM, candidate);
@@ -220,7 +222,7 @@ function describeBroken(team: string): (problem: string) => string {
 
 const BLOCKS: readonly WriteBlock[] = ['clock_off', 'staged', 'superseded'];
 
-/** The last known reason for which an enforcing daemon may not write. */
+/** Returns the last known reason for which an enforcing daemon may not write; undefined if it may. */
 export function cannotWrite({ sets, storeClock }: WriteBlockDeps): WriteBlock | undefined {
   if (storeClock.lastExcessiveOffsetMs() !== undefined) return 'clock_off';
   if (sets.generation === undefined) return 'staged';
