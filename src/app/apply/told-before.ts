@@ -114,7 +114,7 @@ function fulfilledUntilMs({ lastDisruption }: ComputeRecord, { raises }: Pick<Ac
  * its last instant, since a wave may move within it.
  */
 function isOver({ atMs }: Announced, nowMs: number, dueSinceMs: DueRestart['dueSinceMs']): boolean {
-  // No boundary can be later than that: the search for one is saved.
+  // Within this time no boundary can be late enough, so none is searched for.
   if (atMs === undefined || nowMs - atMs <= LATE_MS) return false;
   return (dueSinceMs() ?? 0) > atMs + LATE_MS;
 }

@@ -14,8 +14,8 @@ interface WithBoundaryReconciles {
 const HERD_SIZE = 100;
 
 /**
- * For this long before and after a herd's instant, in milliseconds, nothing is read in the background: each wave needs the rate limit of the
- * minute before it.
+ * For this long before and after a herd's instant, in milliseconds, nothing is read in the background. Waves of a herd can be a minute apart,
+ * and each needs the rate limit of the whole minute before it: that makes two minutes, and a reserve.
  */
 export const HERD_NEAR_MS = 135_000;
 

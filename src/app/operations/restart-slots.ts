@@ -48,6 +48,7 @@ export interface Slots {
    * {@link OPERATION_DEADLINE_MS} has passed; a slot of `at_most` stays taken for the limit's window. Urgent changes always get slots.
    */
   take(rules: SlotRules, computeId: string, action: Action): Promise<TakenSlot | undefined>;
+  /** Releases the slot of `at_once`, after the operations of a restart have ended. */
   release(computeId: string, policy: string): Promise<void>;
 }
 

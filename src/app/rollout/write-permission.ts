@@ -229,7 +229,7 @@ export function cannotWrite({ sets, storeClock }: WriteBlockDeps): WriteBlock | 
   return sets.newer ? 'superseded' : undefined;
 }
 
-/** Sets the gauges of waiting sets, and of reasons for which this daemon may not write. */
+/** Sets the gauges of staged sets, of the reading of policy files, and of reasons for which this daemon may not write. */
 export function exportSets(deps: ShowSetsDeps): void {
   const { mode, sets } = deps;
   const { metrics } = deps.telemetry;
