@@ -47,22 +47,27 @@ export interface PauseQueuesDeps extends TriggerDeps {
  */
 export function pauseQueues(deps: PauseQueuesDeps): () => void {
   const { queue, fleet } = deps;
+  /** The queues that are paused; after a change that has failed half-way, those that may be. */
   let paused: readonly QueueName[] = [];
+  let isComplete = true;
   let changing: Promise<void> | undefined;
 
   async function change(toPause: readonly QueueName[]): Promise<void> {
-    for (const name of paused) if (!toPause.includes(name)) await queue.resume(name);
+    const resumed = paused.filter((name) => !toPause.includes(name));
+    paused = [...resumed, ...toPause];
+    isComplete = false;
+    for (const name of resumed) await queue.resume(name);
     for (const name of toPause) await queue.pause(name);
-    const resumes = (name: QueueName) => paused.includes(name) && !toPause.includes(name);
-    if (resumes('inventory')) await queue.add('inventory', { key: 'taken-over', data: {} });
-    if (resumes('reconcile')) for (const projectId of fleet.projectIds()) await requestReconcile(deps, projectId);
-    // Set last, so that the next call repeats a change that has failed half-way.
+    if (resumed.includes('inventory')) await queue.add('inventory', { key: 'taken-over', data: {} });
+    if (resumed.includes('reconcile'))
+      for (const projectId of fleet.projectIds()) await requestReconcile(deps, projectId);
     paused = toPause;
+    isComplete = true;
   }
 
   return () => {
     const toPause = queuesToPause(deps);
-    if (changing || toPause.join() === paused.join()) return;
+    if (changing || (isComplete && toPause.join() === paused.join())) return;
     changing = deps
       .runInBackground('queue_pause', () => change(toPause))
       .finally(() => {
