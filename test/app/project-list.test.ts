@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { readProjectList } from '../../src/app/fleet/cached-projects.ts';
 import { CONFIRMED_MS, createFleet, FRESH_MS } from '../../src/app/fleet/fleet.ts';
 import { compareList, createListWatch, type ListWatchDeps } from '../../src/app/fleet/project-list.ts';
 import type { AccountFacts } from '../../src/domain/compute/account-facts.ts';
@@ -177,6 +178,27 @@ it('a list that could not be had in whole is not asked for again sooner than one
   expect([await askedWith(AbortSignal.abort()), await askedWith(goesOn), await askedWith(goesOn)]).toEqual([1, 2, 2]);
   time.ms += 1_001;
   expect(await askedWith(goesOn)).toBe(3);
+});
+
+it('all is listed once each account was listed completely, and stays so while one fails later', async () => {
+  const { fleet } = aDaemon();
+  let failing: string[] = [];
+  const api = {
+    async *listProjects({ account: only }: { account?: string }) {
+      for (const account of ['a', 'b'].filter((one) => only === undefined || one === only)) {
+        if (failing.includes(account)) yield { ok: false, error: { account, code: 'unavailable', message: 'no' } };
+      }
+    },
+  };
+  const clock = { now: () => START, monotonicMs: () => START };
+  const listedWith = async (broken: string[], account?: string) => {
+    failing = broken;
+    await readProjectList({ fleet, api, clock } as never, { ...(account !== undefined && { account }) } as never);
+    return fleet.isListed();
+  };
+  expect(fleet.isListed()).toBe(false);
+  expect([await listedWith([], 'a'), await listedWith(['b']), await listedWith(['b'])]).toEqual([false, false, false]);
+  expect([await listedWith([], 'b'), await listedWith(['a']), await listedWith([])]).toEqual([true, true, true]);
 });
 
 it('what a list shows changed or used after it was read is not written by, although a list before confirmed it', async () => {

@@ -104,6 +104,7 @@ describe('a freeze that matches no known compute', () => {
     fleet.list({ account: 'main', projectId: `p-${name}`, name, regionId: 'r', updatedAtMs: NOW });
   const know = (name: string) => {
     list(name);
+    fleet.unlistedAccounts = new Set();
     const compute = aCompute({ projectId: `p-${name}`, projectName: name, computeId: `ep-${name}` });
     const project = { account: 'main', projectId: `p-${name}`, name, regionId: 'r', updatedAtMs: NOW };
     fleet.cache({ project, computes: [compute], unreadable: [], readAtMs: NOW, readAtMonotonicMs: 0 });
@@ -133,7 +134,7 @@ describe('a freeze that matches no known compute', () => {
 
   it('is set, and says so, while the projects of an account are not known', async () => {
     know('shop-a');
-    fleet.incompleteAccounts.add('other');
+    fleet.unlistedAccounts = new Set(['other']);
     expect(await asked(['web-n*'], WEB)).toMatchObject({ ok: true, value: { covers: 0, partial: true } });
   });
 

@@ -21,7 +21,7 @@ const unevaluated = aCompute({ projectId: 'p-new', projectName: 'web-new', compu
 const evaluated = (compute: Compute) => ({ compute });
 const all = [...computes, unevaluated].map(({ projectId }) => projectId);
 let listed = all;
-const incompleteAccounts = new Set<string>();
+let isListed = true;
 const daemon = {
   fleet: {
     latestEvaluation: (id: string) => computes.filter(({ computeId }) => computeId === id).map(evaluated)[0],
@@ -30,7 +30,7 @@ const daemon = {
     cachedProject: (id: string) =>
       [...computes, unevaluated].some(({ projectId }) => projectId === id) ? {} : undefined,
     projectIds: () => listed,
-    incompleteAccounts,
+    isListed: () => isListed,
   },
   policies: () => ({
     set: {
@@ -101,8 +101,10 @@ it.each(['ep-unknown', 'web-unknown', 'p-web/ep-unknown'])(
 );
 
 it('a compute that nobody knows may be in any scope while the projects of an account are not known', async () => {
-  incompleteAccounts.add('other');
-  onTestFinished(() => incompleteAccounts.clear());
+  isListed = false;
+  onTestFinished(() => {
+    isListed = true;
+  });
   expect(await teamsOf(parts, 'compute', 'web-unknown')).toBeUndefined();
   expect(await teamsOf(parts, 'compute', 'ep-api')).toEqual([]);
 });

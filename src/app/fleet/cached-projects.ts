@@ -135,29 +135,17 @@ export async function readProjectList(
     return listedAccount === account || (onlyAccount === undefined && !failures.has(listedAccount));
   });
   for (const project of projects) fleet.list(project);
-  if (!options.signal?.aborted) noteComplete(fleet, { onlyAccount, found, failures });
+  if (!options.signal?.aborted) noteListed(fleet, onlyAccount, failures);
   // Set after the answer: until then, the names are those of the previous list.
   if (onlyAccount === undefined && !options.signal?.aborted) fleet.listAskedAtMonotonicMs = askedAt.askedAtMonotonicMs;
   return { projects, failures, ...askedAt };
 }
 
-/** Notes which accounts this daemon has never listed completely. One that was, once, stays known although a later list fails. */
-function noteComplete(
-  fleet: Fleet,
-  {
-    onlyAccount,
-    found,
-    failures,
-  }: Pick<ProjectList, 'failures'> & { onlyAccount: string | undefined; found: readonly Project[] },
-): void {
-  const { incompleteAccounts, listedAccounts } = fleet;
-  const asked =
-    onlyAccount === undefined ? [...incompleteAccounts, ...found.map(({ account }) => account)] : [onlyAccount];
-  for (const account of asked.filter((one) => !failures.has(one))) {
-    listedAccounts.add(account);
-    incompleteAccounts.delete(account);
-  }
-  for (const account of failures.keys()) if (!listedAccounts.has(account)) incompleteAccounts.add(account);
+/** Notes which accounts were never listed completely. One that was, once, stays listed although a later list fails. */
+function noteListed(fleet: Fleet, onlyAccount: string | undefined, failures: ProjectList['failures']): void {
+  if (onlyAccount === undefined) fleet.unlistedAccounts ??= new Set(failures.keys());
+  for (const account of onlyAccount === undefined ? [...(fleet.unlistedAccounts ?? [])] : [onlyAccount])
+    if (!failures.has(account)) fleet.unlistedAccounts?.delete(account);
 }
 
 /** The list that {@link findProject} is reading, by fleet: other callers wait for it. Resolves to false if the reading was stopped. */

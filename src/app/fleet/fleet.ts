@@ -66,9 +66,10 @@ export interface Fleet {
   listAskedAtMonotonicMs: number;
   /** When the list that was last compared with the cached projects was requested, by account, in monotonic time. */
   listComparedAtMonotonicMs: Map<string, number>;
-  /** The accounts of which this daemon has read the whole list of projects since its start, and those of which it failed to. */
-  listedAccounts: Set<string>;
-  incompleteAccounts: Set<string>;
+  /** The accounts of which this daemon has not read a whole list of projects since its start. Undefined before the first list. */
+  unlistedAccounts: Set<string> | undefined;
+  /** Returns true once this daemon has read the whole list of projects of each account. */
+  isListed(): boolean;
   /** The last survey of this daemon, by account. */
   surveys: Map<string, Survey>;
   /** Returns the milliseconds since the cached project was read; infinite if there is none. */
@@ -164,6 +165,7 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
       (cachedProjects.get(projectId)?.computes ?? []).flatMap(({ computeId }) => own.get(computeId) ?? []),
     ownEvaluation: (computeId) => own.get(computeId),
     ageMs,
+    isListed: () => fleet.unlistedAccounts?.size === 0,
     confirm: (projectId, atMonotonicMs) => void confirmed.set(projectId, atMonotonicMs),
     confirmedAgeMs,
     isRecent,
@@ -182,8 +184,7 @@ function emptyNotes(verified: VerifiedFacts) {
     listShowsChanges: listsThatShowChanges(verified),
     warnedOfTimeoutRestarts: new Set<string>(),
     listComparedAtMonotonicMs: new Map(),
-    listedAccounts: new Set<string>(),
-    incompleteAccounts: new Set<string>(),
+    unlistedAccounts: undefined,
     surveys: new Map(),
     changedAtMs: new Map(),
     retryAtMs: new Map(),

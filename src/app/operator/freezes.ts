@@ -75,8 +75,7 @@ async function coveredBy({ daemon, store, clock }: OperatorParts, { select }: Fr
   const concerns = mayConcern(select);
   const covered = await filterInTurns([...fleet.evaluatedComputes()], ({ compute }) => concerns(compute), clock);
   const stored = await store.projectIds();
-  const isWhole = fleet.projectIds().length > 0 && fleet.incompleteAccounts.size === 0;
-  const isPartial = !isWhole || stored.some((id) => !fleet.listed(id)) || mayGrow(fleet, select);
+  const isPartial = !fleet.isListed() || stored.some((id) => !fleet.listed(id)) || mayGrow(fleet, select);
   return { covers: covered.length, ...(isPartial && { partial: true }) };
 }
 

@@ -6,7 +6,7 @@ import type { DaemonView, OperatorParts } from './parts.ts';
 
 /**
  * Returns the teams to which a target belongs; empty if there are none. Undefined if this daemon may not know the target yet: a compute while
- * the daemon has not read all projects, or a set that is not staged here.
+ * the daemon has not listed all accounts and read all projects, or a set that is not staged here.
  * - `compute`: for the name of a compute, or the id of a hold, the teams whose scope has the compute; for `budget:NAME` the team of the
  *   budget.
  * - `set`: for a hash or its prefix, the team whose files are staged.
@@ -37,11 +37,9 @@ export async function teamsOf(
     .map(({ name }) => name);
 }
 
-/** Returns false after a start, until every listed project was read. */
+/** Returns false after a start, until every account was listed and every listed project was read. */
 function hasReadAll({ fleet }: DaemonView): boolean {
-  const listed = fleet.projectIds();
-  const isWhole = listed.length > 0 && fleet.incompleteAccounts.size === 0;
-  return isWhole && listed.every((projectId) => fleet.cachedProject(projectId));
+  return fleet.isListed() && fleet.projectIds().every((projectId) => fleet.cachedProject(projectId));
 }
 
 function teamsOfBudget(daemon: DaemonView, budget: string): string[] {
