@@ -44,7 +44,7 @@ const store = {
   projectIds: async () => [],
 };
 const known = {
-  ...{ evaluatedComputes: () => fleet, cachedProjects: () => [], projectIds: () => [] },
+  ...{ evaluatedComputes: () => fleet, cachedProjects: () => [], projectIds: () => [], isListed: () => true },
   latestEvaluation: () => undefined,
 };
 const parts = {
