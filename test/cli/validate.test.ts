@@ -15,6 +15,9 @@ policies:
     windows: [{ at: "Mon-Fri 08:00-18:00", size: 1 }]
     otherwise: { size: 0.25, suspend_after: 5m }
 `;
+const REST = `version: 1
+policies: [{ name: rest, kind: limits, select: { projects: ["web-*"] }, size: 0.25-1 }]
+`;
 const WARNED = GOOD.replace('Mon-Fri 08:00-18:00', '2026-01-01/2026-02-01');
 const AWAKE = `version: 1
 sources: { counts: { from: postgres, dsn_env: EBB_DSN_A, every: 1m } }
@@ -59,6 +62,10 @@ beforeAll(async () => {
     'odd.yaml': 'mode: enforec\n',
     'later.yaml': WARNED.replace('nights', 'later'),
     'unread.yaml': 'version: 1\nowner: "team-ops" # of all\npolicies: [',
+    'gap.yaml': GOOD.replace('nights', 'gap').replace('{ size: 0.25, suspend_after: 5m }', 'leave'),
+    'rest.yaml': REST,
+    'no-rest.yaml': REST.replace('-1 ', '-99 '),
+    'teams.yaml': 'teams: { team-web: { policies: [no-rest.yaml], projects: ["web-*"] } }\n',
     'plain.yaml': `mode: enforec
 api_url: http://api.example/api/v2
 notify: { dev: { to: webhook, url: "http://127.0.0.1:9", secret_env: EBB_NOTIFY_SECRET_DEV, owners: [team-wbe, team-ops] } }
@@ -260,6 +267,19 @@ describe('ebb validate', () => {
     // The owner may be defined by a file that is missing.
     const missing = await validate(['--config', 'owners.yaml', ...AT], { EBB_POLICIES: 'good.yaml,missing.yaml' });
     expect(missing.stderr).not.toContain('no owner is named');
+  });
+
+  it('misses no value that a file with a problem may have, also of a team', async () => {
+    const codes = async (files: string, ...args: string[]) => {
+      const { stdout } = await validate(['--json', ...args, ...AT], { EBB_POLICIES: files });
+      const { problems, warnings } = JSON.parse(stdout);
+      return [problems.length, warnings.map(({ code }: { code: string }) => code)];
+    };
+    expect(await codes('gap.yaml')).toEqual([0, ['no-value']]);
+    expect(await codes('gap.yaml,off.yaml')).toEqual([0, ['no-value']]);
+    expect(await codes('gap.yaml,rest.yaml')).toEqual([0, []]);
+    expect(await codes('gap.yaml,no-rest.yaml')).toEqual([1, []]);
+    expect(await codes('gap.yaml', '--config', 'teams.yaml')).toEqual([1, []]);
   });
 
   it('rejects what the plan of an account refuses', async () => {

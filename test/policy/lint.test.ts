@@ -197,6 +197,11 @@ describe('a gap without a value', () => {
     expect(lintsIn(file(...policies))).toEqual([]);
   });
 
+  it('is not looked for while policies of the set are not read', () => {
+    const text = file(schedule('a', `${office}, otherwise: leave`));
+    expect(lintsIn(text, { isWhole: false })).toEqual([]);
+  });
+
   it('is not filled by a policy that is only observed, nor by one of other computes', () => {
     const found = lintsIn(
       file(

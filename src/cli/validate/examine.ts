@@ -46,9 +46,7 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
   const reading = needsFleet && settings ? fleetFor(settings, flags, { set, nowMs }) : undefined;
   // Problems of files are shown all the same.
   const fleet = await (loaded.ok ? reading : reading?.catch((error) => withoutFleet(error, notes)));
-  const findings = lint(checked, settings, { nowMs, fleet }).filter(
-    ({ code }) => valid || !NEEDS_ALL_POLICIES.has(code),
-  );
+  const findings = lint(checked, settings, { nowMs, fleet, isWhole: loaded.ok });
   const { errors, warnings } = ownersIn(paths.length === 0 && settings ? namedIn(settings) : undefined, loaded, flags);
   const examined = {
     ...(valid && { set }),
@@ -88,10 +86,11 @@ function withoutFleet(error: unknown, notes: string[]): undefined {
 function lint(
   { set: { policies, sources }, written }: ParsedSet,
   settings: Settings | undefined,
-  { nowMs, fleet }: { nowMs: number; fleet: ReadFleet | undefined },
+  { nowMs, fleet, isWhole }: { nowMs: number; fleet: ReadFleet | undefined; isWhole: boolean },
 ): Finding[] {
   return lintPolicySet({
     policies,
+    isWhole,
     sources,
     written,
     nowMs,
@@ -102,9 +101,6 @@ function lint(
     ...(fleet?.missing.length === 0 && { fleet: fleet.computes }),
   });
 }
-
-/** Lints that find that something is missing, which a file that can't be read may have. */
-const NEEDS_ALL_POLICIES: ReadonlySet<string> = new Set(['no-value']);
 
 const NO_OWNER_PROBLEMS = { errors: [], warnings: [] };
 

@@ -71,8 +71,10 @@ export interface Finding extends Omit<PolicyProblem, 'code'> {
 }
 
 export interface LintInput {
-  /** All policies of a set, in its order. */
+  /** Policies of a set, in its order. */
   policies: readonly Policy[];
+  /** False if files with problems have further policies. Default: true. */
+  isWhole?: boolean;
   /** The places of policies; without them, findings name only the file. */
   written?: readonly WrittenPolicy[];
   /** The start of the two years that are checked, milliseconds since the epoch. */
@@ -109,6 +111,7 @@ function contextOf(input: LintInput, limit: StepLimit): LintContext {
   return {
     ...period,
     policies,
+    isWhole: input.isWhole ?? true,
     schedules: policiesOfKind(policies, 'schedule'),
     overlap: fleet ? overlapInFleet(fleet, policies) : overlapOfSelectors(policies, limit),
     openings: createOpeningsCache(period, limit),

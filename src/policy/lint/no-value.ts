@@ -11,9 +11,10 @@ import { FIELDS, type Field, proposedValue } from './schedules.ts';
 
 /**
  * A field that the windows of a schedule set, and that no policy sets once they close: it stays as they left it. Without a
- * fleet, every policy that may select the same compute counts as setting it.
+ * fleet, every policy that may select the same compute counts as setting it. Policies that are not read may set it, too.
  */
 export const noValue: LintRule = function* (context) {
+  if (!context.isWhole) return;
   for (const field of FIELDS) {
     const setters = context.policies.filter((policy) => maySet(policy, field));
     for (const policy of context.schedules) {

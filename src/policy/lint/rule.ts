@@ -57,6 +57,8 @@ export interface Remark {
 export interface LintContext extends Period {
   /** In the order of the set. */
   policies: readonly Policy[];
+  /** False if files with problems have further policies: a lint that finds something missing can't be sure of it. */
+  isWhole: boolean;
   schedules: readonly SchedulePolicy[];
   overlap: Overlap;
   openings: OpeningsCache;
