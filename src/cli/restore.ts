@@ -29,8 +29,8 @@ This goes back to the baseline: what each compute had when ebb first saw it, or 
 in enforce mode applies it like any other change, and gates apply: a disruptive change waits for sleep, for at most
 two hours. The request is valid for a day.
 For more than one compute it asks you to type their number; without a terminal it needs --confirm NUMBER or --yes.
-More than 40 are summed up by team first. --owner is a team only where neither computes nor --all nor --from are given:
-beside them it still is the former name of --by.
+More than 40 are summed up first, with --all by team. --owner is a team only where neither computes nor --all nor
+--from are given: beside them it still is the former name of --by.
 Fields that a policy sets are not restored, and the request for them is dropped: remove the policy first, or hold the
 compute (ebb hold). With --from the values of the file replace the stored ones, also where ebb has changed nothing; ids
 choose some of its computes.`;
@@ -113,7 +113,7 @@ function showPreview(all: readonly Restored[], { all: isWholeFleet, from, isInDe
     return;
   }
   const isShort = !isInDetail && shown.length > MAX_IN_DETAIL;
-  if (isShort) writeOut(`${outcomesByTeam(shown)}\n\n`);
+  if (isShort && from === undefined) writeOut(`${outcomesByTeam(shown)}\n\n`);
   printTable(['compute', 'baseline', ''], isShort ? groupedRows(shown) : shown.map(rowOf));
   const countOf = (outcome: Restored['outcome']) => all.filter((one) => one.outcome === outcome).length;
   const partly = all.filter(isPartly).length;
@@ -148,7 +148,11 @@ function groupedRows(shown: readonly Restored[]): string[][] {
   return groups.map(({ shared, members }) => [namesOf(members.map(({ compute_id }) => compute_id)), ...shared]);
 }
 
-async function cancel(operator: Operator, requests: readonly RestoreRequest[], flags: RestoreFlags): Promise<void> {
+export async function cancel(
+  operator: Pick<Operator, 'restore'>,
+  requests: readonly RestoreRequest[],
+  flags: RestoreFlags,
+): Promise<void> {
   const answers: Answer<'restore'>[] = [];
   for (const request of requests) answers.push(await answered(operator.restore(request)));
   const cancelled = {
@@ -182,7 +186,11 @@ export async function requestsOfTeam(
     const known = owners === '' ? 'no owners are known here' : `owners are ${owners}`;
     throw new UserError(`--owner: nothing belongs to ${printable(team)}; ${known}`);
   }
-  const ids = ofTeam.filter(({ outcome }) => outcome !== 'nothing_to_do').map(({ compute_id }) => compute_id);
+  const concerned = computes.filter(({ outcome }) => outcome !== 'nothing_to_do');
+  const unknown = concerned.filter(({ owner }) => owner === undefined).map(({ compute_id }) => printable(compute_id));
+  if (unknown.length > 0)
+    writeErrLine(`note: left out, as the owner is not known here: ${firstNames(unknown, 5)}; for them, give their ids`);
+  const ids = concerned.filter(({ owner }) => owner === team).map(({ compute_id }) => compute_id);
   return [...chunksOf(ids, AT_ONCE)].map((some) => ({ ...request, computes: some }));
 }
 

@@ -383,7 +383,7 @@ export const RestoreDocument = z
         policies_decide: z.array(z.enum(['size', 'suspend_timeout'])).exactOptional(),
         /** The policy that sets each of them. */
         set_by: z.object({ size: text.exactOptional(), suspend_timeout: text.exactOptional() }).exactOptional(),
-        /** Only in a preview, if it is known. */
+        /** Only in a preview of all computes, if it is known. */
         owner: text.exactOptional(),
       }),
     ),

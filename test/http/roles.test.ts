@@ -185,6 +185,23 @@ describe.each(Object.keys(PEOPLE))('a token of %s', (person) => {
   });
 });
 
+describe('a preview of a restore', () => {
+  it.each(Object.keys(PEOPLE))('is a read, which a token of %s may do', async (person) => {
+    for (const subject of SUBJECTS) {
+      const [before, noted] = [told.length, refused.length];
+      const answer = await send(person, 'post', '/restore', { computes: computes[subject], preview: true });
+      expect([answer.status, told.slice(before), refused.length], subject).toEqual([409, ['restore'], noted]);
+    }
+  });
+
+  it.each([{ preview: false }, { preview: 'true' }, { preview: [true] }, { preview: 1 }])('is not %j', async (body) => {
+    const before = told.length;
+    const answers = ['reader', 'web'].map((name) => send(name, 'post', '/restore', { computes: 'all', ...body }));
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([403, 403]);
+    expect(told.length).toBe(before);
+  });
+});
+
 describe('a token of one team', () => {
   it('is told what it lacks, and the log has who tried what', async () => {
     const answer = await send('web', 'post', '/holds', {

@@ -39,17 +39,21 @@ export function callerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
 export function roleGuard(options: {
   role: Role;
   targets: TargetsOf;
+  /** True for a body that changes nothing, which needs no role; not validated yet. */
+  isRead?: (body: unknown) => boolean;
   operator: Pick<DaemonOperator, 'teamsOf' | 'refused'>;
   log: Pick<Log, 'warn'>;
 }): MiddlewareHandler<Guarded> {
-  const { role, targets, operator, log } = options;
+  const { role, targets, isRead, operator, log } = options;
   return async (context, next) => {
     const { req } = context;
     const caller = context.get('caller');
     const needsBody = caller.grants && role !== 'read' && req.method === 'POST';
     const body: unknown = needsBody ? await req.json().catch(() => undefined) : undefined;
     const about = targets({ id: req.param('id'), body });
-    const message = await whyForbidden(caller, role, about, (...asked) => operator.teamsOf(...asked));
+    const message = await whyForbidden(caller, isRead?.(body) ? 'read' : role, about, (...asked) =>
+      operator.teamsOf(...asked),
+    );
     if (message === undefined) return next();
     const refusal = { role, what: `${req.method} ${req.path}`, targets: about, message };
     await noteForbidden({ operator, log }, callerOf(caller, context), refusal);

@@ -1,12 +1,14 @@
 import { FIELD_GROUPS, type FieldGroup, fieldsOf, hasSettings, NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
 import { MAX_AUTOSCALING_CU } from '../../domain/compute/compute-units.ts';
 import { withoutRestore, withRestore } from '../../domain/overrides/restore.ts';
+import { compilePolicies } from '../../domain/policy/compiled-policies.ts';
+import { ownersOf } from '../../domain/policy/owners.ts';
 import type { ComputeRecord, SetBy } from '../../domain/records/compute-record.ts';
 import type { RestoreDocument } from '../../ports/documents.ts';
 import type { ComputeBaseline, OperatorResult, RestoreRequest } from '../../ports/operator.ts';
+import { readReadings } from '../readings/read-readings.ts';
 import { changeRecords, projectBusy } from './change-records.ts';
 import { baselineProblem, ownerProblem, unconfirmed } from './check-request.ts';
-import { computeOwners } from './compute-owners.ts';
 import { settingsDocument } from './documents.ts';
 import { type ComputePlace, computeFinder } from './find-compute.ts';
 import { inFlight } from './in-flight.ts';
@@ -33,18 +35,39 @@ export async function restore(parts: OperatorParts, request: RestoreRequest): Pr
   }
   const confirmed = new Set(foreseen.filter(isChanged).map(({ compute_id }) => compute_id));
   const count = confirmed.size;
-  if (preview) return { ok: true, value: { computes: await withOwners(parts, foreseen), count } };
+  if (preview) {
+    const computes = request.computes === 'all' ? await withOwners(parts, foreseen) : foreseen;
+    return { ok: true, value: { computes, count } };
+  }
   const refused = unconfirmed(request, count, !cancel);
   if (refused) return refused;
   return changeAll(parts, request, { wanted: wanted.value, confirmed, changeOne });
 }
 
-async function withOwners(parts: OperatorParts, computes: readonly Restored[]): Promise<Restored[]> {
-  const ownerOf = await computeOwners(parts);
-  return computes.map((one) => {
-    const owner = ownerOf(one.compute_id);
-    return owner === undefined ? one : { ...one, owner };
+/** Adds the owners of those computes that the daemon, or else the stored readings, know. */
+async function withOwners(parts: OperatorParts, restored: readonly Restored[]): Promise<Restored[]> {
+  const known = parts.daemon ? knownToDaemon(parts.daemon) : await knownToStore(parts);
+  const ownerOf = ownersOf(known);
+  const computeById = new Map(known.computes.map((compute) => [compute.computeId, compute]));
+  return restored.map((one) => {
+    const compute = computeById.get(one.compute_id);
+    return compute ? { ...one, owner: ownerOf(compute) } : one;
   });
+}
+
+function knownToDaemon(daemon: NonNullable<OperatorParts['daemon']>) {
+  const computes = [...daemon.fleet.evaluatedComputes()].map(({ compute }) => compute);
+  return { rules: daemon.owners(), policies: daemon.policies(), computes };
+}
+
+/** The policies and owner rules are those of this machine. */
+async function knownToStore({ store, policies, owners = [] }: OperatorParts) {
+  const [{ readings }, loaded] = await Promise.all([readReadings(store), policies?.()]);
+  return {
+    rules: owners,
+    policies: loaded && compilePolicies(loaded.set),
+    computes: [...readings.values()].flatMap(({ computes }) => computes),
+  };
 }
 
 function isChanged({ outcome }: Restored): boolean {

@@ -94,8 +94,8 @@ interface Route {
   status?: 200 | 201;
   /** True if the answer never carries its age; others do while the store is unavailable. */
   omitsAge?: true;
-  /** The role that a token needs, and the targets of the request; absent for reads. */
-  needs?: { role: Exclude<Role, 'read'>; targets: TargetsOf };
+  /** The role that a token needs, and the targets of the request; absent for reads. `isRead`: a body that changes nothing needs no role. */
+  needs?: { role: Exclude<Role, 'read'>; targets: TargetsOf; isRead?: (body: unknown) => boolean };
   run(asked: Asked): Promise<OperatorResult<object>>;
 }
 
@@ -127,6 +127,8 @@ const inBody =
     const texts = [value].flat().filter((item) => typeof item === 'string');
     return value === 'all' || texts.length < [value].flat().length ? 'all' : texts;
   };
+/** True for a body that is not validated yet, if it can only be refused or answered by a preview. */
+const isPreview = (body: unknown) => typeof body === 'object' && body !== null && Reflect.get(body, 'preview') === true;
 const operates = (targets: TargetsOf) => ({ needs: { role: 'operate', targets } }) as const;
 const freezes = (targets: TargetsOf) => ({ needs: { role: 'freeze', targets } }) as const;
 
@@ -336,7 +338,8 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
     summary: 'Set computes back to their baseline',
     body: RestoreBody,
     answer: RestoreDocument,
-    ...operates(inBody('computes')),
+    // `ebb restore --owner` finds the computes of a team in the preview of all.
+    needs: { role: 'operate', targets: inBody('computes'), isRead: isPreview },
     run: ({ operator, owner, caller, body }) => operator.restore({ ...body, owner }, caller),
   }),
 };
