@@ -138,12 +138,8 @@ async function isLeftToBoundary(deps: ReconcileDeps, projectId: string, waiting:
   const cachedProject = fleet.cachedProject(projectId);
   if (!cachedProject) return false;
   await overrides.refresh(store, clock.now());
-  const now = expectedPermits(
-    { ...deps, overrides: overrides.snapshot() },
-    cachedProject,
-    await store.records(projectId),
-    false,
-  );
+  const records = await store.records(projectId);
+  const now = expectedPermits({ ...deps, overrides: overrides.snapshot() }, cachedProject, records, false);
   return now?.priority !== 'raise' && fleet.waitingAtBoundary.has(projectId);
 }
 
@@ -338,13 +334,9 @@ async function applyInOrder(
     if (isReplaced()) return 'outdated';
     const reading = { signal, readsFirst, permit: permits.listComputes };
     if (!(await isStillAsDecided(deps, cachedProject, evaluatedCompute, reading))) return undefined;
+    const applying = { decidedBy, boundaryMs: crossed.get(computeId), dueWrite, permits };
     const written = await step(`applying the change of ${computeId}`, () =>
-      applyAction(deps, lease, evaluatedCompute, {
-        decidedBy,
-        boundaryMs: crossed.get(computeId),
-        dueWrite,
-        permits,
-      }),
+      applyAction(deps, lease, evaluatedCompute, applying),
     );
     if (written.isOutdated) return 'outdated';
     if (written.retryAfterMs !== undefined) await tryAgain(deps, projectId, written.retryAfterMs);
