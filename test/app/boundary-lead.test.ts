@@ -33,11 +33,12 @@ function aDaemon(computes: number, accountOf = (_index: number) => 'default', po
     ...{ clock, fleet, rules, overrides: { holds: [], freezes: [] }, mode: 'enforce' },
     store: { projectIds: async () => [] },
     queue: {
+      add: async (queue: string, { key }: { key: string }) => sent.push(`${queue} ${key}`),
       addAt: async (queue: string, { id }: { id: string }) => sent.push(`${queue} ${id}`),
     },
   } as unknown as BoundaryDeps;
   const handle = createBoundaries(deps);
-  const cross = () => handle({ queue: 'boundaries', id: 'b', data: { instantMs: EIGHT } }, NEVER);
+  const cross = (instantMs = EIGHT) => handle({ queue: 'boundaries', id: 'b', data: { instantMs } }, NEVER);
   return { time, fleet, sent, cross, rules, leader };
 }
 
@@ -80,6 +81,19 @@ it('a daemon that takes the job of the boundary over asks for the same jobs, so 
   await first.cross();
   expect(await second.cross()).toEqual({ kind: 'done' });
   expect(second.sent.toSorted()).toEqual(first.sent.toSorted());
+});
+
+it('what was sent early for a boundary that another daemon has ended is forgotten a minute after it', async () => {
+  const { time, fleet, sent, cross } = aDaemon(200);
+  fleet.listShowsChanges.set('default', true);
+  time.ms = EIGHT - 110_000;
+  await cross();
+  expect(sent).toHaveLength(200);
+  time.ms = EIGHT + 61_000;
+  await cross(time.ms);
+  expect(sent).toHaveLength(200);
+  await cross();
+  expect(sent).toHaveLength(400);
 });
 
 it('other daemons leave the triggers to the leader, who knows all computes, until 2 s before the instant', async () => {

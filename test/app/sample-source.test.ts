@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { readSamples, samplesToJson } from '../../src/adapters/store/history-json.ts';
 import { createSamples } from '../../src/app/connections/samples.ts';
-import { type SampleSourceDeps, sampleSource } from '../../src/app/connections/source.ts';
+import { countedComputes, type SampleSourceDeps, sampleSource } from '../../src/app/connections/source.ts';
 import { MAX_SAMPLES } from '../../src/domain/connections/connection-samples.ts';
 import { viewConnections } from '../../src/domain/connections/connections.ts';
 import type { ConnectionSource } from '../../src/domain/policy/policy.ts';
 import type { ConnectionSample } from '../../src/ports/store.ts';
-import { aCompute, at, currentRules } from '../support/builders.ts';
+import { aCompute, aSchedule, at, currentRules } from '../support/builders.ts';
 
 const MINUTE_MS = 60_000;
 const START = at('2026-03-02T00:00:00Z');
@@ -44,6 +44,18 @@ function aDaemon() {
     },
   };
 }
+
+it('computes whose policies leave out when to lower are counted if the settings wait for a quiet moment', () => {
+  const compute = aCompute();
+  const source = { from: 'prometheus', name: 'counts', query: 'q', everyMs: MINUTE_MS } as ConnectionSource;
+  const rules = currentRules(aSchedule());
+  rules.current.policies.set.sources = new Map([[source.name, source]]);
+  const deps = { rules, clock: { now: () => START }, fleet: { cachedProjects: () => [{ computes: [compute] }] } };
+  const counted = () => countedComputes(deps as unknown as SampleSourceDeps).map(({ computes }) => computes);
+  expect(counted()).toEqual([]);
+  rules.current.disruption = { lower: { when: 'quiet', atDeadline: 'apply' } };
+  expect(counted()).toEqual([[compute]]);
+});
 
 describe('a source that is asked every ten minutes', () => {
   it('is remembered for a window of twelve hours, with its peak, in as many samples as a store keeps', async () => {
