@@ -105,7 +105,7 @@ export function createObserver(options: ObserverOptions): Observer {
   const { readCompute, sample } = createReader(options);
   const writing = { deadlineMs: WRITE_DEADLINE_MS, repeatLocked: true, signal };
 
-  /** Samples at these times. Once the list shows the change, it is read once more, at the last of {@link READ_AFTER_MS}, and sampling ends. */
+  /** Samples at these times. Once the list shows the change, it is read only at {@link LAST_READ_MS}, if that is ahead, and nothing after it. */
   async function samplesAt(
     answeredMs: number,
     readings: readonly { afterMs: number; reads: Omit<Reads, 'list'> }[],

@@ -133,7 +133,7 @@ function Costs({ costs, detail, owner }: CostsProps) {
   );
 }
 
-/** In observe mode the saving that enforcing would have made; in enforce mode only a trial proves savings. */
+/** In observe mode the saving that enforcing would have made; in enforce mode an estimate of this moment, and that only a trial proves savings. */
 function Saved({
   status: { costs, mode },
   now,
