@@ -10,7 +10,7 @@ import {
   type Situation,
 } from '../../domain/evaluate/evaluate.ts';
 import { hasOperationRunning } from '../../domain/plan/gates/earlier-writes.ts';
-import type { Action } from '../../domain/plan/plan.ts';
+import { type Action, whyOf } from '../../domain/plan/plan.ts';
 import { shortHash } from '../../domain/policy/policy.ts';
 import type { ComputeRecord, Intent, RestartCause } from '../../domain/records/compute-record.ts';
 import { CALL_MS, RECOVERY } from '../../domain/records/recovery-times.ts';
@@ -104,7 +104,7 @@ export async function applyAction(
     return abandonWrite(deps, lease, evaluatedCompute, { slot, stored });
   }
   dueWrite?.sent();
-  deps.reportEvent({ kind: 'write_started', compute, action, reasons: plan.why, origin: originOf(deps) });
+  deps.reportEvent({ kind: 'write_started', compute, action, reasons: whyOf(plan, action), origin: originOf(deps) });
   const answer = await step('sending the change', () =>
     send(deps, compute, action, { deadlineMs, permits, requestId }),
   );
@@ -363,7 +363,7 @@ function reportResult(
     kind: 'write_ended',
     compute,
     action,
-    reasons: plan.why,
+    reasons: whyOf(plan, action),
     outcome: outcomeOf(answer),
     operations: answer.ok ? answer.value.operations : [],
     origin: originOf(deps),

@@ -1,6 +1,6 @@
 import { type Compute, hasSettings } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
-import type { Action } from '../../domain/plan/plan.ts';
+import { type Action, whyOf } from '../../domain/plan/plan.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { type HistoryEntry, unknownOutcome } from '../../domain/records/history.ts';
 import type { WriteOutcome } from '../../ports/compute-events.ts';
@@ -39,7 +39,7 @@ export function auditOfWrite(deps: AuditDeps, write: Written, sent: Pick<Compute
     ...changeOf(compute, action),
     atMs,
     requestId: error?.requestId ?? requestId,
-    reasons: outcome === 'applied' ? [...plan.why, ...droppedBy(sent)] : [...plan.why, failedReason],
+    reasons: [...whyOf(plan, action), ...(outcome === 'applied' ? droppedBy(sent) : [failedReason])],
   };
 }
 

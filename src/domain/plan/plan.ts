@@ -71,6 +71,11 @@ export function reasonsOf({ why, waiting }: Plan): Reason[] {
   return [...why, ...waiting.flatMap(({ why: wanted, gate }) => [wanted, gate])];
 }
 
+/** The reasons of one of the plan's actions. Only a restart is due by itself; the others are of the update. */
+export function whyOf({ why }: Pick<Plan, 'why'>, { kind }: Pick<Action, 'kind'>): Reason[] {
+  return why.filter(({ code }) => (code === 'restart_due') === (kind === 'restart'));
+}
+
 /** The reason codes of the gates that hold changes back. */
 export function gatesOf({ waiting }: Plan): ReasonCode[] {
   return waiting.map(({ gate }) => gate.code);
