@@ -249,6 +249,20 @@ it('what another daemon has restarted since this one has read it does not count 
   expect(together.map(({ late }) => late?.left)).toEqual([1, 1]);
 });
 
+it('how many are left of a slot is counted once, and kept as long as its digests', async () => {
+  const waits = aRecord({ lastDisruption: { atMs: EIGHT - HOUR_MS, lowered: false } });
+  const latestEvaluation = (computeId: string) => ({ compute: { ...compute, computeId }, record: waits });
+  const fleet = { heldSpans: new Map(), latestEvaluation } as unknown as ToldBeforeDeps['fleet'];
+  const stored = new Map<string, ComputeRecord>();
+  const store = { ...createMemoryStore(createSteppedClock(0, () => false)), records: async () => stored };
+  const left = async (nowMs: number) =>
+    (await untold({ fleet, store, nowMs, told: { untilMs: EIGHT + 24 * HOUR_MS } })).late?.left;
+  expect(await left(EIGHT + HOUR_MS)).toBe(2);
+  stored.set('ep-2', aRecord({ lastDisruption: { atMs: EIGHT + 1_000, lowered: false } }));
+  expect(await left(EIGHT + 6 * HOUR_MS)).toBe(2);
+  expect(await left(EIGHT + 6 * HOUR_MS + 1)).toBe(1);
+});
+
 it('restarts between the beginning of its slot and the announced instant are those of an earlier boundary', async () => {
   const announcedAtMs = EIGHT + 12 * MINUTE_MS;
   const told = { instants: { 'ep-1': announcedAtMs, 'ep-2': announcedAtMs }, toMs: announcedAtMs };

@@ -12,7 +12,7 @@ import type { ControlApi } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { StoreWatch } from '../group/store-loss.ts';
-import { type Announced, announcedInstant, announcementOf, EARLY_MS } from '../notifications/sent-digests.ts';
+import { type Announced, announcedInstant, announcementOf, EARLY_MS, KEPT_MS } from '../notifications/sent-digests.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 import { CONTROL_API, concernsAccount, controlApiFor, type OutageDeps } from '../telemetry/outages.ts';
 import type { AuditDeps } from './audit.ts';
@@ -169,15 +169,15 @@ function announcedSpan(announced: Announced): Pick<LateChange, 'announcedAtMs' |
 /** Projects whose records are read concurrently. */
 const CONCURRENT_READS = 8;
 
-/** The counts of {@link remainingOf}, by owner and slot. They are kept: one message tells all late restarts of a slot, with one count. */
-const remainingCounts = new WeakMap<ToldBeforeDeps['store'], Map<string, Promise<number>>>();
+/** The counts of {@link remainingOf}, by owner and slot. Kept as long as its digests: one message tells all late restarts of a slot. */
+const remainingCounts = new WeakMap<ToldBeforeDeps['store'], Map<string, { slotMs: number; count: Promise<number> }>>();
 
 /**
  * Returns how many of the owner's announced computes, at most, are not restarted yet; no field if this daemon does not know all of them. A
  * restart before the announced instant does not count, since it may belong to an earlier change.
  */
 async function remainingOf(
-  { fleet, store }: Pick<ToldBeforeDeps, 'fleet' | 'store'>,
+  { fleet, store, clock }: Pick<ToldBeforeDeps, 'fleet' | 'store' | 'clock'>,
   announced: Announced,
   action: Action,
 ): Promise<Pick<LateChange, 'left'>> {
@@ -188,11 +188,12 @@ async function remainingOf(
   const lastMs = (record: ComputeRecord) => Math.max(lastChangeAtMs(record, 'size'), fulfilledUntilMs(record, action));
   const isLeft = ({ compute: { computeId }, record }: Subject) =>
     lastMs(record) < announcedInstant(announced, computeId);
-  const counts = remainingCounts.get(store) ?? new Map<string, Promise<number>>();
+  const counts: NonNullable<ReturnType<typeof remainingCounts.get>> = remainingCounts.get(store) ?? new Map();
   remainingCounts.set(store, counts);
+  for (const [key, one] of counts) if (one.slotMs + KEPT_MS < clock.now()) counts.delete(key);
   const key = JSON.stringify([owner, slotMs]);
-  const count = counts.get(key) ?? countAsStored(store, known.filter(isLeft), isLeft);
-  counts.set(key, count);
+  const { count } = counts.get(key) ?? { count: countAsStored(store, known.filter(isLeft), isLeft) };
+  counts.set(key, { slotMs, count });
   // After a failure, the next call counts again.
   count.catch(() => counts.delete(key));
   return { left: await count };

@@ -7,7 +7,7 @@ import type { Store } from '../../ports/store.ts';
 import { sharedDocuments } from '../shared-documents.ts';
 
 /** A digest is kept for this long after its changes are due, in milliseconds: retries, limits and outages delay changes. */
-const KEPT_MS = 6 * HOUR_MS;
+export const KEPT_MS = 6 * HOUR_MS;
 
 /** A restart up to this long before the announced instant, in milliseconds, is the announced one. */
 export const EARLY_MS = MINUTE_MS;
