@@ -112,6 +112,17 @@ describe('reading operations', () => {
     expect(reported.at(-1)).toMatchObject({ projectsDone: 1, leftMs: 0 });
   });
 
+  it('does not count pages beyond the limit among those that are left', async () => {
+    const reported: OperationsProgress[] = [];
+    let elapsedMs = 0;
+    await readOperations({
+      ...{ api: fakeApi({ a: 100 }), projects: [project('a')], sinceMs: NOW - 10 * HOUR, nowMs: NOW + HOUR },
+      ...{ onPage: () => {}, maxPages: 3, onProgress: (progress) => reported.push(progress) },
+      monotonicMs: () => (elapsedMs += 500),
+    });
+    expect(reported.map(({ leftMs }) => leftMs)).toEqual([1000, 500, 0]);
+  });
+
   it('says nothing of the rest before something is known of every project, and then does not exaggerate', async () => {
     // One project has 40 pages, the others one or two: the first eight say nothing of the rest.
     const pages = Object.fromEntries(

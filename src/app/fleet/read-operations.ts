@@ -108,7 +108,8 @@ export async function readOperations(options: ReadOperationsOptions): Promise<Op
       state.read = 'failed';
       if (answer.error.code !== 'not_found') errors.push({ account, projectId, ...answer.error });
     }
-    onProgress?.(progressOf([...states.values()], { sinceMs, nowMs, pages, elapsedMs: monotonicMs() - startedMs }));
+    const elapsedMs = monotonicMs() - startedMs;
+    onProgress?.(progressOf([...states.values()], { sinceMs, nowMs, pages, maxPages, elapsedMs }));
   }
 
   function takePage(projectId: string, state: ReadingState, { operations, cursor, stored }: OperationsPage): void {
@@ -144,14 +145,15 @@ export function addOperations(project: ProjectLog, operations: readonly LoggedOp
  */
 function progressOf(
   states: readonly ReadingState[],
-  { sinceMs, nowMs, pages, elapsedMs }: { sinceMs: number; nowMs: number; pages: number; elapsedMs: number },
+  limits: Pick<ReadOperationsOptions, 'sinceMs' | 'nowMs'> & { pages: number; maxPages: number; elapsedMs: number },
 ): OperationsProgress {
+  const { sinceMs, nowMs, pages, maxPages, elapsedMs } = limits;
   const begun = states.filter((state) => state.pages > 0);
   const isAllBegun = states.every((state) => state.pages > 0 || state.read !== 'in part');
   const pagesLeft = begun.map(({ read, oldestMs, pages: pagesRead }) => {
     if (read !== 'in part' || oldestMs === undefined) return 0;
     const coveredMs = Math.max(1, nowMs - oldestMs);
-    return Math.min(MAX_PAGES, (pagesRead * Math.max(0, oldestMs - sinceMs)) / coveredMs);
+    return Math.min(Math.max(0, maxPages - pagesRead), (pagesRead * Math.max(0, oldestMs - sinceMs)) / coveredMs);
   });
   const allPagesLeft = pagesLeft.reduce((sum, count) => sum + count, 0);
   return {
