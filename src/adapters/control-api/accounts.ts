@@ -205,7 +205,9 @@ function createAccountStates(options: {
     if (isTrouble(state)) log?.error(fields, troubleMessageOf(account));
     else if (isTrouble(before)) {
       lastTroubles.set(account, { state: before, endedAtMonotonicMs: clock.monotonicMs() });
-      log?.info(fields, `the API key of account ${account} works again`);
+      // Only an accepted key is known to work.
+      const text = `the API key of account ${account} works again`;
+      log?.info(fields, state === 'valid' ? text : `no API key of account ${account} is ${before} any more`);
     }
   }
 
