@@ -1,0 +1,31 @@
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { makeCertificate } from '../support/certificate.ts';
+import { describeWith } from '../support/requirements.ts';
+import { client, errorOf } from './support.ts';
+
+describeWith('openssl', 'an API whose certificate nobody vouches for', () => {
+  it('gets no write, and none counts as perhaps sent', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'ebb-tls-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    makeCertificate(folder);
+    const [key, cert] = await Promise.all(['key.pem', 'cert.pem'].map((name) => readFile(join(folder, name))));
+    let asked = 0;
+    const server = createServer({ key, cert }, (_request, response) => {
+      asked += 1;
+      response.end('{}');
+    }).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const api = client(`https://127.0.0.1:${(server.address() as AddressInfo).port}/api/v2`);
+    const error = errorOf(await api.updateCompute('calm-sea-1', 'ep-1', { minCu: 1 }, { deadlineMs: 2_000 }));
+    expect(error).toMatchObject({ code: 'unavailable', message: expect.stringContaining('certificate') });
+    expect(error.outcomeUnknown).toBeUndefined();
+    expect(asked).toBe(0);
+  });
+});
