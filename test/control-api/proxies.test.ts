@@ -1,7 +1,8 @@
 import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { ControlApiOptions } from '../../src/adapters/control-api/caller.ts';
+import { listenLocally } from '../support/local-server.ts';
 import { client, serve, unwrap } from './support.ts';
 
 const PROJECT = { account: 'main', projectId: 'calm-sea-1', name: 'shop' };
@@ -22,12 +23,9 @@ async function proxyTo(port: number): Promise<{ url: string; asked: string[]; au
     upstream.on('error', () => client.destroy());
     client.on('error', () => upstream.destroy());
   });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    proxy.close();
-    proxy.closeAllConnections();
-  });
-  return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, asked, authorizations };
+  const { origin, close } = await listenLocally(proxy);
+  onTestFinished(close);
+  return { url: origin, asked, authorizations };
 }
 
 function clientVia(proxy: ControlApiOptions['proxy'], baseUrl: string) {

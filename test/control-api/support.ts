@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { ControlApiOptions } from '../../src/adapters/control-api/caller.ts';
 import { createControlApi } from '../../src/adapters/control-api/control-api.ts';
 import { loadHttpClient } from '../../src/adapters/control-api/http-client.ts';
 import type { ApiResult, ControlApiError } from '../../src/ports/control-api.ts';
+import { listenLocally } from '../support/local-server.ts';
 import { clientOptions } from './samples.ts';
 
 // Deadlines of tests are shorter than it takes to load.
@@ -48,16 +48,9 @@ export async function serve(handler: Handler): Promise<{ url: string; port: numb
     response.writeHead(status, answerHeaders);
     response.end(typeof body === 'string' ? body : JSON.stringify(body));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(
-    () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  );
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}/api/v2`, port, requests };
+  const { origin, port, close } = await listenLocally(server);
+  onTestFinished(close);
+  return { url: `${origin}/api/v2`, port, requests };
 }
 
 export function errorOf(result: ApiResult<unknown>): ControlApiError {

@@ -1,13 +1,13 @@
 /** A team freezes its computes at once after a start, before the daemon knows the fleet. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { freePort } from '../support/child-server.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { copyDatabase } from '../support/embedded-folder.ts';
+import { listenLocally } from '../support/local-server.ts';
 import { makeFolder, type Platform, startTestPlatform } from '../support/platform.ts';
 
 const TOKEN = 'a-token-of-ann-0123456789';
@@ -60,12 +60,9 @@ async function startApi(origin: string) {
     response.writeHead(answer.statusCode, { 'content-type': 'application/json' });
     response.end(await answer.body.text());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  undo.push(
-    () => server.closeAllConnections(),
-    () => server.close(),
-  );
-  return { told, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v2` };
+  const local = await listenLocally(server);
+  undo.push(local.close);
+  return { told, url: `${local.origin}/api/v2` };
 }
 
 async function startDaemon() {

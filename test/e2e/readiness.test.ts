@@ -1,5 +1,4 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -8,6 +7,7 @@ import { freePort } from '../support/child-server.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { copyDatabase } from '../support/embedded-folder.ts';
 import { openTestEngine } from '../support/engines.ts';
+import { listenLocally } from '../support/local-server.ts';
 import { makeFolder, startTestPlatform } from '../support/platform.ts';
 import { cannotMount, smallDisk } from '../support/small-disk.ts';
 
@@ -40,12 +40,9 @@ async function startApi(origin: string) {
     response.writeHead(answer.statusCode, retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) });
     response.end(await answer.body.text());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  undo.push(
-    () => server.closeAllConnections(),
-    () => server.close(),
-  );
-  return { told, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v2` };
+  const local = await listenLocally(server);
+  undo.push(local.close);
+  return { told, url: `${local.origin}/api/v2` };
 }
 
 const why = cannotMount();

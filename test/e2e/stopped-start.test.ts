@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { wireProject } from '../control-api/samples.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { copyDatabase } from '../support/embedded-folder.ts';
+import { listenLocally } from '../support/local-server.ts';
 import { makeFolder, startTestPlatform } from '../support/platform.ts';
 
 const POLICY = `version: 1
@@ -19,12 +19,9 @@ async function startEndlessApi() {
     pages += 1;
     response.end(JSON.stringify({ projects: [wireProject(`p-${pages}`)], pagination: { cursor: `c-${pages}` } }));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v2`, pages: () => pages };
+  const { origin, close } = await listenLocally(server);
+  onTestFinished(close);
+  return { url: `${origin}/api/v2`, pages: () => pages };
 }
 
 describe('a daemon that is stopped while it starts', () => {

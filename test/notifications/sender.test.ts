@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Ajv } from 'ajv';
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createSender, Message, signatureOf } from '../../src/adapters/notifications/sender.ts';
 import { messageOf, type Receiver } from '../../src/domain/notifications/notification.ts';
 import { destinationRefused } from '../../src/settings/notify-schema.ts';
+import { listenLocally } from '../support/local-server.ts';
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -22,12 +22,9 @@ async function receiving(status: number | 'never', headers: Record<string, strin
     got.push({ path: request.url ?? '', headers: request.headers, body: Buffer.concat(parts).toString() });
     if (status !== 'never') response.writeHead(status, headers).end('thanks');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closing.push(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  return { got, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook?team=web` };
+  const { origin, close } = await listenLocally(server);
+  closing.push(close);
+  return { got, url: `${origin}/hook?team=web` };
 }
 
 const SECRETS: Readonly<Record<string, string>> = { EBB_NOTIFY_SECRET: 'of-this-receiver' };

@@ -1,7 +1,6 @@
 /** What commands read of an embedded store that they can't open: from the daemon that has it, or not at all. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { digestOf } from '../../src/app/readings/reading.ts';
@@ -14,6 +13,7 @@ import { openStore } from '../../src/compose/store.ts';
 import { openDump } from '../../src/compose/store-dump.ts';
 import { readSettings, type Settings } from '../../src/settings/settings.ts';
 import { type EmbeddedFolder, embeddedFolder, temporaryFolder } from '../support/embedded-folder.ts';
+import { listenLocally } from '../support/local-server.ts';
 
 const HOLD = {
   ...{ id: 'h-1', project_id: 'p', compute_id: 'ep', owner: 'ann', reason: 'import', freeze: true },
@@ -42,12 +42,9 @@ async function listening(answers: Record<string, object>) {
     response.writeHead(answer ? 200 : 500, { 'content-type': 'application/json' });
     response.end(JSON.stringify(answer ?? { code: 'internal', message: 'broken' }));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
+  const { origin, close } = await listenLocally(server);
+  onTestFinished(close);
+  return { url: `${origin}`, requests };
 }
 
 /** Settings with the embedded folder `path`, which names that server as its daemon. */

@@ -1,7 +1,7 @@
 /** A receiver of webhooks that keeps what it gets and answers as it is told. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'vitest';
+import { listenLocally } from './local-server.ts';
 
 /** What it does with its `count`th request, from 1 on. */
 export type Answer = (response: ServerResponse, count: number) => void;
@@ -24,12 +24,9 @@ export async function receiving(
     got.push({ id: String(request.headers['webhook-id']), body, headers: request.headers });
     answer(response, got.length);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  return { got, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook` };
+  const { origin, close } = await listenLocally(server);
+  onTestFinished(close);
+  return { got, url: `${origin}/hook` };
 }
 
 export const takes = (response: ServerResponse) => void response.writeHead(204).end();
