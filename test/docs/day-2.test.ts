@@ -86,7 +86,7 @@ describeWith('redis-server', 'docs/day-2.md', () => {
         .replaceAll('redis://127.0.0.1:6379', redis.url)
         .replaceAll('127.0.0.1:9464', listen)
         .replace('install -m 0600 /dev/stdin', 'printf %s fresh | install -m 0600 /dev/stdin')
-        .replace('api_keys/OLD_ID', 'api_keys/1')
+        .replace('OLD_ID', '1')
         .replace('npx --yes --package ./NEW.tgz ebb', `node ${newer}`)
         .replace('npm install --global ./NEW.tgz', use(newer))
         .replace('npm install --global ./OLD.tgz', use(older));
