@@ -6,6 +6,7 @@ folder=$(mktemp -d)
 trap 'kill $(jobs -p); rm -rf "$folder"' EXIT
 mkdir "$folder/bin" "$folder/fleet"
 ln -s "$root/dist/cli/main.js" "$folder/bin/ebb"
+unset "${!EBB_@}" NEON_API_KEY
 export PATH="$folder/bin:$PATH" EBB_LOG_FORMAT=text
 cd "$folder/fleet"
 
