@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import pLimit from 'p-limit';
 import { createPostgresCounter } from '../adapters/connections/postgres.ts';
 import { createPrometheusCounter } from '../adapters/connections/prometheus.ts';
-import { createPrometheusRecord } from '../adapters/connections/prometheus-range.ts';
+import { createPrometheusHistory } from '../adapters/connections/prometheus-range.ts';
 import { createPrometheusSeries } from '../adapters/connections/prometheus-series.ts';
 import { createSender } from '../adapters/notifications/sender.ts';
 import { createGuardAsker, type GuardAnswer, type GuardQuestion } from '../app/guards/ask.ts';
@@ -123,17 +123,17 @@ export async function recordedByPrometheus(options: {
   const { query, name, refused } = source;
   if (refused !== undefined) return { ok: false, problem: `source ${name}: ${refused}` };
   if (query === undefined) return { ok: false, problem: `source ${name}: it has no query` };
-  const record = createPrometheusRecord({ ...prometheusAt(source, { settings, hide: () => {} }), query });
+  const history = createPrometheusHistory({ ...prometheusAt(source, { settings, hide: () => {} }), query });
   const counts = new Map<string, readonly RecordedCount[]>();
   const problems: string[] = [];
   try {
     await pLimit(COMPUTES_AT_A_TIME).map(computes, async (compute) => {
-      const read = problems.length > 0 ? undefined : await record.counts(compute, range);
+      const read = problems.length > 0 ? undefined : await history.counts(compute, range);
       if (read?.ok) counts.set(compute.computeId, read.value);
       else if (read) problems.push(`source ${name}, ${compute.computeId}: ${read.error.message} (${read.error.code})`);
     });
   } finally {
-    await record.close();
+    await history.close();
   }
   const [problem] = problems;
   return problem === undefined ? { ok: true, value: counts } : { ok: false, problem };

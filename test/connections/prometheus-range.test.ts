@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createPrometheusRecord } from '../../src/adapters/connections/prometheus-range.ts';
+import { createPrometheusHistory } from '../../src/adapters/connections/prometheus-range.ts';
 import { aCompute } from '../support/builders.ts';
 import { type Reply, startMetricsServer } from '../support/metrics-server.ts';
 
@@ -15,7 +15,7 @@ const everySecond = (from: number, to: number) =>
 async function recordOf(reply: Reply) {
   const server = await startMetricsServer(reply);
   onTestFinished(() => server.close());
-  const record = createPrometheusRecord({ url: server.url, query: 'sum(c{id="$compute",p="$project"})' });
+  const record = createPrometheusHistory({ url: server.url, query: 'sum(c{id="$compute",p="$project"})' });
   onTestFinished(() => record.close());
   const of = (seconds: number, computeId = 'ep-a') =>
     record.counts(aCompute({ computeId }), { fromMs: 0, toMs: seconds * 1000, stepMs: 1000 });

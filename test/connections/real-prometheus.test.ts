@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createPrometheusCounter } from '../../src/adapters/connections/prometheus.ts';
-import { createPrometheusRecord } from '../../src/adapters/connections/prometheus-range.ts';
+import { createPrometheusHistory } from '../../src/adapters/connections/prometheus-range.ts';
 import { createPrometheusSeries } from '../../src/adapters/connections/prometheus-series.ts';
 import { createGuardAsker } from '../../src/app/guards/ask.ts';
 import { startEmulator } from '../../src/emulator/server.ts';
@@ -97,7 +97,7 @@ describeWith('prometheus', 'a real Prometheus as source of connection counts', (
   });
 
   it('remembers what was counted, without what was NaN', async () => {
-    const record = createPrometheusRecord({ url, query: 'sum(neon_connection_counts{endpoint_id="$compute"})' });
+    const record = createPrometheusHistory({ url, query: 'sum(neon_connection_counts{endpoint_id="$compute"})' });
     const ofLastMinute = async (computeId: string) => {
       const toMs = Math.floor(Date.now() / 1000) * 1000;
       const read = await record.counts(aCompute({ computeId }), { fromMs: toMs - 60_000, toMs, stepMs: 1_000 });

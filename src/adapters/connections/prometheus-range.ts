@@ -20,11 +20,11 @@ const MAX_POINTS = 10_000;
 
 const TIMEOUT_MS = 60_000;
 
-/** The least difference that an instant may have; a step, if that is longer, since some servers move instants to multiples of the step. */
+/** A point may lie outside of its range by a step, since some servers move instants to multiples of the step; by this, if a step is shorter. */
 const LEAST_TOLERANCE_MS = 1000;
 
 /** Reads past connection counts from a Prometheus by range queries. */
-export function createPrometheusRecord({ query, ...options }: PrometheusCallOptions & { query: string }) {
+export function createPrometheusHistory({ query, ...options }: PrometheusCallOptions & { query: string }) {
   const call = createPrometheusCall({ timeoutMs: TIMEOUT_MS, ...options });
 
   async function ask(text: string, range: SeriesRange): Promise<Read<RawSeries[]>> {

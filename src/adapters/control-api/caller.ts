@@ -42,7 +42,7 @@ export interface ControlApiOptions {
   timeouts?: Partial<Timeouts>;
   maxBodyBytes?: number;
   backoff?: Backoff;
-  /** Absent for the daemon: a call is repeated until its deadline without a message, and reads are slowed while the API is silent. */
+  /** Absent for the daemon and `ebb verify`: a call is repeated until its deadline without a message; reads are slowed while the API is silent. */
   patience?: Patience | undefined;
   keyProbes?: KeyProbes;
   /** Without it the API is reached directly. */
@@ -72,7 +72,7 @@ export function createCaller(options: ControlApiOptions, lastCheck: (send: Trans
   setMaxListeners(0, closing.signal);
   const gate = createKeyGate(options.keyProbes ?? DEFAULT_KEY_PROBES);
   const keyed = withAccountKeys(budgeted, { accounts, gate, clock, metrics, log });
-  // A command, which has patience, ends soon, and a person waits for it: its reads are not slowed.
+  // With patience, as in most commands, reads are not slowed: the command ends soon, and a person waits for it.
   const slowed = options.patience === undefined ? slowWhileSilent(keyed.send, clock) : keyed.send;
   const call = withRetries(slowed, {
     backoff: options.backoff ?? DEFAULT_BACKOFF,
@@ -229,7 +229,7 @@ function withRetries(
     for (let attempt = 0; ; attempt += 1) {
       const result = await send(call, signal);
       // If a repeat was not sent, the result of the attempt before says more.
-      if (before !== undefined && isNotSent(result)) return before;
+      if (before !== undefined && endedWaiting(result)) return before;
       failingSinceMs ??= clock.monotonicMs();
       const waitMs = outage.nextWaitMs(result, {
         waitMs: signal.aborted ? undefined : repeatAfterMs(call, result, attempt),
@@ -253,9 +253,10 @@ function withRetries(
 }
 
 /**
- * True if the call may be sent again: after a 429 or 503 (nothing was done); without an answer, and after a 408 or another 5xx, a GET, and a
- * write that certainly took no effect; after a 423 only with `repeatLocked`, since the caller may want another change once the lock has ended.
- * Everything else is final.
+ * True if the call may be sent again:
+ * - after a 429 or 503, which mean that nothing was done: any call;
+ * - after a 408, another 5xx, or no answer: a GET, or a write that certainly took no effect;
+ * - after a 423: a call with `repeatLocked`. Without it, the caller may want another change once the lock has ended.
  */
 function mayRepeat(call: ApiCall, error: ControlApiError): boolean {
   if (error.code === 'locked') return call.repeatLocked;
@@ -264,10 +265,10 @@ function mayRepeat(call: ApiCall, error: ControlApiError): boolean {
 }
 
 /**
- * True if the request was not sent: it waited for the rate budget until its deadline, or for its turn while the API is silent until that, an
- * abort or the client's close.
+ * True if the request was never sent because its wait ended: the wait for the rate budget by the deadline; the wait for its turn, while the
+ * API is silent, by the deadline, an abort or the client's close.
  */
-function isNotSent(result: ApiResult<unknown>): boolean {
+function endedWaiting(result: ApiResult<unknown>): boolean {
   if (result.ok) return false;
   return result.error.othersFail === true || (result.error.code === 'throttled' && result.error.status === undefined);
 }

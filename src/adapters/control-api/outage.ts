@@ -1,7 +1,7 @@
 import type { Clock } from '../../ports/clock.ts';
 import { type ApiResult, type ControlApiError, isUnavailable } from '../../ports/control-api.ts';
 
-/** Given to clients for which a person waits. */
+/** How long a command waits for an API that is down. Absent for the daemon and `ebb verify`. */
 export interface Patience {
   /** Nothing is tried again once every result for this long was `noConnection`, in milliseconds. */
   unreachedMs: number;
@@ -24,8 +24,8 @@ interface NextTry {
 }
 
 /**
- * Decides whether a failed call is tried again. Each client has its own: once every result for `unreachedMs` was `noConnection` (refused, or
- * no way to the address), the client tries each call only once, until one has any other result.
+ * Decides whether a failed call is tried again; one for each client. With `patience`: once all results for `unreachedMs` were `noConnection`
+ * (refused, or no way to the address), each call is tried only once, until a call has another result.
  */
 export function createOutage(clock: Pick<Clock, 'now' | 'monotonicMs'>, patience: Patience | undefined) {
   let unreachedSinceMs: number | undefined;

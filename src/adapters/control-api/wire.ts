@@ -103,7 +103,7 @@ export const CreatedKey = z.object({
   created_at: Instant,
   project_id: WireId.nullish(),
 });
-/** The specification does not describe this answer: operations are optional. */
+/** Only operations are used. They may be absent, although the specification requires them. */
 export const RestartAnswerBody = z.object({ operations: Operations.default([]) });
 
 /** One project of a list; for an invalid one, its id and the problem. */

@@ -1,4 +1,4 @@
-/** Stores the local days of trials, which take longer than the two weeks for which hours are stored, and the policies in effect meanwhile. */
+/** Stores the usage of trials by local day, since hours are stored for two weeks only, and trials take longer. Also stores the policies in effect. */
 import { chunksOf } from '../../common/chunks.ts';
 import { localDayAt } from '../../domain/time/windows/local-time.ts';
 import { endDayOf, type TrialDesign, trialSpan } from '../../domain/trial/assignment.ts';
@@ -21,7 +21,7 @@ function trialKey(organization: OrganizationRef, name: string): string {
   return `${usageKey(organization)}/trial/${name}`;
 }
 
-/** Stores the past days of a trial that has begun, with their unknown hours, unless the stored ones are more complete. */
+/** Stores the usage of each past day of a trial that has begun, and its number of unknown hours, unless the stored day is more complete. */
 export async function keepTrialDays(
   store: UsageStore,
   organization: OrganizationRef,

@@ -42,8 +42,9 @@ interface ByPastOptions extends Omit<UsageHistoryOptions, 'open' | 'mostProjects
 type PastInputs = Pick<LookBackInput, 'usages' | 'pricing' | 'pastEndMs'>;
 
 /**
- * Makes forecasts of the same computes from their usage, then adds when they were awake. Operations, which show that, are only read where a
- * saving depends on them: where policies change the timeout of a compute that sleeps, or anything of one whose usage is unknown.
+ * Calls `forecast`, which returns a list of computes for each policy set, with what is known of their usage. Then reads when computes were
+ * awake, from operations, but only where a saving depends on it: where policies change the timeout of a compute that sleeps, or anything of
+ * one whose usage is unknown.
  */
 export function foreseeByPast<O extends PastOutlook>(
   options: ByPastOptions,

@@ -37,9 +37,9 @@ export interface RecommendFacts extends AwakeFacts {
   price?: number;
   /** The number of connections that the compute accepts at each size. */
   profile: ConnectionProfile;
-  /** The present decider of each group of fields, such as `policy nights` or a hold; findings don't contradict it. */
+  /** What sets each group of fields now, such as `policy nights` or a hold. A finding about such a field gets no draft of a policy. */
   decided?: { size?: string; suspend_timeout?: string };
-  /** The decider that stands for policies that are staged or can't be read: they may set the field, or not. */
+  /** The text that is in `decided` if policies for this compute are staged or can't be read: whether they set a field is not known. */
   unreadDecider?: string;
   /**
    * Looks up the settings that policies give the compute in the coming week if it begins with these settings. Costly: called only if a policy
@@ -63,7 +63,7 @@ export interface Fields {
 
 /** A draft of a policy, without its full name, owner and selector. */
 export interface PolicyDraft {
-  /** The prefix of the policy's name. */
+  /** The policy's name, without the owner before it and the number after it. */
   name: string;
   /** The policy's fields as in YAML. */
   body: { kind: 'limits' | 'schedule' } & Record<string, unknown>;
