@@ -17,7 +17,11 @@ beforeAll(async () => {
   const always = { createdAtMs, state: 'active' as const, load: [{ class: 'replication' as const, cu: 1 }] };
   const hourly = { createdAtMs, load: [{ class: 'cron_ping' as const, everySeconds: 3600, cu: 0 }] };
   platform = await startTestPlatform(
-    { shop: { ...always, minCu: 1, maxCu: 1 }, docs: hourly, pair: { ...hourly, minCu: 0.5, maxCu: 2 } },
+    {
+      shop: { ...always, minCu: 1, maxCu: 1 },
+      docs: { ...hourly, branch: { name: 'live', protected: true } },
+      pair: { ...hourly, minCu: 0.5, maxCu: 2 },
+    },
     { historyMs: 35 * DAY_MS },
   );
   folder = await makeFolder();
@@ -151,6 +155,26 @@ describe('ebb report', () => {
     });
   });
 
+  it.each([
+    ['a name of a branch', ['--select', 'branches=live']],
+    ['a role of a branch', ['--select', 'branch_roles=protected']],
+    ['an owner by a name of a branch', ['--owner', 'team-live']],
+  ])('selects by %s', async (_what, flags) => {
+    const config = join(folder.path, 'branches.yaml');
+    await writeFile(config, 'owners: { "*/live": team-live }\n');
+    const { stdout, stderr } = await report(['--json', '--config', config, ...flags]);
+    expect(stderr).toBe('');
+    expect(JSON.parse(stdout).projects.map(({ name }: { name: string }) => name)).toEqual(['docs']);
+  });
+
+  it('notes of which project the key may not list the branches', async () => {
+    const route = 'GET /projects/{project_id}/branches';
+    await platform.control('faults', { kind: 'status', status: 403, message: 'not yours', count: 1, route });
+    const { stdout, stderr } = await report(['--json']);
+    expect(stderr).toMatch(/^note: the key may not list the branches of \w+: [^\n]*\n$/);
+    expect(JSON.parse(stdout)).toMatchObject({ missing: [], unread: [] });
+  });
+
   it('refuses --json with another format in one line', async () => {
     for (const command of ['report', 'recommend']) {
       const child = startEbb([command, '--json', '--format', 'markdown'], { cwd: folder.path });
@@ -186,6 +210,7 @@ it('shows first findings of a large fleet while its hourly usage is read', async
     const child = startEbb(['report', '--api-url', large.url], { cwd: quick.path, env });
     expect(await child.ended).toBe(0);
     expect(child.stderr()).toContain('only the newest operations are read: ebb recommend reads them all');
+    expect((await large.requests()).filter(({ route }) => route === '/projects/{project_id}/branches')).toEqual([]);
     expect(child.stderr()).toMatch(/first findings; the usage of each hour is being read:\n {2}\S+ \/ \S+: \w+, /);
   } finally {
     await Promise.all([large.close(), quick.remove()]);

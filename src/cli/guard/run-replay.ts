@@ -43,7 +43,6 @@ export async function runReplay(name: string, flags: ReplayFlags): Promise<void>
   const projectIds = new Set(selected.map(({ projectId }) => projectId));
   const projects = fleet.projects.filter(({ projectId }) => projectIds.has(projectId));
   const awake = await readPast(settings, flags, {
-    branches: false,
     withoutUsage: true,
     projectIds,
     fleet: { ...fleet, projects, computes: selected, errors: [] },

@@ -59,7 +59,8 @@ interface PastSources {
 interface ReadOptions {
   settings: Settings;
   flags: Pick<PastFlags, 'days' | 'operations' | 'usage' | 'live'>;
-  branches: boolean;
+  /** Reads names and roles of branches, too; without effect on a `fleet` that was already read. */
+  branches?: boolean;
   /** The fleet, if it was already read. */
   fleet?: FleetReading | undefined;
   /** The usage of projects in their billing periods, if it was already read. */
@@ -113,7 +114,7 @@ async function readFiles(reading: Reading, { flags: { operations = '' } }: ReadO
 
 /** Reads the newest operations of each project first. After an interrupt the command shows what was read. */
 async function readLive(reading: Reading, options: ReadOptions): Promise<PastSources> {
-  const { settings, branches, maxPages, onNewest, periods, projectIds } = options;
+  const { settings, branches = false, maxPages, onNewest, periods, projectIds } = options;
   const { days } = options.flags;
   const progress = showProgress(process.stderr);
   const stop = new AbortController();

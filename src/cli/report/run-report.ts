@@ -1,3 +1,4 @@
+import { refusedBranchNotes } from '../../app/fleet/branches.ts';
 import { missingParts } from '../../app/fleet/missing-parts.ts';
 import { type FleetReading, readFleet } from '../../app/fleet/read-fleet.ts';
 import { periodReport, willRunOut } from '../../app/recommend/period-report.ts';
@@ -27,7 +28,7 @@ export interface ReportFlags extends AskFlags, CommonFlags, FilterFlags {
 /** The exit code if a project runs out before its period ends; that of an error is 1. */
 const RUNS_OUT_CODE = 3;
 const DAYS = 28;
-/** For larger fleets only the newest page of operations is read, and branch names only if a flag needs them: the answer must be quick. */
+/** Of larger fleets only the newest page of operations is read, and branch names only if a flag needs them: the answer must be quick. */
 const MAX_WHOLE_PROJECTS = 50;
 const NEWEST_ONLY = `of more than ${MAX_WHOLE_PROJECTS} projects only the newest operations are read: ebb recommend reads them all, and may find more`;
 
@@ -35,19 +36,19 @@ export async function runReport(flags: ReportFlags): Promise<void> {
   const { format } = flags;
   checkAskFlags(flags);
   const settings = settingsOrFail(flags);
-  const { fleet, periods, missing } = await readUsed(settings);
+  // Owners may be assigned by branch.
+  const needsBranches = flags.owner !== undefined || filtersByBranch(flags);
+  const { fleet, periods, missing } = await readUsed(settings, needsBranches);
   const projects = [...fleet.projects, ...fleet.unread];
   const isLarge = fleet.projects.length > MAX_WHOLE_PROJECTS;
   const { policies } = await readablePolicies(settings);
   const selected = (computes: FleetPast['computes']) => filtered(computes, flags, { settings, policies });
   const onNewest = async ({ computes }: FleetPast) =>
     writeFirstFindings(recommend(recommendFacts(settings, selected(computes), { policies }), { holidaysOf }));
-  // Owners may be assigned by branch.
-  const needsBranches = flags.owner !== undefined || filtersByBranch(flags);
   const past = await readPast(
     settings,
     { days: DAYS, live: true },
-    { branches: !isLarge || needsBranches, fleet, periods, ...(isLarge && { maxPages: 1, onNewest }) },
+    { fleet, periods, ...(isLarge && { maxPages: 1, onNewest }) },
   );
   const computes = await withAsked(past.computes, { settings, flags, sources: async () => policies?.set.sources });
   const stored = await storedFacts(settings, past.toMs);
@@ -62,15 +63,19 @@ export async function runReport(flags: ReportFlags): Promise<void> {
     planOf: (account) => accountFor(settings.accounts, account)?.plan,
     missing: [...missing, ...past.missing],
   });
-  const whole = { ...known, unread: unreadParts(projects, { fleet, periods, operations: past.unread }) };
+  const whole = { ...known, unread: unreadParts(projects, { fleet, periods, unreadOperations: past.unread }) };
   const report = isNarrowed([], flags) ? ofSelected(whole, selected(computes)) : whole;
-  writeNotes({ notes: [...(isLarge ? [NEWEST_ONLY] : []), ...stored.notes], missing: report.missing });
+  const notes = [...(isLarge ? [NEWEST_ONLY] : []), ...refusedBranchNotes(fleet.branchNamesRefused), ...stored.notes];
+  writeNotes({ notes, missing: report.missing });
   writeOut(`${format === 'json' ? jsonText(reportJson(report)) : asText(report, format)}\n`);
   // Replaces the exit code 1 of an unread part: this is the more urgent news.
   if (report.projects.some(willRunOut)) process.exitCode = RUNS_OUT_CODE;
 }
 
-/** The report on projects with a selected compute, or with computes that can't be read; without `onLaunch`, which is about whole organizations. */
+/**
+ * The report on projects with a selected compute. `unread` also keeps those whose computes can't be read, since one may be selected. Without
+ * `onLaunch`, which is about whole organizations.
+ */
 function ofSelected({ onLaunch: _others, ...whole }: ShownReport, selected: FleetPast['computes']): ShownReport {
   const computeIds = new Set(selected.map(({ compute }) => compute.computeId));
   const projectIds = new Set(selected.map(({ compute }) => compute.projectId));
@@ -95,15 +100,15 @@ function writeFirstFindings(findings: readonly Finding[]): void {
 /** The parts that could not be read, by project. */
 function unreadParts(
   projects: FleetReading['projects'],
-  read: { fleet: FleetReading; periods: ReadonlyMap<string, unknown>; operations: ReadonlySet<string> },
+  read: { fleet: FleetReading; periods: ReadonlyMap<string, unknown>; unreadOperations: ReadonlySet<string> },
 ): UnreadProject[] {
-  const { fleet, periods, operations } = read;
+  const { fleet, periods, unreadOperations } = read;
   return projects.flatMap((project) => {
     const { projectId, name } = project;
     const parts = [
       ...(periods.has(projectId) ? [] : (['usage'] as const)),
       ...(fleet.unread.includes(project) ? (['computes'] as const) : []),
-      ...(operations.has(projectId) ? (['operations'] as const) : []),
+      ...(unreadOperations.has(projectId) ? (['operations'] as const) : []),
     ];
     return parts.length === 0 ? [] : [{ projectId, name, parts }];
   });
@@ -114,10 +119,11 @@ function asText(report: ShownReport, format: ReportFlags['format']): string {
 }
 
 /** Reads the fleet, and the usage of each project so far in its billing period. Throws a UserError if nothing can be read. */
-async function readUsed(settings: Settings) {
+async function readUsed(settings: Settings, needsBranches: boolean) {
+  const readBranches = (projects: number) => needsBranches || projects <= MAX_WHOLE_PROJECTS;
   return withReading({ settings, live: true }, ({ api, explain }) =>
     withProgress(async (progress) => {
-      const fleet = await readFleet({ api, readBranches: false, onProgress: progress.fleet });
+      const fleet = await readFleet({ api, readBranches, onProgress: progress.fleet });
       const [first] = fleet.errors;
       if (first && fleet.projects.length === 0) throw new UserError(explain(first));
       const projects = [...fleet.projects, ...fleet.unread];
