@@ -108,6 +108,7 @@ describeWith('postgres', 'a Postgres as source of connection counts', () => {
 
   it.each([
     ['no connection string', 'mysql://x', 'misconfigured'],
+    ['a connection string without a user', 'postgres://127.0.0.1:1/postgres', 'misconfigured'],
     ['a parameter that would weaken it', 'postgres://a@db.example/x?uselibpqcompat=true', 'misconfigured'],
     ['a compute without a host', 'postgres://a@$host/x', 'misconfigured'],
     ['TLS that is switched off', 'postgres://a@db.example/x?sslmode=disable', 'tls'],

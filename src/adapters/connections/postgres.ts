@@ -160,7 +160,10 @@ export async function readDsn(text: string, host: string | undefined): Promise<R
   }
   const dsn = text.replaceAll('$host', host ?? '');
   const url = /^postgres(ql)?:\/\//.test(dsn) && URL.canParse(dsn) ? new URL(dsn) : undefined;
-  if (url === undefined || url.hostname === '') return failed('misconfigured', `no connection string: ${EXPECTED}`);
+  // Without a user, `pg` takes PGUSER or the user of this process.
+  if (url === undefined || url.hostname === '' || url.username === '') {
+    return failed('misconfigured', `no connection string: ${EXPECTED}`);
+  }
   const unknown = [...url.searchParams.keys()].find((key) => !ALLOWED_PARAMETERS.has(key));
   if (unknown !== undefined)
     return failed('misconfigured', 'the connection string may say sslmode, sslrootcert and channel_binding only');
