@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { forgetTrial, type KeptTrial, keepTrialDays, readTrialDays } from '../../src/app/usage/trial-days.ts';
+import {
+  forgetTrial,
+  type KeptTrial,
+  keepTrialDays,
+  keepTrialPolicies,
+  readPolicyChanges,
+  readTrialDays,
+} from '../../src/app/usage/trial-days.ts';
 import { usageAccount } from '../../src/app/usage/usage-account.ts';
 import { mergeUsage, noUsage } from '../../src/domain/usage/stored.ts';
 import { memoryUsageStore } from '../support/memory-usage.ts';
@@ -79,4 +86,21 @@ describe('the local days of a trial', () => {
     await keep(FROM_MS - DAY_MS);
     expect(await days()).toBeUndefined();
   });
+});
+
+it('changes of policies in an earlier trial of the same name are none of the present one', async () => {
+  const { store } = start();
+  const again = { ...TRIAL, design: { ...TRIAL.design, fromDay: FROM_DAY + 100 } };
+  const note = (trial: KeptTrial, day: number, revision: string) =>
+    keepTrialPolicies(store, PLACE, trial, { atMs: FROM_MS + day * DAY_MS, setHash: 'a1', revision });
+  const revisions = async (trial: KeptTrial) =>
+    (await readPolicyChanges(store, PLACE, trial))?.map(({ revision }) => revision);
+  await note(TRIAL, 1, 'v1');
+  await note(TRIAL, 2, 'v2');
+  expect([await revisions(TRIAL), await revisions(again)]).toEqual([['v2'], undefined]);
+  // The policies at the start are noted also if they are the last ones of the earlier trial.
+  await note(again, 101, 'v2');
+  expect(await revisions(again)).toEqual([]);
+  await note(again, 102, 'v3');
+  expect(await revisions(again)).toEqual(['v3']);
 });

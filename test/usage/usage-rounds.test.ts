@@ -187,7 +187,7 @@ describe('the rounds of the leader', () => {
     expect([...(await days()).keys()]).toEqual(['one']);
     rules.current = { ...currentRules(trial).current, revision: 'older' };
     await rounds.tick();
-    expect(await readPolicyChanges(rounds.store, place, trial.name)).toEqual([]);
+    expect(await readPolicyChanges(rounds.store, place, trial)).toEqual([]);
     expect(rounds.failures).toEqual([]);
     await rounds.rounds.close();
   });
@@ -199,7 +199,7 @@ describe('the rounds of the leader', () => {
     await firstRound(rounds);
     const changes = async () => {
       const place = { account: 'main', organization: 'org-acme' };
-      return readPolicyChanges(rounds.store, place, trial.name);
+      return readPolicyChanges(rounds.store, place, trial);
     };
     expect(await changes()).toEqual([]);
     const { current } = rules;

@@ -70,7 +70,7 @@ export interface FleetUsageOptions {
     onProgress?: (progress: OperationsProgress) => void;
   };
   /** Reads the stored data of a trial, too. */
-  trial?: Pick<KeptTrial, 'name' | 'units'>;
+  trial?: KeptTrial;
 }
 
 /** Reads the fleet, and the usage of its organizations as collected by daemons or else from the control API. Wakes no compute. */
@@ -88,7 +88,7 @@ export async function fleetUsage(
   const organizations = organizationsOf(listed, sources.accounts);
   const known = await readKnownProjects(stored, organizations, { listed, unread: fleet.unread });
   const trialDays = stored && trial ? await readAllTrialDays(stored, organizations, trial) : new Map();
-  const policyChanges = stored && trial && (await readAllPolicyChanges(stored, organizations, trial.name));
+  const policyChanges = stored && trial && (await readAllPolicyChanges(stored, organizations, trial));
   const { computes, projects } = fleet;
   const plans = await plansOf(sources, { projects, mayAsk: false, usages });
   const notes = noteOf(sources);
@@ -172,9 +172,9 @@ async function readAllTrialDays(
 async function readAllPolicyChanges(
   stored: StoredUsage,
   organizations: readonly Organization[],
-  name: string,
+  trial: Pick<KeptTrial, 'name' | 'design'>,
 ): Promise<PoliciesSince[] | undefined> {
-  const all = await Promise.all(organizations.map((organization) => readPolicyChanges(stored, organization, name)));
+  const all = await Promise.all(organizations.map((organization) => readPolicyChanges(stored, organization, trial)));
   const noted = all.filter((changes) => changes !== undefined);
   return noted.toSorted((a, b) => b.length - a.length)[0];
 }

@@ -102,16 +102,15 @@ export interface PoliciesSince {
   revision: string | null;
 }
 
-/** Notes the current policies while the trial runs, if they differ from the last noted ones. */
+/** Notes the current policies while the trial runs, if they differ from the last noted ones. Drops notes of an earlier trial of this name. */
 export async function keepTrialPolicies(
   store: UsageStore,
   organization: OrganizationRef,
   { name, design }: Pick<KeptTrial, 'name' | 'design'>,
   now: PoliciesSince,
 ): Promise<void> {
-  const { fromMs, untilMs } = trialSpan(design);
-  if (now.atMs < fromMs || now.atMs >= untilMs) return;
-  const noted = (await readNoted(store, organization, name)) ?? [];
+  if (!isDuring(design, now)) return;
+  const noted = await readNoted(store, organization, { name, design });
   const last = noted.at(-1);
   if (noted.length > MAX_CHANGES || (last?.setHash === now.setHash && last.revision === now.revision)) return;
   const bytes = new TextEncoder().encode(JSON.stringify([...noted, now]));
@@ -122,18 +121,25 @@ export async function keepTrialPolicies(
 export async function readPolicyChanges(
   store: StoredUsage,
   organization: OrganizationRef,
-  name: string,
+  trial: Pick<KeptTrial, 'name' | 'design'>,
 ): Promise<PoliciesSince[] | undefined> {
-  return (await readNoted(store, organization, name))?.slice(1);
+  const noted = await readNoted(store, organization, trial);
+  return noted.length === 0 ? undefined : noted.slice(1);
 }
 
+function isDuring(design: TrialDesign, { atMs }: PoliciesSince): boolean {
+  const { fromMs, untilMs } = trialSpan(design);
+  return atMs >= fromMs && atMs < untilMs;
+}
+
+/** The policies that were noted during a trial. */
 async function readNoted(
   store: StoredUsage,
   organization: OrganizationRef,
-  name: string,
-): Promise<PoliciesSince[] | undefined> {
+  { name, design }: Pick<KeptTrial, 'name' | 'design'>,
+): Promise<PoliciesSince[]> {
   const bytes = (await store.usage(trialKey(organization, name), [POLICIES])).get(POLICIES);
-  if (bytes === undefined) return undefined;
+  if (bytes === undefined) return [];
   const noted: unknown = JSON.parse(new TextDecoder().decode(bytes));
-  return Array.isArray(noted) ? noted : undefined;
+  return Array.isArray(noted) ? noted.filter((one) => isDuring(design, one)) : [];
 }

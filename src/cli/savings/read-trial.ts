@@ -1,5 +1,6 @@
 import type { FleetUsage } from '../../app/situation/fleet-usage.ts';
 import { type Undo, undosBetween } from '../../app/situation/stored-source.ts';
+import type { KeptTrial } from '../../app/usage/trial-days.ts';
 import { readFact, readFleetUsage } from '../../compose/situation.ts';
 import { awakeHistory } from '../../domain/awake/intervals.ts';
 import type { OperationLog } from '../../domain/awake/operation-log.ts';
@@ -75,8 +76,12 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
   const subjects = wanted.filter(({ compute }) => policies.selects(index, compute, AT_ANY_AGE));
   const computes = subjects.map(({ compute }) => compute);
   const measured = subjects.map(({ compute }) => usageUnitOf(trial, compute));
-  const trialUnits = { name: trial.name, units: [...new Map(measured.map((unit) => [unitName(unit), unit])).values()] };
-  const used = flags.usage === undefined ? await readUsage(settings, flags, { nowMs, trial: trialUnits }) : undefined;
+  const keptTrial = {
+    name: trial.name,
+    design: trial.design,
+    units: [...new Map(measured.map((unit) => [unitName(unit), unit])).values()],
+  };
+  const used = flags.usage === undefined ? await readUsage(settings, flags, { nowMs, trial: keptTrial }) : undefined;
   const series = used?.series ?? (await readUsageFile(flags.usage ?? '', computes));
   const log = flags.operations === undefined ? undefined : await readOperationsFile(flags.operations);
   const ownerOf = ownersOf({ rules: settings.owners, policies, computes });
@@ -152,7 +157,7 @@ function findTrial(policies: readonly Policy[], name: string | undefined): Trial
 async function readUsage(
   settings: Settings,
   { fleet, live }: SavingsFlags,
-  { nowMs, trial }: { nowMs: number; trial: { name: string; units: readonly UsageUnit[] } },
+  { nowMs, trial }: { nowMs: number; trial: KeptTrial },
 ): Promise<Pick<FleetUsage, 'plans' | 'missing' | 'trialDays' | 'policyChanges'> & { series: UsageSeries[] }> {
   if (fleet !== undefined) return { series: [], plans: new Map(), missing: [], trialDays: new Map() };
   const { usages, ...others } = orFail(
