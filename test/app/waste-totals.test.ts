@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { wasteView } from '../../src/adapters/http/page/waste-view.tsx';
 import { waste } from '../../src/app/operator/waste.ts';
 import { findingDocument, storeFindings } from '../../src/app/recommend/finding-document.ts';
+import { ZERO } from '../../src/domain/estimate.ts';
 import { type Finding, sleepAfter } from '../../src/domain/recommend/finding.ts';
 import { aCompute } from '../support/builders.ts';
 import { memoryDocumentStore } from '../support/memory-documents.ts';
@@ -10,6 +11,18 @@ const FOUND: Finding = {
   ...{ finding: 'timeout', figure: 'at_least', now: {}, proposed: {}, owner: 'unowned', risk: 'ask' },
   ...{ compute: aCompute(), savesCuHours: { low: 1, mid: 2, high: 3 }, evidence: ['awake'] },
 };
+
+it('findings without a price are ranked by CU-hours, also those of the free plan, where dollars are 0', async () => {
+  const store = memoryDocumentStore();
+  const of = (computeId: string, mid: number, more: Partial<Finding>) =>
+    findingDocument({ ...FOUND, ...more, compute: aCompute({ computeId }), savesCuHours: { low: 0, mid, high: mid } });
+  const free: Partial<Finding> = { savesUsd: ZERO, isFree: true };
+  const findings = [of('ep-a', 1, free), of('ep-b', 2, {}), of('ep-c', 3, free), of('ep-d', 4, {})];
+  await storeFindings(store, 'p', { account: 'a', atMs: 0, findings });
+  const answer = await waste({ store } as never, { page: 1 });
+  const ids = answer.ok && answer.value.findings.map(({ compute_id: id }) => id);
+  expect(ids).toEqual(['ep-d', 'ep-c', 'ep-b', 'ep-a']);
+});
 
 it('findings are summed by what makes the change: one that a policy or hold sets is not done by people', async () => {
   const store = memoryDocumentStore();

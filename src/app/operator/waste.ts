@@ -1,4 +1,5 @@
 import { CHANGE_BY, changeBy } from '../../domain/recommend/finding.ts';
+import { expectedSaving } from '../../domain/recommend/recommend.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { OperatorResult } from '../../ports/operator.ts';
@@ -44,9 +45,9 @@ export async function waste(
   };
 }
 
-/** Returns the figure by which findings are ranked, as in `ebb recommend`: dollars, or CU-hours without a price. */
-function savedBy({ saves }: FindingDocument): number {
-  return (saves.usd_month ?? saves.cu_hours_month).mid;
+/** Returns the value that `ebb recommend` ranks findings by. */
+function savedBy({ saves: { usd_month: usd, cu_hours_month: savesCuHours } }: FindingDocument): number {
+  return expectedSaving({ savesCuHours, savesUsd: usd ?? undefined });
 }
 
 /** Returns totals by what makes the change, as `ebb recommend` prints them. */

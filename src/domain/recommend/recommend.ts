@@ -9,7 +9,6 @@ import {
   causeOf,
   type Fields,
   type Finding,
-  paidSaving,
   type RecommendFacts,
   sleepAfter,
   stayAwake,
@@ -101,9 +100,14 @@ function firstOf(checks: readonly Check[], facts: RecommendFacts, options: Recom
   return checks.reduce<Unpriced | undefined>((found, check) => found ?? check(facts, options), undefined);
 }
 
-/** The expected saving in dollars, or in CU-hours if these have no price. */
-export function expectedSaving(finding: Finding): number {
-  return (paidSaving(finding) ?? finding.savesCuHours).mid;
+/** The value that findings are ranked by: the expected saving in dollars, or in CU-hours if dollars are unknown, or 0 as on the free plan. */
+export function expectedSaving({ savesUsd, savesCuHours }: RankedSaving): number {
+  return savesUsd?.mid || savesCuHours.mid;
+}
+
+interface RankedSaving {
+  savesUsd?: Estimate | undefined;
+  savesCuHours: Estimate;
 }
 
 const sleepAtAllOrSooner: Check = (facts, options) => proposeSleep(facts, startWorthMs(facts, options));
