@@ -41,13 +41,12 @@ export function savingOrCost({ low, mid, high }: PartialEstimate): PartialEstima
   return { isCost: true, low: 0 - high, mid: mid === undefined ? undefined : 0 - mid, high: 0 - low };
 }
 
-/** `2 h`, `2 to 5 h`, `2 to 5 h more`, or `2 h more to 5 h saved` where both are possible. `unit` begins with a space, or is empty. */
+/** `2 h`, `2 to 5 h`, `2 to 5 h more`; if both are possible `2 h more to 5 h saved`, in this order. `unit` begins with a space, or is empty. */
 export function savedRange(saving: PartialEstimate, format: (value: number) => string, unit = ''): string {
   const { isCost, low, high } = savingOrCost(saving);
-  const [from, to] = [format(Math.abs(low)), `${format(high)}${unit}`];
-  if (low === high) return `${to}${isCost ? ' more' : ''}`;
-  if (low < 0) return isCost ? `${from}${unit} saved to ${to} more` : `${from}${unit} more to ${to} saved`;
-  return `${from} to ${to}${isCost ? ' more' : ''}`;
+  if (low < 0) return `${format(0 - saving.low)}${unit} more to ${format(saving.high)}${unit} saved`;
+  const range = low === high ? format(high) : `${format(low)} to ${format(high)}`;
+  return `${range}${unit}${isCost ? ' more' : ''}`;
 }
 
 /** Combines the ends of two estimates, and their middles. */

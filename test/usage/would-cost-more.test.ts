@@ -51,6 +51,22 @@ it('the pages say that enforcing would have cost more', async () => {
   expect(textOf(await costView(of))).toContain('sizes: 2,230 CU-hours more to 2,034 CU-hours saved, each hour');
 });
 
+it('a range from more to saved begins with more, whatever its middle is', async () => {
+  const hours = { low: -3815, mid: -25, high: 3765 };
+  const saved = { ...costs.would_have_saved, cu_hours: hours, usd: { low: -1660, mid: -717, high: 226 } };
+  const parts = [{ part: 'sizes', figure: 'replayed', cu_hours: hours }];
+  const mixed = { ...costs, would_have_saved: { ...saved, parts } } as unknown as CostsDocument;
+  const page = await costView({
+    status: { ...status, costs: mixed },
+    detail: null,
+    query: { page: 1 },
+    stale: undefined,
+  });
+  expect(textOf(page)).toContain('sizes: 3,815 CU-hours more to 3,765 CU-hours saved, each hour');
+  expect(textOf(page)).toContain('$717 ($1,660 more to $226 saved) more would have been spent');
+  expect(costLines(mixed).join('\n')).toContain('by sizes 25 more (3815 more to 3765 saved) (replayed)');
+});
+
 it('ebb status says so', () => {
   expect(costLines(costs).slice(-2)).toEqual([
     'enforcing would have cost $6.66 ($4.44 to $8.88) more in the last two weeks, for 7 computes with known usage',
