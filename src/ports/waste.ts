@@ -35,9 +35,10 @@ const FindingDocument = z
     awake_share: change.nullable(),
     evidence: z.array(text),
     risk: text,
-    policy: text
-      .nullable()
-      .meta({ description: 'The text of a policy file; null where no policy does it, or one does it already.' }),
+    policy: text.nullable().meta({
+      description:
+        'The text of a policy file. Null if no policy can make the change, or if done_by, set_by or may_be_set_by is set.',
+    }),
     done_by: text.exactOptional().meta({ description: 'The policy that makes the change already.' }),
     set_by: text
       .exactOptional()
@@ -49,7 +50,7 @@ const FindingDocument = z
   .meta({ id: 'Finding' });
 export type FindingDocument = z.infer<typeof FindingDocument>;
 
-/** The total of the findings of one figure. Different figures are never added, since they promise different things. */
+/** The total of the findings with the same `figure`, which says how certain a number is. Totals of different certainty are never added. */
 export interface FigureTotal extends Omit<z.infer<typeof WasteTotal>, 'by_policy' | 'change_by'> {}
 
 const WasteTotal = z.object({
@@ -66,7 +67,7 @@ export type WasteTotal = z.infer<typeof WasteTotal>;
 /** The findings of the whole fleet, those that may save most first. */
 export const WasteDocument = z
   .object({
-    /** The first and the last analysis; each compute is analysed once a day. Null before the first. */
+    /** When the oldest and the newest stored analysis were made: each project is analysed about once a day. Null until one was analysed. */
     from: instant.nullable(),
     to: instant.nullable(),
     /** The number of analysed projects. */
