@@ -46,7 +46,7 @@ export function startResync(deps: ResyncDeps): Running {
 
 /**
  * Requests a reconcile of every project with an unfinished compute (one that waits, is due, or whose boundary has passed): a wait for sleep has
- * no known end, and triggers may be lost. Before it decides so, it takes over the records of other daemons. Due computes of an account whose
+ * no known end, and triggers may be lost. Before, it takes over the records of other daemons. Due computes of an account whose
  * boundary is being handled are left out. At the end it evaluates projects that only other daemons have read or reconciled, since limits such
  * as `at_once` are shares of the whole fleet.
  */

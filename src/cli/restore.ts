@@ -180,16 +180,15 @@ export async function requestsOfTeam(
 ): Promise<RestoreRequest[]> {
   if (!request) return [];
   const { computes } = await answered(operator.restore({ ...request, preview: true }));
-  const ofTeam = computes.filter(({ owner }) => owner === team);
-  if (ofTeam.length === 0) {
-    const owners = [...new Set(computes.flatMap(({ owner = [] }) => owner))].toSorted().map(printable).join(', ');
-    const known = owners === '' ? 'no owners are known here' : `owners are ${owners}`;
-    throw new UserError(`--owner: nothing belongs to ${printable(team)}; ${known}`);
-  }
   const concerned = computes.filter(({ outcome }) => outcome !== 'nothing_to_do');
   const unknown = concerned.filter(({ owner }) => owner === undefined).map(({ compute_id }) => printable(compute_id));
   if (unknown.length > 0)
     writeErrLine(`note: left out, as the owner is not known here: ${firstNames(unknown, 5)}; for them, give their ids`);
+  if (!computes.some(({ owner }) => owner === team)) {
+    const owners = [...new Set(computes.flatMap(({ owner = [] }) => owner))].toSorted().map(printable).join(', ');
+    const known = owners === '' ? 'no owners are known here' : `owners are ${owners}`;
+    throw new UserError(`--owner: nothing belongs to ${printable(team)}; ${known}`);
+  }
   const ids = concerned.filter(({ owner }) => owner === team).map(({ compute_id }) => compute_id);
   return [...chunksOf(ids, AT_ONCE)].map((some) => ({ ...request, computes: some }));
 }

@@ -5,7 +5,7 @@ import { createControlApi } from '../adapters/control-api/control-api.ts';
 import type { ViaProxy } from '../adapters/control-api/http-client.ts';
 import type { Transport } from '../adapters/control-api/http-transport.ts';
 import { keyFromFile, keysFromFolder } from '../adapters/control-api/key-files.ts';
-import type { Patience } from '../adapters/control-api/outage.ts';
+import type { Patience } from '../adapters/control-api/repeat-limit.ts';
 import type { Result } from '../common/result.ts';
 import { WAITS } from '../common/waits.ts';
 import { isoInstant } from '../domain/time/units.ts';

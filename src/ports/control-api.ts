@@ -194,7 +194,7 @@ export interface ChangeAnswer {
 
 export interface AccountStatus {
   account: string;
-  /** `refused`: answered 401, so only a probe is sent now and then. `missing`: no key could be read. `unknown`: not tried yet. */
+  /** `refused`: answered 401, so only a probe is sent now and then. `missing`: no key could be read. `unknown`: not tried since it was read. */
   key: 'valid' | 'refused' | 'missing' | 'unknown';
   /** One line for people if the key is refused or missing: the problem and the remedy. */
   message?: string;

@@ -73,7 +73,7 @@ export const connectionProfileSchema = z
   });
 
 /** One warning for each profile that is given by its former name. */
-export function formerProfiles({ profile, accounts }: Readonly<Record<string, unknown>>): string[] {
+export function formerProfileWarnings({ profile, accounts }: Readonly<Record<string, unknown>>): string[] {
   const ofAccounts = Array.isArray(accounts) ? accounts.map((account) => account?.profile) : [];
   const profiles = new Set([profile, ...ofAccounts]);
   const former = (['seed', 'current'] as const).filter((name) => profiles.has(name));

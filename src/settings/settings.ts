@@ -10,7 +10,7 @@ import type { KnownSources } from '../policy/sources.ts';
 import type { Team } from '../policy/teams.ts';
 import { toDisruption, toManualChanges } from '../policy/to-domain.ts';
 import type { LoginProvider } from '../ports/roles.ts';
-import { formerProfiles } from './account-schema.ts';
+import { formerProfileWarnings } from './account-schema.ts';
 import { type Account, accountsOf } from './accounts.ts';
 import { type ListenAddress, parseQueueUrl, type QueueLocation } from './addresses.ts';
 import { type AuditCopies, auditCopiesOf } from './audit-schema.ts';
@@ -133,7 +133,7 @@ export function readSettings({
   return {
     ok: true,
     settings: { ...settings, proxy: proxy.value, insecure: flags.insecure ?? false },
-    warnings: formerProfiles(config.values),
+    warnings: formerProfileWarnings(config.values),
   };
 }
 

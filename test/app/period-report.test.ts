@@ -11,7 +11,10 @@ function saidOf(...found: { kind: string; policy: boolean; high: number }[]) {
     ({ kind, policy, high }) =>
       ({
         ...{ compute, kind, ...(policy && { policy: {} }) },
-        ...{ now: { suspend_timeout_seconds: 3600 }, proposed: { suspend_timeout_seconds: 300 } },
+        ...{
+          now: { suspend_timeout_seconds: 3600 },
+          proposed: kind === 'awake' ? {} : { suspend_timeout_seconds: 300 },
+        },
         savesCuHours: { low: 0, mid: high, high },
       }) as unknown as Finding,
   );
@@ -29,6 +32,11 @@ it('a change that saves nothing is no reason why no setting helps', () => {
   expect(saidOf(asleepAnyway)).toEqual({ setting: undefined, cause: undefined });
   expect(saidOf(asleepAnyway, awake)).toEqual({ setting: undefined, cause: 'awake' });
   expect(saidOf(awake, { ...asleepAnyway, high: 1 })).toEqual({ setting: 'long_timeout', cause: undefined });
+});
+
+it('a change that a policy has to make is a setting that helps', () => {
+  const setByPolicy = { kind: 'long_timeout', policy: false, high: 5 };
+  expect(saidOf(setByPolicy)).toEqual({ setting: 'long_timeout', cause: undefined });
 });
 
 const DAY_MS = 86_400_000;

@@ -7,7 +7,7 @@ const MAX_LENGTH = 150;
 
 const isLong = (line: string) => line.length > MAX_LENGTH && /^\s*(\/\/|\/?\*)/.test(line);
 
-it('no file has more than 400 lines, of which the linter counts only some of those of comments', async () => {
+it('no file has more than 400 lines; the linter does not count all comments', async () => {
   const files = (await readdir('src', { recursive: true })).filter((file) => /\.tsx?$/.test(file));
   expect(files.length).toBeGreaterThan(0);
   const lines = files.map(async (file) => ({ file, lines: (await readFile(join('src', file), 'utf8')).split('\n') }));

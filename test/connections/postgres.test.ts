@@ -120,7 +120,8 @@ describeWith('postgres', 'a Postgres as source of connection counts', () => {
 
   it('says that the server speaks no TLS, or knows no such database', async () => {
     expect(await codeOf(`${server.url}?sslmode=require`)).toBe('tls');
-    expect(await codeOf(server.url.replace(/postgres$/, 'no_such'))).toBe('misconfigured');
+    for (const name of ['no_such', 'certificates', 'ssl'])
+      expect(await codeOf(server.url.replace(/postgres$/, name)), name).toBe('misconfigured');
   });
 
   it('gives up on a server that says nothing', async () => {

@@ -28,8 +28,8 @@ interface Row {
 }
 
 /**
- * Asks each compute's server in a short session. A session wakes a compute, or keeps it awake, so only active computes are asked, and after
- * a count of zero only once somebody has connected since.
+ * Asks each compute's server in a short session. A session wakes a compute, or keeps it awake, so only active computes are asked. After a
+ * count of zero, a compute is not asked again until somebody has connected.
  */
 export function createPostgresCounter({
   readDsnText,
@@ -112,10 +112,11 @@ function outcomeOf(row: Row | undefined, countedAtMs: number): CountOutcome {
   return { ok: true, value: { connections, maxConnections, countedAtMs } };
 }
 
+const NOT_ADMITTED = '28000';
 /** By SQLSTATE, or by the error code of Node. */
 const CODES: ReadonlyMap<string, CountError['code']> = new Map<string, CountError['code']>([
   ['28P01', 'unauthorised'],
-  ['28000', 'unauthorised'],
+  [NOT_ADMITTED, 'unauthorised'],
   ['42501', 'unauthorised'],
   ['3D000', 'misconfigured'],
   ['57014', 'timeout'],
@@ -129,9 +130,12 @@ export function explainPostgresError(error: unknown): CountOutcome {
   const code = codeOf(error);
   const message = error instanceof Error && error.message !== '' ? error.message : code;
   if (code === TOO_MANY_CONNECTIONS && !isOwnLimit(error)) return { ok: true, value: 'full' };
+  const known = CODES.get(code);
+  // Messages have names of roles and databases. Only of 28000 they say more than the code: it may be refused for the lack of TLS.
+  if (known !== undefined && code !== NOT_ADMITTED) return failed(known, message);
   if (TLS_ERROR.test(code) || /SSL|certificate/i.test(message)) return failed('tls', message);
   if (/timeout/i.test(message)) return failed('timeout', message);
-  return failed(CODES.get(code) ?? 'unavailable', message);
+  return failed(known ?? 'unavailable', message);
 }
 
 /** True for the limit of a role or a database, which says nothing about the server. Messages are translated, names of routines aren't. */
@@ -151,8 +155,8 @@ const ALLOWED_PARAMETERS = new Set(['sslmode', 'sslrootcert', 'channel_binding']
 const EXPECTED = 'expected postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE';
 
 /**
- * Parses a connection string, and replaces `$host` in it. Every accepted `sslmode` means verify-full, except that a server on this machine may
- * go without TLS; others are refused. Messages never contain the string.
+ * Parses a connection string, and replaces `$host` in it. `sslmode` may be require, verify-ca or verify-full, which all mean verify-full; for a
+ * server on this machine also disable. Messages never contain the string.
  */
 export async function readDsn(text: string, host: string | undefined): Promise<Read<ClientConfig>> {
   if (text.includes('$host') && (host === undefined || !HOST.test(host))) {
@@ -190,7 +194,10 @@ async function tlsOf({ hostname, searchParams }: URL): Promise<Read<NonNullable<
   const mode = searchParams.get('sslmode') ?? (isLocal ? 'disable' : 'verify-full');
   if (mode === 'disable' && isLocal) return { ok: true, value: false };
   if (!VERIFYING_MODES.includes(mode)) {
-    return failed('tls', 'sslmode must be verify-full (or require, which means the same here) beyond this machine');
+    return failed(
+      'tls',
+      'sslmode must be verify-full (or require, which means the same here), or disable on this machine',
+    );
   }
   const file = searchParams.get('sslrootcert');
   if (file === null || file === 'system') return { ok: true, value: { rejectUnauthorized: true } };

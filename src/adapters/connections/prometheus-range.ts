@@ -20,7 +20,7 @@ const MAX_POINTS = 10_000;
 
 const TIMEOUT_MS = 60_000;
 
-/** A point may lie outside of its range by a step, since some servers move instants to multiples of the step; by this, if a step is shorter. */
+/** The least tolerance for points outside of their range. It is a step if that is longer, since some servers move instants to multiples of it. */
 const LEAST_TOLERANCE_MS = 1000;
 
 /** Reads past connection counts from a Prometheus by range queries. */

@@ -25,7 +25,7 @@ import {
   type ViaProxy,
 } from './http-client.ts';
 import { createHttpTransport, type Transport } from './http-transport.ts';
-import { createOutage, type Patience } from './outage.ts';
+import { createRepeatLimit, type Patience } from './repeat-limit.ts';
 import { COMPUTE, COMPUTES, RESTART } from './routes.ts';
 import { slowWhileSilent } from './silence.ts';
 
@@ -42,7 +42,10 @@ export interface ControlApiOptions {
   timeouts?: Partial<Timeouts>;
   maxBodyBytes?: number;
   backoff?: Backoff;
-  /** Absent for the daemon and `ebb verify`: a call is repeated until its deadline without a message; reads are slowed while the API is silent. */
+  /**
+   * The daemon and `ebb verify` have none. Without it, calls are repeated until their deadlines, nobody is told, and reads are slowed while
+   * the API is silent.
+   */
   patience?: Patience | undefined;
   keyProbes?: KeyProbes;
   /** Without it the API is reached directly. */
@@ -76,7 +79,7 @@ export function createCaller(options: ControlApiOptions, lastCheck: (send: Trans
   const slowed = options.patience === undefined ? slowWhileSilent(keyed.send, clock) : keyed.send;
   const call = withRetries(slowed, {
     backoff: options.backoff ?? DEFAULT_BACKOFF,
-    outage: createOutage(clock, options.patience),
+    repeatLimit: createRepeatLimit(clock, options.patience),
     random,
     clock,
     closing: closing.signal,
@@ -196,14 +199,14 @@ function withRetries(
   send: SendOnce,
   options: {
     backoff: Backoff;
-    outage: ReturnType<typeof createOutage>;
+    repeatLimit: ReturnType<typeof createRepeatLimit>;
     random: () => number;
     clock: Clock;
     closing: AbortSignal;
     onThrottledWait: (waitMs: number) => void;
   },
 ): Caller {
-  const { backoff, outage, random, clock, closing, onThrottledWait } = options;
+  const { backoff, repeatLimit, random, clock, closing, onThrottledWait } = options;
 
   /** Milliseconds until the next attempt; undefined if this result is the last. */
   function repeatAfterMs(call: ApiCall, result: ApiResult<unknown>, attempt: number): number | undefined {
@@ -231,7 +234,7 @@ function withRetries(
       // If a repeat was not sent, the result of the attempt before says more.
       if (before !== undefined && endedWaiting(result)) return before;
       failingSinceMs ??= clock.monotonicMs();
-      const waitMs = outage.nextWaitMs(result, {
+      const waitMs = repeatLimit.nextWaitMs(result, {
         waitMs: signal.aborted ? undefined : repeatAfterMs(call, result, attempt),
         remainingMs: remainingMs(),
         failures: attempt + 1,
@@ -265,8 +268,8 @@ function mayRepeat(call: ApiCall, error: ControlApiError): boolean {
 }
 
 /**
- * True if the request was never sent because its wait ended: the wait for the rate budget by the deadline; the wait for its turn, while the
- * API is silent, by the deadline, an abort or the client's close.
+ * True if the request was never sent: its deadline passed while it waited for the rate budget; or its deadline, an abort or the client's close
+ * came while it waited for its turn, as requests do while the API is silent.
  */
 function endedWaiting(result: ApiResult<unknown>): boolean {
   if (result.ok) return false;

@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto';
 import type { Dispatcher } from 'undici';
 import { isLoopbackHost } from '../../common/loopback.ts';
 
@@ -29,6 +30,9 @@ export interface ViaProxy {
  */
 const MAX_CONNECTIONS = 128;
 
+/** A certificate is verified before the first request of a connection, and never after one, which may have had an effect. */
+const TLS = { secureOptions: constants.SSL_OP_NO_RENEGOTIATION };
+
 /**
  * Loads undici when it is needed: that takes a tenth of a command's time, and most commands send nothing. A daemon loads it at its start,
  * since the first request's deadline would include that.
@@ -46,7 +50,8 @@ export async function createDispatcher(options: {
   const { baseUrl, timeouts, maxBodyBytes, proxy } = options;
   const limits = {
     connections: MAX_CONNECTIONS,
-    connect: { timeout: timeouts.connectMs },
+    connect: { timeout: timeouts.connectMs, ...TLS },
+    requestTls: TLS,
     headersTimeout: timeouts.headersMs,
     bodyTimeout: timeouts.bodyMs,
     maxResponseSize: maxBodyBytes,

@@ -43,7 +43,7 @@ export type Transport = (request: WireRequest, signal: AbortSignal) => Promise<E
 const NO_CONNECTION = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
 /** No connection was made, so nothing was sent. */
 const NOT_SENT = new Set([...NO_CONNECTION, 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_PRX_TLS', 'UND_ERR_INVALID_ARG']);
-/** The handshake has failed: the certificate of the API can't be verified. `ERR_SSL` is none of these, since it may come after a request. */
+/** The first handshake has failed: the certificate of the API can't be verified. `ERR_SSL` is none of these, since it may come after a request. */
 const NOT_VERIFIED =
   /^(ERR_TLS|CERT_|CRL_|DEPTH_ZERO|ERROR_IN_C|HOSTNAME_|INVALID_(CA|PURPOSE)|PATH_LENGTH|SELF_SIGNED|UNABLE_TO)/;
 const TIMEOUTS = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'UND_ERR_ABORTED']);

@@ -71,7 +71,7 @@ export function createSettingsFile(path: string): SettingsKeeper {
       const text = await readFile(path, 'utf8').catch(ignoreMissing);
       if (text === undefined) return undefined;
       const kept = Settings.safeParse(parseJson(text));
-      if (!kept.success) throw new Error(`${path} is broken: set the compute by hand, then delete it`);
+      if (!kept.success) throw new Error(`${path} is broken: set the compute by hand, then delete the file`);
       return kept.data;
     },
     remove: () => rm(path, { force: true }),

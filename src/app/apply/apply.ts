@@ -184,8 +184,10 @@ interface CountedReason extends RestartReason {
 function restartReason(deps: ApplyDeps, evaluatedCompute: EvaluatedCompute, action: Action): CountedReason {
   if (!action.disconnects) return {};
   const situation = situationAtDecision(deps, evaluatedCompute);
-  const cause = restartCause(situation, evaluatedCompute);
-  const set = deps.caller ? undefined : causingSet(situation, evaluatedCompute, deps.rules.current.becameCurrent);
+  const { decision, plan } = evaluatedCompute;
+  const ofAction = { decision, plan: { ...plan, actions: [action], why: whyOf(plan, action) } };
+  const cause = restartCause(situation, ofAction);
+  const set = deps.caller ? undefined : causingSet(situation, ofAction, deps.rules.current.becameCurrent);
   if (!set) return { cause, counted: cause };
   const { hash, currentSinceMs, approver } = set;
   const by = approver ? `, approved by ${approver.who}` : '';

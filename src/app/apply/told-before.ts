@@ -169,7 +169,7 @@ function announcedSpan(announced: Announced): Pick<LateChange, 'announcedAtMs' |
 /** Projects whose records are read concurrently. */
 const CONCURRENT_READS = 8;
 
-/** The counts of {@link remainingOf}, by owner and slot. Kept as long as its digests: one message tells all late restarts of a slot. */
+/** The counts of {@link remainingOf}, by owner and slot. Kept for {@link KEPT_MS}: one message tells all late restarts of a slot. */
 const remainingCounts = new WeakMap<ToldBeforeDeps['store'], Map<string, { slotMs: number; count: Promise<number> }>>();
 
 /**

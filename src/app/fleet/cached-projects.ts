@@ -141,7 +141,7 @@ export async function readProjectList(
   return { projects, failures, ...askedAt };
 }
 
-/** Notes which accounts were never listed completely. One that was, once, stays listed although a later list fails. */
+/** Notes which accounts were never listed completely since the first list of all. One that was, once, stays listed although a later list fails. */
 function noteListed(fleet: Fleet, onlyAccount: string | undefined, failures: ProjectList['failures']): void {
   if (onlyAccount === undefined) fleet.unlistedAccounts ??= new Set(failures.keys());
   for (const account of onlyAccount === undefined ? [...(fleet.unlistedAccounts ?? [])] : [onlyAccount])

@@ -177,8 +177,8 @@ export interface ListWatchDeps extends CompareListDeps, ReportListingDeps {
 /** Reads the list once for all callers that need a new one. */
 interface ListWatch {
   /**
-   * Resolves once a list of at most this age, in real milliseconds, has been compared, or an attempt to read it has failed. The list is that of
-   * one account, or of all if none is given. Accounts don't wait for each other.
+   * Resolves once a list of at most this age, in real milliseconds, has been compared, or an attempt of at most this age has failed. The list
+   * is that of one account, or of all if none is given. Accounts don't wait for each other.
    */
   ensure(maxAgeMs: number, options: ListOptions & { signal: AbortSignal }): Promise<void>;
 }

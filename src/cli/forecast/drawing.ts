@@ -11,14 +11,14 @@ import { type Day, daysOf } from './local-time.ts';
 import type { Outlook } from './outlook.ts';
 
 const BLOCKS = Array.from('▁▂▃▄▅▆▇█');
-const AWAKE = '━';
+const NEVER_SUSPENDS_MARK = '━';
 const CELL_HOURS = [1, 2, 3, 4, 6, 8, 12, 24];
 const MAX_DAYS = 7;
 const MAX_COMPUTES = 20;
-/** Characters for the names of computes. Cells are made longer, in hours, to leave {@link LABEL_ROOM}. */
+/** The least and the largest width of the names, in characters. If less than LABEL_ROOM is left for them, each cell covers more hours. */
 const MIN_LABEL = 10;
-const LABEL_ROOM = 14;
 const MAX_LABEL = 30;
+const LABEL_ROOM = 14;
 
 interface DrawingOptions extends Span {
   zone: string;
@@ -89,11 +89,14 @@ interface RowOptions {
 function rowsOf({ compute, segments }: Outlook, { days, labelWidth, levels, paint }: RowOptions): string[] {
   const label = (text: string) => shortened(printable(text), labelWidth - 1).padEnd(labelWidth);
   const sizes = row(days, ({ cells }) => cells.map((cell) => blockOf(within(segments, cell), levels)).join(''));
-  const awake = row(days, ({ cells }) =>
-    cells.map((cell) => (neverSleeps(within(segments, cell)) ? AWAKE : ' ')).join(''),
+  const neverSuspends = row(days, ({ cells }) =>
+    cells.map((cell) => (neverSuspend(within(segments, cell)) ? NEVER_SUSPENDS_MARK : ' ')).join(''),
   );
   const colored = sizes.replace(/[^ ]/g, (block) => colorOf(block, paint));
-  return [`${label(compute.projectName)}${colored}`, `${paint.dim(label(compute.computeId))}${paint.magenta(awake)}`];
+  return [
+    `${label(compute.projectName)}${colored}`,
+    `${paint.dim(label(compute.computeId))}${paint.magenta(neverSuspends)}`,
+  ];
 }
 
 function within(segments: readonly Segment[], span: Span): Segment[] {
@@ -105,7 +108,7 @@ function blockOf(segments: readonly Segment[], levels: Levels): string {
   return (largest && BLOCKS[levels.of(largest)]) ?? ' ';
 }
 
-function neverSleeps(segments: readonly Segment[]): boolean {
+function neverSuspend(segments: readonly Segment[]): boolean {
   return segments.some(({ suspendTimeoutSeconds }) => suspendTimeoutSeconds === NEVER_SUSPENDS);
 }
 
@@ -119,12 +122,12 @@ function legend(levels: Levels, { zone, hoursPerCell, paint }: { zone: string; h
   const sizes = levels.used.map(({ level, sizes }) => `${colorOf(BLOCKS[level] ?? '', paint)} ${sizes.join(', ')}`);
   const cell = hoursPerCell === 1 ? 'an hour' : `${hoursPerCell} hours: the largest size in them`;
   return [
-    `${sizes.join('   ')} CU   ${paint.magenta(AWAKE)} never suspends`,
+    `${sizes.join('   ')} CU   ${paint.magenta(NEVER_SUSPENDS_MARK)} never suspends`,
     `A cell is ${cell}. Days and hours of ${zone}.`,
   ];
 }
 
-/** The block in which each size is drawn, by its index. */
+/** Says which block draws a size, as an index of BLOCKS. */
 interface Levels {
   of(size: Size): number;
   /** The levels in use, from the lowest, and the sizes of each. */

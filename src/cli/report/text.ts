@@ -40,7 +40,7 @@ const COMPUTE_HEAD = ['saves a month', 'compute', 'what helps'];
 
 const BEST_TITLE = 'Most would be saved by:';
 const NEXT_TITLE = 'As policies, which ebb then keeps:';
-/** Those of README.md from `ebb init` on, without `ebb validate`. `ebb plan` ends with 2 if there is something to do, so none is joined by `&&`. */
+/** The commands of README.md from `ebb init` to `ebb run`, without `ebb validate`. Not joined by `&&`: `ebb plan` exits with 2 for changes. */
 const NEXT_COMMANDS = [
   'ebb init                             # once, in an empty folder',
   'ebb recommend --write recommended',
@@ -66,7 +66,7 @@ export function reportText(report: ShownReport): string {
   ].join('\n');
 }
 
-/** For the job summary of a GitHub Actions workflow. Names are code, so that they can't be markup. */
+/** For the job summary of a GitHub Actions workflow. Names in tables are code, other text is escaped, so that no name can be markup. */
 export function reportMarkdown(report: ShownReport): string {
   const { computes, missing } = report;
   const projects = projectRows(report);
@@ -165,7 +165,7 @@ function summaryLines(report: ShownReport): string[] {
     unread.map(({ name }) => printable(name)),
     MAX_NAMED,
   );
-  // `ebb cost` and daemons count whole hours of another route, which come about two hours later.
+  // `ebb cost` and daemons add up hourly usage, which the control API shows about two hours late. The report has its total of the period.
   const delay =
     paid.count === 0 ? '' : ' Usage is until then; ebb cost and ebb status lack the last two to three hours.';
   return [
@@ -249,7 +249,7 @@ function computeCells(one: ComputeReport, isUnread = false): string[] {
 /** The setting that would help, or the reason why none does. */
 function saysOf({ setting, cause, neverSlept, awakeShare, past: { asked } }: ComputeReport, isUnread: boolean): string {
   if (setting) return changeText(setting);
-  // The first evidence of a cause is its code.
+  // The first evidence of an `awake` finding is the code of the cause; others begin with a sentence.
   const isUnknown = cause ? cause.evidence[0] === 'unknown' : neverSlept;
   const hint = isUnknown && !asked ? `${cause ? ';' : ':'} --ask-postgres names the client` : '';
   if (cause)
@@ -261,7 +261,7 @@ function saysOf({ setting, cause, neverSlept, awakeShare, past: { asked } }: Com
   return `nothing to change${inUse}`;
 }
 
-/** The cost of a cause, so that people see where it is worth their time. */
+/** The cost of a cause, so that people see whether a search for it is worth their time. */
 function costOf(cause: Finding): string {
   return cause.savesCuHours.high > 0 ? `, which costs ${savedText(cause)} a month` : '';
 }

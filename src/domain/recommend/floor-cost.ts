@@ -1,4 +1,4 @@
-/** Computes what the floors of guards (docs/glossary.md) cost: the savings of policies that they prevent. */
+/** Computes what the floors of guards (docs/glossary.md) cost: how much more the policies would save without them. */
 
 import { type ComputeSettings, fieldsOf, largerSize, longerTimeout, type Size, sizeOf } from '../compute/compute.ts';
 import type { Floors } from '../records/compute-record.ts';

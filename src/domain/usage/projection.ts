@@ -68,9 +68,9 @@ export function projectedAt(days: KnownDays, { month, spent, unknown }: Projecte
 }
 
 /**
- * Turns a quantile of a normal distribution into that of a gamma distribution of mean 1, since a sum of usage is skewed and never negative
- * (approximation of Wilson and Hilferty, 1931). `distance` is that of the normal quantile from the mean 1. The approximation's 90 % quantile is
- * below the mean if sigma is above 3.85; here upper quantiles are at least the mean.
+ * Returns the quantile at `z` of a gamma distribution of mean 1, since a sum of usage is skewed and never negative (approximation of Wilson
+ * and Hilferty, 1931). `distance` is how far the normal quantile at `z` is above the mean, or below if negative. For standard deviations above
+ * 3.85 the approximation puts the 90 % quantile below the mean; so upper quantiles are at least 1 here.
  */
 function ofGamma(z: number, distance: number): number {
   const sigma = distance / z;

@@ -3,9 +3,12 @@ import { type ApiResult, type ControlApiError, isUnavailable } from '../../ports
 
 /** How long a command waits for an API that is down. Absent for the daemon and `ebb verify`. */
 export interface Patience {
-  /** Nothing is tried again once every result for this long was `noConnection`, in milliseconds. */
+  /** Milliseconds. If all results were `noConnection` for this time, no call is tried again. */
   unreachedMs: number;
-  /** Called once, when a call has failed several times. `untilMs`: when the call is given up at the latest, milliseconds since the epoch. */
+  /**
+   * Called once for each client, before a repeat: when the API was unavailable to a call several times, or for some seconds. `untilMs`: when
+   * the call is given up at the latest, milliseconds since the epoch.
+   */
   onWait(error: ControlApiError, untilMs: number): void;
 }
 
@@ -24,10 +27,10 @@ interface NextTry {
 }
 
 /**
- * Decides whether a failed call is tried again; one for each client. With `patience`: once all results for `unreachedMs` were `noConnection`
- * (refused, or no way to the address), each call is tried only once, until a call has another result.
+ * Decides whether failed calls of one client are tried again. With `patience`, repeats stop when all results of the last `unreachedMs` were
+ * `noConnection` (refused, or no way to the address). Any other result allows them again.
  */
-export function createOutage(clock: Pick<Clock, 'now' | 'monotonicMs'>, patience: Patience | undefined) {
+export function createRepeatLimit(clock: Pick<Clock, 'now' | 'monotonicMs'>, patience: Patience | undefined) {
   let unreachedSinceMs: number | undefined;
   let isReported = false;
 
