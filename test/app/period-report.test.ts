@@ -11,10 +11,7 @@ function saidOf(...found: { kind: string; policy: boolean; high: number }[]) {
     ({ kind, policy, high }) =>
       ({
         ...{ compute, kind, ...(policy && { policy: {} }) },
-        ...{
-          now: { suspend_timeout_seconds: 3600 },
-          proposed: kind === 'awake' ? {} : { suspend_timeout_seconds: 300 },
-        },
+        ...{ now: { suspend_timeout_seconds: 3600 }, proposed: { suspend_timeout_seconds: 300 } },
         savesCuHours: { low: 0, mid: high, high },
       }) as unknown as Finding,
   );
@@ -32,11 +29,6 @@ it('a change that saves nothing is no reason why no setting helps', () => {
   expect(saidOf(asleepAnyway)).toEqual({ setting: undefined, cause: undefined });
   expect(saidOf(asleepAnyway, awake)).toEqual({ setting: undefined, cause: 'awake' });
   expect(saidOf(awake, { ...asleepAnyway, high: 1 })).toEqual({ setting: 'long_timeout', cause: undefined });
-});
-
-it('a change that a policy has to make is a setting that helps', () => {
-  const setByPolicy = { kind: 'long_timeout', policy: false, high: 5 };
-  expect(saidOf(setByPolicy)).toEqual({ setting: 'long_timeout', cause: undefined });
 });
 
 const DAY_MS = 86_400_000;
@@ -68,6 +60,23 @@ it.each([
     past: [{ compute, readHistory: () => history }],
   } as never);
   expect(reportText(report)).toContain(`nothing to change: ${said}`);
+});
+
+it('where a policy sets what would be changed, it names both, and does not say that no setting helps', () => {
+  const compute = aCompute();
+  const found = {
+    ...{ finding: 'long_timeout', compute, evidence: [], setBy: 'policy nights' },
+    ...{ now: { suspend_timeout_seconds: 3600 }, proposed: { suspend_timeout_seconds: 300 } },
+    savesCuHours: { low: 1, mid: 5, high: 9 },
+  };
+  const history = { fromMs: 0, toMs: 10 * DAY_MS, intervals: [], unknown: [] };
+  const report = periodReport({
+    ...read([compute.projectId]),
+    ...{ findings: [found], past: [{ compute, readHistory: () => history }] },
+  } as never);
+  const said = /suspend_after 1h → 5m, set by policy nights: change it there$/m;
+  expect(reportText(report)).toMatch(said);
+  expect(reportText(report)).not.toContain('no setting helps');
 });
 
 describe('what would be paid on Launch', () => {

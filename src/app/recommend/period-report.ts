@@ -136,8 +136,8 @@ function projectReport(
 
 function computeReport(past: PastCompute, findings: readonly Finding[]): ComputeReport {
   const { compute, readHistory } = past;
-  const setting = findings.find((one) => changesIn(one).length > 0 && one.savesCuHours.high > 0);
-  const cause = findings.find((one) => changesIn(one).length === 0);
+  const setting = findings.find((one) => one.policy && changesIn(one).length > 0 && one.savesCuHours.high > 0);
+  const cause = findings.find((one) => !one.policy);
   const history = readHistory();
   const { intervals } = history;
   const neverSlept = intervals.length > 0 && intervals.every(({ end }) => end === 'open');

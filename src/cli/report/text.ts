@@ -8,7 +8,7 @@ import { counted, firstNames } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
 import { formatUsd } from '../../domain/compute/cost.ts';
 import { type Estimate, mapEstimate } from '../../domain/estimate.ts';
-import type { Finding } from '../../domain/recommend/finding.ts';
+import { changesIn, type Finding } from '../../domain/recommend/finding.ts';
 import { roundTo, sum } from '../../domain/sum.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { RunsOut } from '../../domain/usage/runs-out.ts';
@@ -249,6 +249,8 @@ function computeCells(one: ComputeReport, isUnread = false): string[] {
 /** The setting that would help, or the reason why none does. */
 function saysOf({ setting, cause, neverSlept, awakeShare, past: { asked } }: ComputeReport, isUnread: boolean): string {
   if (setting) return changeText(setting);
+  // A policy or a hold sets the value, or will.
+  if (cause && changesIn(cause).length > 0) return changeText(cause);
   // The first evidence of an `awake` finding is the code of the cause; others begin with a sentence.
   const isUnknown = cause ? cause.evidence[0] === 'unknown' : neverSlept;
   const hint = isUnknown && !asked ? `${cause ? ';' : ':'} --ask-postgres names the client` : '';
