@@ -67,6 +67,19 @@ it.each([
   expect(stored.get('ep')).toEqual(NEWER);
 });
 
+it('what became of a change that was being sent during the loss is written back, too', async () => {
+  const { stored, daemon, lose, known, time } = aGroup();
+  const watch = daemon(OLDER);
+  await watch.check();
+  lose();
+  await watch.check();
+  expect(stored.get('ep')).toEqual(OLDER);
+  known.record = NEWER;
+  time.ms += 2_000;
+  await watch.check();
+  expect(stored.get('ep')).toEqual(NEWER);
+});
+
 it('a record that was made after the loss keeps what was done since, and gets the baseline from before', async () => {
   const { stored, daemon, lose } = aGroup();
   const watch = daemon(OLDER);

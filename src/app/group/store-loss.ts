@@ -72,12 +72,27 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
     for (const [projectId, computes] of toRestore) {
       if (await restoreRecords(deps, projectId, computes)) toRestore.delete(projectId);
     }
+    if (waitMs() > 0) await restoreSent();
     if (isAnother) await deps.ensureTriggers();
   }
 
+  /**
+   * Writes back the changes that were being sent when the store was lost: what became of them was known only after the evaluations were kept.
+   * Without this, another daemon would take the new values for changes made by people.
+   */
+  async function restoreSent(): Promise<void> {
+    const isNew = ({ compute, record }: EvaluatedCompute) =>
+      !toRestore.has(compute.projectId) && (record.lastSentAtMs ?? 0) >= (lostAtMs ?? 0) - WRITE_BACK_MS;
+    const sent = [...deps.fleet.evaluatedComputes()].filter(isNew);
+    for (const [projectId, computes] of groupBy(sent, ({ compute }) => compute.projectId))
+      await restoreRecords(deps, projectId, computes);
+  }
+
+  const waitMs = () => Math.max(0, lostAtMonotonicMs + WRITE_BACK_MS - clock.monotonicMs());
+
   return {
     check: oneAtATime(check).run,
-    waitMs: () => Math.max(0, lostAtMonotonicMs + WRITE_BACK_MS - clock.monotonicMs()),
+    waitMs,
     lostAtMs: () => lostAtMs,
     onLoss: (writeBack) => void writeBacks.push(writeBack),
   };
