@@ -32,7 +32,7 @@ policies:
 `;
 
 /** A daemon that has staged a set with larger computes, or one for each team; one more of the first team is asleep. */
-async function withStagedSet({ hasTeams = false } = {}) {
+async function withStagedSet({ hasTeams = false, policies: text = POLICIES } = {}) {
   const told: { atMs: number; receiver: string; message: MessageDocument }[] = [];
   const read: { settings?: Settings } = {};
   const { source, give } = givenReadings();
@@ -42,7 +42,7 @@ async function withStagedSet({ hasTeams = false } = {}) {
       ...AWAKE.map((name) => [name, { ...COMPUTE, state: 'active' }]),
       ['asleep', { ...COMPUTE, state: 'idle' }],
     ]),
-    policies: POLICIES,
+    policies: text,
     source,
     sender: {
       async send({ name }, { body }) {
@@ -70,9 +70,9 @@ async function withStagedSet({ hasTeams = false } = {}) {
   const { clock, operator, rules } = daemon;
   await clock.runTo(MORNING + 5 * MINUTE_MS);
   const { policies } = rules.current.policies.set;
-  const larger = policies.map(
-    (policy) => ({ ...policy, windows: [{ at: [{ kind: 'always' }], size: { minCu: 2, maxCu: 2 } }] }) as Policy,
-  );
+  const withLarger = (policy: Policy) =>
+    ({ ...policy, windows: [{ at: [{ kind: 'always' }], size: { minCu: 2, maxCu: 2 } }] }) as Policy;
+  const larger = policies.map((policy) => (policy.name === 'always' ? withLarger(policy) : policy));
   const ofTeams = TEAMS.flatMap((team) =>
     larger.map((policy) => ({
       ...{ ...policy, priority: 1, name: `team-${team}/size`, team: `team-${team}`, owner: `team-${team}` },
@@ -106,6 +106,28 @@ it('of what an approved set restarts each team gets one message before, which na
     const named = one?.message.changes?.list.map(({ compute }) => compute.replace('ep-', ''));
     expect(named?.toSorted()).toEqual(AWAKE.filter((name) => name.startsWith(team)));
   }
+});
+
+it('what restarts anyway, by a window of the present set, is not announced as the work of who approves another', async () => {
+  // The window opens for the second team before the approved set is current.
+  const window = `  - name: opens
+    kind: schedule
+    priority: 1
+    select: { computes: ["ep-b*"] }
+    windows: [{ at: Mon 09:12-10:00, size: 2-2 }]
+    otherwise: { size: 1-1 }
+    disruption: { raise: { when: any }, newly_discovered: act }
+`;
+  const { told, approve, clock, events } = await withStagedSet({
+    policies: POLICIES.replace('version: 1', 'version: 1\ntimezone: UTC') + window,
+  });
+  await clock.runTo(MORNING + 11 * MINUTE_MS + 58_000);
+  expect(await approve()).toMatchObject({ ok: true });
+  await clock.runTo(MORNING + 20 * MINUTE_MS);
+  const restarts = events.filter(({ event }) => event.kind === 'write_ended' && event.action.disconnects);
+  expect(restarts).toHaveLength(AWAKE.length);
+  const announced = told.filter(({ message }) => message.text.includes('becomes current, approved by ann'));
+  expect(announced.map(({ receiver: name }) => name)).toEqual(['chat-a']);
 });
 
 it('of sets that are approved seconds apart, each team gets its own message, and all who approved are named', async () => {

@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import { mapInTurns } from '../../common/in-turns.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { type ComingChange, digestOfChanges, planAt } from '../../domain/notifications/coming-change.ts';
 import { receiversOf } from '../../domain/notifications/notification.ts';
+import type { Action } from '../../domain/plan/plan.ts';
 import { shortHash } from '../../domain/policy/policy.ts';
 import { SECOND_MS } from '../../domain/time/units.ts';
 import type { Rules } from '../../ports/rules.ts';
@@ -19,7 +21,7 @@ const AHEAD_MS = 5 * SECOND_MS;
 
 interface AnnounceApprovedDeps extends EvaluateDeps, ObstacleDeps {
   store: Pick<Store, 'appendOutbox' | 'document' | 'documents' | 'replaceDocument'>;
-  fleet: Pick<Fleet, 'evaluatedComputes'>;
+  fleet: Pick<Fleet, 'evaluatedComputes' | 'latestEvaluation'>;
   clock: EvaluateDeps['clock'] & Parameters<typeof mapInTurns>[2];
 }
 
@@ -45,8 +47,14 @@ export async function announceApproved(
   if (announced.some(({ slotMs }) => slotMs === last.atMs)) return isAhead;
   const named = new Set(announced.flatMap(({ restartIds = [] }) => restartIds));
   const current = compileRules(rules, deps.rules.current);
-  const restarts = await restartsAt({ ...deps, rules: { current } }, nowMs + AHEAD_MS, last);
-  const coming = restarts.filter(({ compute }) => !named.has(compute.computeId));
+  const instantMs = nowMs + AHEAD_MS;
+  const restarts = await restartsAt({ ...deps, rules: { current } }, instantMs, last);
+  // A restart that the present rules make, too, is late for another reason, such as an outage.
+  const isOther = deps.rules.current.policies.set.hash !== rules.policies.hash;
+  const isDueAnyway = ({ compute: { computeId }, action }: ComingChange) =>
+    isOther &&
+    isDeepStrictEqual(restartOf(deps, deps.fleet.latestEvaluation(computeId), instantMs)?.fields, action.fields);
+  const coming = restarts.filter((one) => !named.has(one.compute.computeId) && !isDueAnyway(one));
   const digests = digestsOf(deps, current, coming);
   const occasion = `as policy set ${shortHash(rules.policies.hash)} becomes current, approved by ${approversOf(approvals)}`;
   for (const [key, changes] of digests) await queueDigest(deps, { key, changes, occasion, nowMs });
@@ -61,12 +69,19 @@ export function approversOf(approvals: readonly Approval[]): string {
 
 /** Returns the restarts that are due at an instant. They belong to the slot of the approval, by which pending writes find their announcement. */
 async function restartsAt(deps: AnnounceApprovedDeps, instantMs: number, { atMs: slotMs }: Approval) {
-  const restartOf = ({ compute, record }: EvaluatedCompute): ComingChange[] => {
-    const { verdict, actions } = planAt(situationOf(deps, { compute, record, projectBusy: false }), instantMs);
-    const action = verdict === 'act' ? actions.find(({ disconnects }) => disconnects) : undefined;
-    return action ? [{ compute, action, instantMs, slotMs }] : [];
+  const comingTo = (evaluated: EvaluatedCompute): ComingChange[] => {
+    const action = restartOf(deps, evaluated, instantMs);
+    return action ? [{ compute: evaluated.compute, action, instantMs, slotMs }] : [];
   };
-  return (await mapInTurns([...deps.fleet.evaluatedComputes()], restartOf, deps.clock)).flat();
+  return (await mapInTurns([...deps.fleet.evaluatedComputes()], comingTo, deps.clock)).flat();
+}
+
+/** Returns the action by which the rules of `deps` restart a compute at an instant; undefined if they don't. */
+function restartOf(deps: EvaluateDeps, evaluated: EvaluatedCompute | undefined, instantMs: number): Action | undefined {
+  if (!evaluated) return undefined;
+  const { compute, record } = evaluated;
+  const { verdict, actions } = planAt(situationOf(deps, { compute, record, projectBusy: false }), instantMs);
+  return verdict === 'act' ? actions.find(({ disconnects }) => disconnects) : undefined;
 }
 
 /** Groups the restarts by receiver and owner. The keys are those of stored digests ({@link digestKey}). */
