@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
@@ -23,11 +24,13 @@ const LONG_FILES = [
   ...['cli/readings', 'fault/empty-store', 'fault/said-at-a-boundary', 'fault/two-policy-sets', 'docs/day-2'],
   ...['docs/tutorial', 'e2e/readiness', 'e2e/restore-confirmed', 'e2e/failures', 'e2e/costs-agree', 'e2e/headroom'],
   ...['e2e/status-page', 'e2e/branches', 'e2e/guards', 'deploy/stack'],
-].map((file) => `/test/${file}.test.ts`);
+].map((file) => `test/${file}.test.ts`);
+for (const file of LONG_FILES)
+  if (!existsSync(new URL(file, import.meta.url))) throw new Error(`LONG_FILES of vitest.config.ts: no ${file}`);
 
 class LongFilesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLong = ({ moduleId }: TestSpecification) => LONG_FILES.some((file) => moduleId.endsWith(file));
+    const isLong = ({ moduleId }: TestSpecification) => LONG_FILES.some((file) => moduleId.endsWith(`/${file}`));
     return (await super.sort(files)).toSorted((a, b) => Number(isLong(b)) - Number(isLong(a)));
   }
 }

@@ -49,25 +49,36 @@ it.each([
   expect(counted).toEqual({ boundary: 2, [cause]: 1 });
 });
 
-it('the line of a change has none of the reasons of a restart that is due beside it', async () => {
-  const of = 'select: { projects: ["*"], min_age: 1m }, disruption: { lower: { when: any }, newly_discovered: act }';
-  const policies = `version: 1
+it.each(['stays', 'restarts'] as const)(
+  'a change has no reason and no cause of a restart that is due beside it (%s)',
+  async (timeoutChange) => {
+    const of = 'select: { projects: ["*"], min_age: 1m }, disruption: { lower: { when: any }, newly_discovered: act }';
+    const policies = `version: 1
 policies:
   - { name: sleep, kind: schedule, ${of}, windows: [{ at: always, suspend_after: 10m }], otherwise: leave }
   - { name: updates, kind: restart, ${of}, at: Mon 03:00-05:00 UTC }
 `;
-  const computes = { shop: { state: 'active', connections: 2, suspendTimeoutSeconds: 300 } } as const;
-  const daemon = await startSimulatedDaemon({ fromMs: MONDAY + 3.5 * HOUR_MS, policies, computes });
-  onTestFinished(() => daemon.close());
-  await daemon.clock.runTo(MONDAY + 4 * HOUR_MS);
-  const codes = daemon.events.flatMap(({ event }) =>
-    event.kind === 'write_ended' ? [[event.action.kind, event.reasons.map(({ code }) => code)]] : [],
-  );
-  expect(codes).toEqual([
-    ['update', ['window_open']],
-    ['restart', ['restart_due']],
-  ]);
-});
+    const computes = { shop: { state: 'active', connections: 2, suspendTimeoutSeconds: 300 } } as const;
+    const platform = { behaviours: { timeoutChange } };
+    const daemon = await startSimulatedDaemon({ fromMs: MONDAY + 3.5 * HOUR_MS, policies, computes, platform });
+    onTestFinished(() => daemon.close());
+    await daemon.clock.runTo(MONDAY + 4 * HOUR_MS);
+    const changes = daemon.events.flatMap(({ event }) =>
+      event.kind === 'write_ended'
+        ? [[event.action.kind, event.reasons.map(({ code }) => code), event.restartCause]]
+        : [],
+    );
+    // A restart by a new timeout makes the planned one needless.
+    const made =
+      timeoutChange === 'restarts'
+        ? [['update', ['window_open'], 'other']]
+        : [
+            ['update', ['window_open'], undefined],
+            ['restart', ['restart_due'], 'boundary'],
+          ];
+    expect(changes).toEqual(made);
+  },
+);
 
 it('a change of a compute with clients, with all its operations, has one line at level info, which says why', async () => {
   const computes = { shop: { state: 'active', minCu: 0.25, maxCu: 0.25, connections: 2 } } as const;

@@ -160,7 +160,7 @@ describe('a key file', () => {
     expect(metrics.values.get('ebb_api_key_valid{account=main}')).toBe(1);
     expect(log.lines.map((line) => line.level)).toEqual(['error', 'info']);
     // A key that was read may be refused.
-    expect(log.lines.at(-1)?.message).toBe('no API key of account main is missing any more');
+    expect(log.lines.at(-1)?.message).toBe('the API key of account main can be read again; no request has used it yet');
   });
 
   test('a rotation is picked up without a restart', async () => {

@@ -1,3 +1,4 @@
+import { CERTIFICATE_ERROR } from '../../common/certificate-errors.ts';
 import { oneLine } from '../../common/safe-text.ts';
 import type { CountError, CountOutcome, CountRequest } from '../../ports/connections.ts';
 
@@ -6,8 +7,8 @@ export type ReadSecret = () => Promise<string>;
 
 export type Read<T> = { ok: true; value: T } | { ok: false; error: CountError };
 
-/** TLS errors among the codes of Node. */
-export const TLS_ERROR = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
+/** True for the codes of Node for errors of TLS. */
+export const isTlsError = (code: string) => code.startsWith('ERR_SSL') || CERTIFICATE_ERROR.test(code);
 
 /** The message becomes one printable line: parts of it come from a source, which is not trusted. */
 export function failed(code: CountError['code'], message: string): { ok: false; error: CountError } {

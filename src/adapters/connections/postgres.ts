@@ -3,7 +3,7 @@ import pg, { type ClientConfig } from 'pg';
 import { decodeUrlPart } from '../../common/decode.ts';
 import { isLoopbackHost } from '../../common/loopback.ts';
 import type { ConnectionCounter, CountError, CountOutcome, CountRequest } from '../../ports/connections.ts';
-import { countEach, failed, type Read, type ReadSecret, TLS_ERROR } from './outcomes.ts';
+import { countEach, failed, isTlsError, type Read, type ReadSecret } from './outcomes.ts';
 
 const TIMEOUTS = { connectMs: 5_000, statementMs: 3_000 };
 const AT_ONCE = 8;
@@ -133,7 +133,7 @@ export function explainPostgresError(error: unknown): CountOutcome {
   const known = CODES.get(code);
   // Messages have names of roles and databases. Only of 28000 they say more than the code: it may be refused for the lack of TLS.
   if (known !== undefined && code !== NOT_ADMITTED) return failed(known, message);
-  if (TLS_ERROR.test(code) || /SSL|certificate/i.test(message)) return failed('tls', message);
+  if (isTlsError(code) || /SSL|certificate/i.test(message)) return failed('tls', message);
   if (/timeout/i.test(message)) return failed('timeout', message);
   return failed(known ?? 'unavailable', message);
 }

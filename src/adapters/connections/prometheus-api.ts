@@ -4,7 +4,7 @@ import { parseJson } from '../../common/result.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { timerMs } from '../../ports/clock.ts';
 import type { SeriesRange } from '../../ports/guards.ts';
-import { failed, type Read, type ReadSecret, TLS_ERROR } from './outcomes.ts';
+import { failed, isTlsError, type Read, type ReadSecret } from './outcomes.ts';
 
 export interface PrometheusCallOptions {
   /** The base URL, without `/api/v1/…`. */
@@ -85,7 +85,7 @@ function failureOf(error: unknown, signal: AbortSignal): ReturnType<typeof faile
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const message = error instanceof Error && error.message !== '' ? error.message : code;
   if (signal.aborted || code.includes('TIMEOUT')) return failed('timeout', 'no answer in time');
-  if (TLS_ERROR.test(code)) return failed('tls', message);
+  if (isTlsError(code)) return failed('tls', message);
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return failed('malformed', 'the answer is too long');
   return failed('unavailable', message);
 }

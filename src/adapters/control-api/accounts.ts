@@ -160,6 +160,12 @@ type AccountStates = ReturnType<typeof createAccountStates>;
 type State = AccountStatus['key'];
 type Trouble = 'refused' | 'missing';
 
+function recoveryMessage(account: string, before: Trouble, state: State): string {
+  if (state === 'valid') return `the API key of account ${account} works again`;
+  const change = before === 'missing' ? 'can be read again' : 'was replaced or removed after it was refused';
+  return `the API key of account ${account} ${change}; no request has used it yet`;
+}
+
 /** Keeps the state of each account's keys, exports it as a metric, and logs when trouble begins, changes or ends. */
 function createAccountStates(options: {
   accounts: readonly ApiAccount[];
@@ -205,9 +211,7 @@ function createAccountStates(options: {
     if (isTrouble(state)) log?.error(fields, troubleMessageOf(account));
     else if (isTrouble(before)) {
       lastTroubles.set(account, { state: before, endedAtMonotonicMs: clock.monotonicMs() });
-      // Only an accepted key is known to work.
-      const text = `the API key of account ${account} works again`;
-      log?.info(fields, state === 'valid' ? text : `no API key of account ${account} is ${before} any more`);
+      log?.info(fields, recoveryMessage(account, before, state));
     }
   }
 

@@ -51,11 +51,13 @@ export async function createDispatcher(options: {
   const limits = {
     connections: MAX_CONNECTIONS,
     connect: { timeout: timeouts.connectMs, ...TLS },
-    requestTls: TLS,
     headersTimeout: timeouts.headersMs,
     bodyTimeout: timeouts.bodyMs,
     maxResponseSize: maxBodyBytes,
   };
   if (proxy === undefined || isLoopbackHost(baseUrl.hostname)) return new Agent(limits);
-  return new EnvHttpProxyAgent({ ...limits, httpProxy: proxy.url, httpsProxy: proxy.url, noProxy: proxy.except });
+  return new EnvHttpProxyAgent({
+    ...{ ...limits, requestTls: TLS },
+    ...{ httpProxy: proxy.url, httpsProxy: proxy.url, noProxy: proxy.except },
+  });
 }

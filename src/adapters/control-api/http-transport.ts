@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import { CERTIFICATE_ERROR } from '../../common/certificate-errors.ts';
 import type { ControlApiErrorCode } from '../../ports/control-api.ts';
 import type { Method } from './api-call.ts';
 import { whyAborted } from './deadline.ts';
@@ -43,9 +44,6 @@ export type Transport = (request: WireRequest, signal: AbortSignal) => Promise<E
 const NO_CONNECTION = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
 /** No connection was made, so nothing was sent. */
 const NOT_SENT = new Set([...NO_CONNECTION, 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_PRX_TLS', 'UND_ERR_INVALID_ARG']);
-/** The first handshake has failed: the certificate of the API can't be verified. `ERR_SSL` is none of these, since it may come after a request. */
-const NOT_VERIFIED =
-  /^(ERR_TLS|CERT_|CRL_|DEPTH_ZERO|ERROR_IN_C|HOSTNAME_|INVALID_(CA|PURPOSE)|PATH_LENGTH|SELF_SIGNED|UNABLE_TO)/;
 const TIMEOUTS = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'UND_ERR_ABORTED']);
 /** Answers beyond the limits, and requests that undici refuses to send: a repeat would not help. */
 const MALFORMED = new Set(['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_INVALID_ARG']);
@@ -127,7 +125,8 @@ function failureOf(error: unknown, signal: AbortSignal): Exchange {
   if (signal.aborted)
     return { kind: 'failure', code: 'timeout', mayHaveArrived: true, message: `no answer: ${whyAborted(signal)}` };
   const code = codeOf(error);
-  const mayHaveArrived = !NOT_SENT.has(code) && !NOT_VERIFIED.test(code);
+  // The first handshake has failed. `ERR_SSL` is no such code: it may come after a request.
+  const mayHaveArrived = !NOT_SENT.has(code) && !CERTIFICATE_ERROR.test(code);
   const message = error instanceof Error ? error.message : 'unknown failure';
   const text = code === '' || message.includes(code) ? message : `${message} (${code})`;
   if (TIMEOUTS.has(code)) return { kind: 'failure', code: 'timeout', mayHaveArrived, message: text };

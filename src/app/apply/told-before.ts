@@ -170,7 +170,8 @@ function announcedSpan(announced: Announced): Pick<LateChange, 'announcedAtMs' |
 const CONCURRENT_READS = 8;
 
 /** The counts of {@link remainingOf}, by owner and slot. Kept for {@link KEPT_MS}: one message tells all late restarts of a slot. */
-const remainingCounts = new WeakMap<ToldBeforeDeps['store'], Map<string, { slotMs: number; count: Promise<number> }>>();
+const remainingCounts = new WeakMap<ToldBeforeDeps['store'], RemainingCounts>();
+type RemainingCounts = Map<string, { slotMs: number; count: Promise<number> }>;
 
 /**
  * Returns how many of the owner's announced computes, at most, are not restarted yet; no field if this daemon does not know all of them. A
@@ -188,7 +189,7 @@ async function remainingOf(
   const lastMs = (record: ComputeRecord) => Math.max(lastChangeAtMs(record, 'size'), fulfilledUntilMs(record, action));
   const isLeft = ({ compute: { computeId }, record }: Subject) =>
     lastMs(record) < announcedInstant(announced, computeId);
-  const counts: NonNullable<ReturnType<typeof remainingCounts.get>> = remainingCounts.get(store) ?? new Map();
+  const counts: RemainingCounts = remainingCounts.get(store) ?? new Map();
   remainingCounts.set(store, counts);
   for (const [key, one] of counts) if (one.slotMs + KEPT_MS < clock.now()) counts.delete(key);
   const key = JSON.stringify([owner, slotMs]);

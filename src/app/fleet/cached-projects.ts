@@ -144,8 +144,8 @@ export async function readProjectList(
 /** Notes which accounts were never listed completely since the first list of all. One that was, once, stays listed although a later list fails. */
 function noteListed(fleet: Fleet, onlyAccount: string | undefined, failures: ProjectList['failures']): void {
   if (onlyAccount === undefined) fleet.unlistedAccounts ??= new Set(failures.keys());
-  for (const account of onlyAccount === undefined ? [...(fleet.unlistedAccounts ?? [])] : [onlyAccount])
-    if (!failures.has(account)) fleet.unlistedAccounts?.delete(account);
+  for (const account of fleet.unlistedAccounts ?? [])
+    if ((onlyAccount ?? account) === account && !failures.has(account)) fleet.unlistedAccounts?.delete(account);
 }
 
 /** The list that {@link findProject} is reading, by fleet: other callers wait for it. Resolves to false if the reading was stopped. */

@@ -56,12 +56,12 @@ export async function readFleet(options: ReadFleetOptions): Promise<FleetReading
     ({ projectId, name }) =>
       (only === undefined || only === projectId || only === name) && (projectIds?.has(projectId) ?? true),
   );
-  const { readBranches: asked } = options;
-  const withNames = typeof asked === 'function' ? asked(projects.length) : asked;
+  const { readBranches } = options;
+  const needsBranches = typeof readBranches === 'function' ? readBranches(projects.length) : readBranches;
   const readings = new Map<string, ProjectReading>();
   const progress: FleetProgress = { projectsRead: 0, projects: projects.length, computes: 0 };
   await pLimit(concurrency).map(projects, async (project) => {
-    const reading = await readProject(api, project, options, withNames);
+    const reading = await readProject(api, project, options, needsBranches);
     readings.set(project.projectId, reading);
     progress.projectsRead += 1;
     if (reading.kind === 'read') progress.computes += reading.computes.length;
@@ -84,14 +84,14 @@ async function readProject(
   api: ReadFleetOptions['api'],
   project: Project,
   options: ReadFleetOptions,
-  withNames: boolean,
+  needsBranches: boolean,
 ): Promise<ProjectReading> {
   const answer = await api.listComputes(project, callOptions(options));
   if (!answer.ok) return answer.error.code === 'not_found' ? { kind: 'gone' } : failed(project, answer.error);
   const { computes } = answer.value;
   const unreadable = answer.value.unreadable.map((compute) => unreadableError(project, compute));
   const read = { kind: 'read', computes, unreadable, branchesRefused: false } as const;
-  if (!withNames || computes.length === 0) return read;
+  if (!needsBranches || computes.length === 0) return read;
   const branches = await readBranches(api, project.projectId, callOptions(options));
   if (branches.ok) return { ...read, computes: withBranches(computes, branches.value) };
   if (refusesBranches(branches.error)) return { ...read, branchesRefused: true };

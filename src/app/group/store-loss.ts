@@ -50,6 +50,8 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
   const writeBacks: (() => Promise<void>)[] = [];
   /** The evaluations from before the loss, by project id. In the fleet, evaluations by the empty store soon replace them. */
   const toRestore = new Map<string, EvaluatedCompute[]>();
+  /** The records of changes that were being sent during a loss, once they are in the store again. */
+  const writtenBack = new WeakSet<ComputeRecord>();
 
   async function check(): Promise<void> {
     const id = await store.storeId();
@@ -81,11 +83,13 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
    * Without this, another daemon would take the new values for changes made by people.
    */
   async function restoreSent(): Promise<void> {
-    const isNew = ({ compute, record }: EvaluatedCompute) =>
-      !toRestore.has(compute.projectId) && (record.lastSentAtMs ?? 0) >= (lostAtMs ?? 0) - WRITE_BACK_MS;
-    const sent = [...deps.fleet.evaluatedComputes()].filter(isNew);
-    for (const [projectId, computes] of groupBy(sent, ({ compute }) => compute.projectId))
-      await restoreRecords(deps, projectId, computes);
+    // A call is shorter than the time until the loss is noticed and written back.
+    const fromMs = (lostAtMs ?? 0) - WRITE_BACK_MS;
+    const isDue = ({ compute, record }: EvaluatedCompute) =>
+      (record.lastSentAtMs ?? 0) >= fromMs && !toRestore.has(compute.projectId) && !writtenBack.has(record);
+    const due = [...deps.fleet.evaluatedComputes()].filter(isDue);
+    for (const [projectId, computes] of groupBy(due, ({ compute }) => compute.projectId))
+      if (await restoreRecords(deps, projectId, computes)) for (const { record } of computes) writtenBack.add(record);
   }
 
   const waitMs = () => Math.max(0, lostAtMonotonicMs + WRITE_BACK_MS - clock.monotonicMs());

@@ -1,3 +1,4 @@
+import { mapInTurns } from '../../common/in-turns.ts';
 import { FIELD_GROUPS, type FieldGroup, fieldsOf, hasSettings, NEVER_SUSPENDS } from '../../domain/compute/compute.ts';
 import { MAX_AUTOSCALING_CU } from '../../domain/compute/compute-units.ts';
 import { withoutRestore, withRestore } from '../../domain/overrides/restore.ts';
@@ -44,15 +45,16 @@ export async function restore(parts: OperatorParts, request: RestoreRequest): Pr
   return changeAll(parts, request, { wanted: wanted.value, confirmed, changeOne });
 }
 
-/** Adds the owners of those computes that the daemon, or else the stored readings, know. */
+/** Adds the owner of each compute that the daemon knows or, without a daemon, the stored readings. */
 async function withOwners(parts: OperatorParts, restored: readonly Restored[]): Promise<Restored[]> {
   const known = parts.daemon ? knownToDaemon(parts.daemon) : await knownToStore(parts);
   const ownerOf = ownersOf(known);
   const computeById = new Map(known.computes.map((compute) => [compute.computeId, compute]));
-  return restored.map((one) => {
+  const withOwner = (one: Restored) => {
     const compute = computeById.get(one.compute_id);
     return compute ? { ...one, owner: ownerOf(compute) } : one;
-  });
+  };
+  return mapInTurns(restored, withOwner, parts.clock);
 }
 
 function knownToDaemon(daemon: NonNullable<OperatorParts['daemon']>) {

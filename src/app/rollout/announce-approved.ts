@@ -3,7 +3,6 @@ import { mapInTurns } from '../../common/in-turns.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { type ComingChange, digestOfChanges, planAt } from '../../domain/notifications/coming-change.ts';
 import { receiversOf } from '../../domain/notifications/notification.ts';
-import type { Action } from '../../domain/plan/plan.ts';
 import { shortHash } from '../../domain/policy/policy.ts';
 import { SECOND_MS } from '../../domain/time/units.ts';
 import type { Rules } from '../../ports/rules.ts';
@@ -21,7 +20,7 @@ const AHEAD_MS = 5 * SECOND_MS;
 
 interface AnnounceApprovedDeps extends EvaluateDeps, ObstacleDeps {
   store: Pick<Store, 'appendOutbox' | 'document' | 'documents' | 'replaceDocument'>;
-  fleet: Pick<Fleet, 'evaluatedComputes' | 'latestEvaluation'>;
+  fleet: Pick<Fleet, 'evaluatedComputes'>;
   clock: EvaluateDeps['clock'] & Parameters<typeof mapInTurns>[2];
 }
 
@@ -47,14 +46,8 @@ export async function announceApproved(
   if (announced.some(({ slotMs }) => slotMs === last.atMs)) return isAhead;
   const named = new Set(announced.flatMap(({ restartIds = [] }) => restartIds));
   const current = compileRules(rules, deps.rules.current);
-  const instantMs = nowMs + AHEAD_MS;
-  const restarts = await restartsAt({ ...deps, rules: { current } }, instantMs, last);
-  // A restart that the present rules make, too, is late for another reason, such as an outage.
-  const isOther = deps.rules.current.policies.set.hash !== rules.policies.hash;
-  const isDueAnyway = ({ compute: { computeId }, action }: ComingChange) =>
-    isOther &&
-    isDeepStrictEqual(restartOf(deps, deps.fleet.latestEvaluation(computeId), instantMs)?.fields, action.fields);
-  const coming = restarts.filter((one) => !named.has(one.compute.computeId) && !isDueAnyway(one));
+  const restarts = await restartsAt({ ...deps, rules: { current } }, deps, { instantMs: nowMs + AHEAD_MS, last });
+  const coming = restarts.filter(({ compute }) => !named.has(compute.computeId));
   const digests = digestsOf(deps, current, coming);
   const occasion = `as policy set ${shortHash(rules.policies.hash)} becomes current, approved by ${approversOf(approvals)}`;
   for (const [key, changes] of digests) await queueDigest(deps, { key, changes, occasion, nowMs });
@@ -67,20 +60,30 @@ export function approversOf(approvals: readonly Approval[]): string {
   return [...new Set(whoByHash.values())].join(', ');
 }
 
-/** Returns the restarts that are due at an instant. They belong to the slot of the approval, by which pending writes find their announcement. */
-async function restartsAt(deps: AnnounceApprovedDeps, instantMs: number, { atMs: slotMs }: Approval) {
-  const comingTo = (evaluated: EvaluatedCompute): ComingChange[] => {
-    const action = restartOf(deps, evaluated, instantMs);
-    return action ? [{ compute: evaluated.compute, action, instantMs, slotMs }] : [];
+/**
+ * Returns the restarts that only the approved rules make at an instant. A restart that the present rules make, too, is late for another reason,
+ * such as an outage. The restarts belong to the slot of the approval, by which pending writes find their announcement.
+ */
+async function restartsAt(
+  approved: AnnounceApprovedDeps,
+  present: EvaluateDeps,
+  { instantMs, last: { atMs: slotMs } }: { instantMs: number; last: Approval },
+): Promise<ComingChange[]> {
+  const hashOf = ({ rules }: EvaluateDeps) => rules.current.policies.set.hash;
+  // A set that waits for an approval at a start is the present one, but has restarted nothing.
+  const others = hashOf(present) === hashOf(approved) ? undefined : present;
+  const comingTo = ({ compute, record }: EvaluatedCompute): ComingChange[] => {
+    const subject = { compute, record, projectBusy: false } as const;
+    const action = restartBy(approved, subject, instantMs);
+    if (!action || isDeepStrictEqual(others && restartBy(others, subject, instantMs)?.fields, action.fields)) return [];
+    return [{ compute, action, instantMs, slotMs }];
   };
-  return (await mapInTurns([...deps.fleet.evaluatedComputes()], comingTo, deps.clock)).flat();
+  return (await mapInTurns([...approved.fleet.evaluatedComputes()], comingTo, approved.clock)).flat();
 }
 
-/** Returns the action by which the rules of `deps` restart a compute at an instant; undefined if they don't. */
-function restartOf(deps: EvaluateDeps, evaluated: EvaluatedCompute | undefined, instantMs: number): Action | undefined {
-  if (!evaluated) return undefined;
-  const { compute, record } = evaluated;
-  const { verdict, actions } = planAt(situationOf(deps, { compute, record, projectBusy: false }), instantMs);
+/** Returns the action by which rules restart a compute at an instant; undefined if they don't. */
+function restartBy(rules: EvaluateDeps, subject: Parameters<typeof situationOf>[1], instantMs: number) {
+  const { verdict, actions } = planAt(situationOf(rules, subject), instantMs);
   return verdict === 'act' ? actions.find(({ disconnects }) => disconnects) : undefined;
 }
 
