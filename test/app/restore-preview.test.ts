@@ -149,13 +149,15 @@ it('of a team names the computes that are left out, since their owner is not kno
 
 it('with a token of the team goes back over HTTP; with that of another it is shown and refused', async () => {
   const operator = await aFleet('to a daemon');
-  const send = async (token: string) => {
-    const asked = await overHttp(operator, token);
+  const sendWithTokenOf = async (team: string) => {
+    const asked = await overHttp(operator, team);
     return askAndSend(asked, await requestsOfTeam(asked, 'team-c', [ALL]), { yes: true, isInDetail: true });
   };
-  await expect(send('team-d')).rejects.toThrow('ann may do this only in the scope of team-d, and ep-team-c-0 is not');
+  await expect(sendWithTokenOf('team-d')).rejects.toThrow(
+    'ann may do this only in the scope of team-d, and ep-team-c-0 is not',
+  );
   expect(printed.match(/^ep-team-c-\d+ /gm)).toHaveLength(OF_EACH);
-  expect(await send('team-c')).toMatchObject({ count: OF_EACH });
+  expect(await sendWithTokenOf('team-c')).toMatchObject({ count: OF_EACH });
 });
 
 it('withdraws with --cancel --owner only the requests of that team', async () => {

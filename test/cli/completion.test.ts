@@ -2,12 +2,12 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { startEbb } from '../support/ebb-process.ts';
+import { listenLocally } from '../support/local-server.ts';
 import { makeFolder } from '../support/platform.ts';
 import { programPath } from '../support/programs.ts';
 import { describeWith } from '../support/requirements.ts';
@@ -99,11 +99,10 @@ describe('ids of computes', () => {
       asked.push({ url, authorization: headers.authorization });
       response.end(JSON.stringify({ computes: [{ compute_id: 'ep-live' }], next: null }));
     });
-    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
+    const { port, close } = await listenLocally(server);
+    onTestFinished(close);
     expect(await ids({ EBB_LISTEN: `127.0.0.1:${port}`, EBB_TOKEN: 'a-token-of-the-settings' })).toEqual(['ep-live']);
     expect(asked).toEqual([{ url: '/api/v1/computes?limit=1000', authorization: undefined }]);
-    server.close();
   });
 });
 

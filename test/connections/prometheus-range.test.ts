@@ -15,10 +15,10 @@ const everySecond = (from: number, to: number) =>
 async function recordOf(reply: Reply) {
   const server = await startMetricsServer(reply);
   onTestFinished(() => server.close());
-  const record = createPrometheusHistory({ url: server.url, query: 'sum(c{id="$compute",p="$project"})' });
-  onTestFinished(() => record.close());
+  const history = createPrometheusHistory({ url: server.url, query: 'sum(c{id="$compute",p="$project"})' });
+  onTestFinished(() => history.close());
   const of = (seconds: number, computeId = 'ep-a') =>
-    record.counts(aCompute({ computeId }), { fromMs: 0, toMs: seconds * 1000, stepMs: 1000 });
+    history.counts(aCompute({ computeId }), { fromMs: 0, toMs: seconds * 1000, stepMs: 1000 });
   return { server, of };
 }
 

@@ -97,15 +97,15 @@ describeWith('prometheus', 'a real Prometheus as source of connection counts', (
   });
 
   it('remembers what was counted, without what was NaN', async () => {
-    const record = createPrometheusHistory({ url, query: 'sum(neon_connection_counts{endpoint_id="$compute"})' });
+    const history = createPrometheusHistory({ url, query: 'sum(neon_connection_counts{endpoint_id="$compute"})' });
     const ofLastMinute = async (computeId: string) => {
       const toMs = Math.floor(Date.now() / 1000) * 1000;
-      const read = await record.counts(aCompute({ computeId }), { fromMs: toMs - 60_000, toMs, stepMs: 1_000 });
+      const read = await history.counts(aCompute({ computeId }), { fromMs: toMs - 60_000, toMs, stepMs: 1_000 });
       return read.ok ? read.value : read.error.code;
     };
     await eventually(() => ofLastMinute('ep-a')).toContainEqual({ atMs: expect.any(Number), connections: 90 });
     expect([await ofLastMinute('ep-nan'), await ofLastMinute('ep-unknown')]).toEqual([[], []]);
-    await record.close();
+    await history.close();
   });
 
   it('counts by any other query one by one, and says what is wrong with it', async () => {

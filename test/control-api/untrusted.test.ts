@@ -1,11 +1,10 @@
-import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { makeCertificate } from '../support/certificate.ts';
+import { listenLocally } from '../support/local-server.ts';
 import { describeWith } from '../support/requirements.ts';
 import { client, errorOf } from './support.ts';
 
@@ -19,10 +18,10 @@ describeWith('openssl', 'an API whose certificate nobody vouches for', () => {
     const server = createServer({ key, cert }, (_request, response) => {
       asked += 1;
       response.end('{}');
-    }).listen(0, '127.0.0.1');
-    onTestFinished(() => void server.close());
-    await once(server, 'listening');
-    const api = client(`https://127.0.0.1:${(server.address() as AddressInfo).port}/api/v2`, {
+    });
+    const { port, close } = await listenLocally(server);
+    onTestFinished(close);
+    const api = client(`https://127.0.0.1:${port}/api/v2`, {
       // The first wait is longer than the deadline, so that the result is that of one attempt.
       ...{ backoff: { firstMs: 600_000, longestMs: 600_000 }, random: () => 1 },
     });

@@ -44,7 +44,7 @@ async function listening(answers: Record<string, object>) {
   });
   const { origin, close } = await listenLocally(server);
   onTestFinished(close);
-  return { url: `${origin}`, requests };
+  return { url: origin, requests };
 }
 
 /** Settings with the embedded folder `path`, which names that server as its daemon. */
