@@ -163,6 +163,11 @@ export interface CallOptions {
 export interface ListOptions extends CallOptions {
   /** Only projects that this account can see. */
   account?: string | undefined;
+  /**
+   * Called with each page of projects when it arrives, and with the monotonic time of its request, in milliseconds: under the rate limit, a list
+   * of many pages takes half a minute. Repeated and contradictory entries are still there.
+   */
+  onPage?: (projects: readonly Project[], askedAtMonotonicMs: number) => void;
 }
 
 /** A listed compute that can't be parsed, such as one with an unknown state. */

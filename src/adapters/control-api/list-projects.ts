@@ -66,7 +66,7 @@ async function* projectsOf(
   source: ListSource,
   scopedProjects: ScopedProjects,
   account: ApiAccount,
-  options: CallOptions,
+  { onPage, ...options }: ListOptions,
 ): AsyncGenerator<ApiResult<Project[]>> {
   const { projectIds } = account;
   if (projectIds !== undefined) {
@@ -74,6 +74,7 @@ async function* projectsOf(
     return;
   }
   const foreign: string[] = [];
+  let askedAtMonotonicMs = source.clock.monotonicMs();
   for await (const page of projectPages(source, account, options)) {
     if (!page.ok) {
       yield page;
@@ -81,7 +82,10 @@ async function* projectsOf(
     }
     const expected = page.value.filter((project) => isExpected(account, project));
     foreign.push(...page.value.filter((project) => !expected.includes(project)).map((project) => project.id));
-    if (expected.length > 0) yield { ok: true, value: expected.map((project) => projectOf(account.name, project)) };
+    const projects = expected.map((project) => projectOf(account.name, project));
+    onPage?.(projects, askedAtMonotonicMs);
+    if (projects.length > 0) yield { ok: true, value: projects };
+    askedAtMonotonicMs = source.clock.monotonicMs();
   }
   if (foreign.length > 0) yield { ok: false, error: foreignProjects(account, foreign) };
 }

@@ -75,7 +75,7 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
       await instants.waitUntil(instantMs - LAST_LIST_LEAD_MS, signal, order);
     }
     if (clock.realDelayMs(instantMs) > 0) {
-      await list.ensure(LAST_LIST_LEAD_MS - 1_000, { signal, account, priority: 'raise' });
+      await list.ensure(LAST_LIST_LEAD_MS - 1_000, { signal, account, priority: 'raise', projectId });
       if (!isRead() || !isRecentAt(deps, projectId, instantMs)) await readLimitOf(account)(() => readLate(deps, job));
     }
     const expectedPermits = isCrowdAt(instantMs) ? expectedAt(deps, job, requestedReading, true) : undefined;
@@ -100,23 +100,31 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
   }
 
   /**
-   * Waits for permits of the rate budget. If the reading of the project has become too old meanwhile, gives them back and waits for the
-   * list of projects, which confirms all readings with few requests. Returns undefined if the project must be read again.
+   * Waits for permits of the rate budget. If the reading of the project has become too old meanwhile, gives them back, so that they go to the next
+   * project, and waits for the list of projects, which confirms all readings with few requests. Returns undefined if the project must be read
+   * again.
    */
   async function waitForPermits(
     { projectId, signal }: BoundaryJob,
     needed: MissingPermits,
   ): Promise<Permits | undefined> {
+    const { account } = needed;
+    const nextList = () => list.ensure(LIST_EVERY_MS, { signal, account, priority: 'raise', projectId });
     fleet.waitingAtBoundary.set(projectId, needed.priority);
     try {
       for (;;) {
         const permits = await getPermits(deps, needed, signal);
         if (!listShowsChanges(deps, projectId)) return permits;
-        const listed = list.ensure(LIST_EVERY_MS, { signal, account: needed.account, priority: 'raise' });
+        // Also if this project is fresh: the next ones will need the list.
+        const listed = nextList();
         if (fleet.isFresh(projectId)) return permits;
         for (const permit of Object.values(permits)) permit?.giveBack();
         await listed;
-        if (!fleet.isFresh(projectId)) return undefined;
+        // A list that takes longer than it confirms for comes again: reading each project would take longer still.
+        while (!fleet.isFresh(projectId)) {
+          if (signal.aborted || !list.hasConfirmed(projectId, account)) return undefined;
+          await nextList();
+        }
       }
     } finally {
       fleet.waitingAtBoundary.delete(projectId);

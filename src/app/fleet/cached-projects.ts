@@ -200,7 +200,8 @@ export function isNameInDoubt(
     fleet.listAskedAtMonotonicMs,
     fleet.listComparedAtMonotonicMs.get(account) ?? Number.NEGATIVE_INFINITY,
   );
-  const ageMs = clock.monotonicMs() - listedAtMonotonicMs;
+  // A list of many pages confirms each project by its page.
+  const ageMs = Math.min(clock.monotonicMs() - listedAtMonotonicMs, fleet.confirmedAgeMs(projectId));
   if (ageMs < LIST_VALID_MS) return false;
   return ageMs > NAMES_VALID_MS || [...records.values()].some(({ projectName = name }) => projectName !== name);
 }

@@ -166,7 +166,11 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
     ownEvaluation: (computeId) => own.get(computeId),
     ageMs,
     isListed: () => fleet.unlistedAccounts?.size === 0,
-    confirm: (projectId, atMonotonicMs) => void confirmed.set(projectId, atMonotonicMs),
+    confirm(projectId, atMonotonicMs) {
+      // A page of the list that has just ended may be newer than the list's request.
+      const atMs = Math.max(atMonotonicMs, confirmed.get(projectId) ?? DOUBTED);
+      confirmed.set(projectId, atMonotonicMs === DOUBTED ? DOUBTED : atMs);
+    },
     confirmedAgeMs,
     isRecent,
     isFresh: (id) => confirmedAgeMs(id) <= CONFIRMED_MS || (isRecent(id) && !cachedProjects.get(id)?.isShared),

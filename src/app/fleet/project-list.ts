@@ -49,6 +49,24 @@ export async function compareList(
   return due;
 }
 
+/** Confirms the cached readings that a page of the list shows unchanged. Whoever has changed the others is found out once the list is complete. */
+function confirmByPage(fleet: Fleet, page: readonly Project[], askedAtMonotonicMs: number): void {
+  for (const project of page) {
+    const cached = fleet.cachedProject(project.projectId);
+    if (cached?.project.account === project.account && isAsRead(cached, project))
+      confirm(fleet, cached, project, askedAtMonotonicMs);
+  }
+}
+
+/** Confirms the cached reading of an unchanged project where the account's list shows changes. */
+function confirm(fleet: Fleet, cached: CachedProject, project: Project, askedAtMonotonicMs: number): void {
+  cached.project = project;
+  // The list can't confirm a reading that another process made after the list was requested.
+  const mayConfirm = cached.isShared === undefined || askedAtMonotonicMs >= cached.readAtMonotonicMs;
+  if (mayConfirm && fleet.listShowsChanges.get(project.account) === true)
+    fleet.confirm(project.projectId, askedAtMonotonicMs);
+}
+
 /** Returns true if somebody else has changed the project since it was read. Also confirms the cached reading, or marks it as doubted. */
 async function isChangedByOthers(
   deps: CompareListDeps,
@@ -57,13 +75,10 @@ async function isChangedByOthers(
   askedAtMonotonicMs: number,
 ): Promise<boolean> {
   const { fleet } = deps;
-  const { account, projectId, updatedAtMs } = project;
+  const { projectId, updatedAtMs } = project;
   const { project: before } = cached;
   if (isAsRead(cached, project)) {
-    cached.project = project;
-    // The list can't confirm a reading that another process made after the list was requested.
-    const mayConfirm = cached.isShared === undefined || askedAtMonotonicMs >= cached.readAtMonotonicMs;
-    if (mayConfirm && fleet.listShowsChanges.get(account) === true) fleet.confirm(projectId, askedAtMonotonicMs);
+    confirm(fleet, cached, project, askedAtMonotonicMs);
     return false;
   }
   const isRenamed = before.name !== project.name;
@@ -178,9 +193,17 @@ export interface ListWatchDeps extends CompareListDeps, ReportListingDeps {
 interface ListWatch {
   /**
    * Resolves once a list of at most this age, in real milliseconds, has been compared, or an attempt of at most this age has failed. The list
-   * is that of one account, or of all if none is given. Accounts don't wait for each other.
+   * is that of one account, or of all if none is given. Accounts don't wait for each other. With `projectId`, resolves earlier once a page of
+   * the list confirms this project.
    */
-  ensure(maxAgeMs: number, options: ListOptions & { signal: AbortSignal }): Promise<void>;
+  ensure(maxAgeMs: number, options: EnsureOptions): Promise<void>;
+  /** Returns true if the account's last list has confirmed the project. */
+  hasConfirmed(projectId: string, account: string | undefined): boolean;
+}
+
+interface EnsureOptions extends ListOptions {
+  signal: AbortSignal;
+  projectId?: string;
 }
 
 export function createListWatch(deps: ListWatchDeps): ListWatch {
@@ -188,9 +211,16 @@ export function createListWatch(deps: ListWatchDeps): ListWatch {
   const running = new Map<string | undefined, Promise<void>>();
   /** When a list was last requested and not aborted, by account, in monotonic time. */
   const askedAtMonotonicMs = new Map<string | undefined, number>();
+  /** Ends the wait for a page that confirms the project, by project id. */
+  const waiting = new Map<string, () => void>();
+
+  function onPage(page: readonly Project[], askedAtMonotonicMs: number): void {
+    confirmByPage(fleet, page, askedAtMonotonicMs);
+    for (const { projectId } of page) if (fleet.isFresh(projectId)) waiting.get(projectId)?.();
+  }
 
   async function read(options: ListOptions): Promise<void> {
-    const list = await readProjectList(deps, options);
+    const list = await readProjectList(deps, { ...options, onPage });
     reportListing(deps, list, options.account);
     await compareList(deps, list);
     if (!options.signal?.aborted) askedAtMonotonicMs.set(options.account, list.askedAtMonotonicMs);
@@ -203,7 +233,7 @@ export function createListWatch(deps: ListWatchDeps): ListWatch {
   }
 
   return {
-    async ensure(maxAgeMs, options) {
+    async ensure(maxAgeMs, { projectId, ...options }) {
       const { account } = options;
       if (ageMs(account) <= maxAgeMs) return;
       // If the first caller is stopped, the others continue without this reading.
@@ -213,7 +243,10 @@ export function createListWatch(deps: ListWatchDeps): ListWatch {
           .catch(() => {})
           .finally(() => running.delete(account));
       running.set(account, reading);
-      await reading;
+      if (projectId === undefined) return reading;
+      await Promise.race([reading, new Promise<void>((resolve) => waiting.set(projectId, resolve))]);
+      waiting.delete(projectId);
     },
+    hasConfirmed: (projectId, account) => fleet.confirmedAgeMs(projectId) <= ageMs(account),
   };
 }
