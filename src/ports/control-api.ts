@@ -165,9 +165,11 @@ export interface ListOptions extends CallOptions {
   account?: string | undefined;
   /**
    * Called with each page of projects when it arrives, and with the monotonic time of its request, in milliseconds: under the rate limit, a list
-   * of many pages takes half a minute. Repeated and contradictory entries are still there.
+   * of many pages takes long. Repeated and contradictory entries are still there.
    */
   onPage?: (projects: readonly Project[], askedAtMonotonicMs: number) => void;
+  /** Called before each page but the first, which is requested once this has resolved. */
+  beforeNextPage?: () => Promise<void>;
 }
 
 /** A listed compute that can't be parsed, such as one with an unknown state. */

@@ -3,6 +3,7 @@ import { type BoundaryReconcileDeps, createBoundaryReconciles } from '../../src/
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { createReconcile, reconcile } from '../../src/app/reconcile/reconcile.ts';
 import { createOutages } from '../../src/app/telemetry/outages.ts';
+import type { ListOptions } from '../../src/ports/control-api.ts';
 import {
   aCompute,
   aHold,
@@ -22,12 +23,15 @@ const NEVER = new AbortController().signal;
 /** What is asked of the control API, in its order, to take a project over a boundary where the permit comes so long after it. */
 async function asked({
   waitMs,
+  listMs = 0,
   changedMs = READ_MS - 60_000,
   times = 1,
   isReconciled = false,
   isKnown = true,
 }: {
   waitMs: number;
+  /** How long the first list that is read while the project waits takes after the project's page. */
+  listMs?: number;
   changedMs?: number;
   /** The job comes so often. */
   times?: number;
@@ -55,9 +59,12 @@ async function asked({
   else time.ms = EIGHT + 1_000;
   const calls: string[] = [];
   const api = {
-    async *listProjects() {
+    async *listProjects({ onPage }: ListOptions) {
       calls.push('list');
-      yield { ok: true, value: [{ ...project, updatedAtMs: time.ms > EIGHT ? changedMs : project.updatedAtMs }] };
+      const page = [{ ...project, updatedAtMs: time.ms > EIGHT ? changedMs : project.updatedAtMs }];
+      onPage?.(page, time.ms);
+      if (time.ms > EIGHT && calls.filter((call) => call === 'list').length === 2) time.ms += listMs;
+      yield { ok: true, value: page };
     },
     async permit(call: string, { priority }: { priority: string }) {
       calls.push(isKnown ? call : `${call} as ${priority}`);
@@ -98,6 +105,11 @@ it('a project that the list has confirmed is written to when there is a permit',
 it('what has waited for so long that it is no longer confirmed waits for the list, and keeps no permit meanwhile', async () => {
   const { calls } = await asked({ waitMs: 60_000 });
   expect(calls.slice(0, 6)).toEqual(['list', 'updateCompute', 'list', 'given back', 'updateCompute', 'begun']);
+});
+
+it('a list that takes longer than it confirms for comes again, and nothing is read', async () => {
+  const { calls } = await asked({ waitMs: 60_000, listMs: 30_000 });
+  expect(calls.slice(0, 7)).toEqual(['list', 'updateCompute', 'list', 'given back', 'list', 'updateCompute', 'begun']);
 });
 
 it('what the list then shows changed is left to be read', async () => {

@@ -4,7 +4,7 @@ import { CONFIRMED_MS, createFleet, FRESH_MS } from '../../src/app/fleet/fleet.t
 import { compareList, createListWatch, type ListWatchDeps } from '../../src/app/fleet/project-list.ts';
 import type { AccountFacts } from '../../src/domain/compute/account-facts.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
-import type { Project } from '../../src/ports/control-api.ts';
+import type { ListOptions, Project } from '../../src/ports/control-api.ts';
 import { aCompute, aRecord } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
@@ -178,6 +178,28 @@ it('a list that could not be had in whole is not asked for again sooner than one
   expect([await askedWith(AbortSignal.abort()), await askedWith(goesOn), await askedWith(goesOn)]).toEqual([1, 2, 2]);
   time.ms += 1_001;
   expect(await askedWith(goesOn)).toBe(3);
+});
+
+it('a page confirms its projects by its own request, before the list is complete', async () => {
+  const { fleet, time, read, change } = aDaemon();
+  fleet.list({ account: 'a', projectId: 'p', name: 'p', regionId: 'r', updatedAtMs: START });
+  await change(START);
+  read();
+  const api = {
+    accountStatus: () => [],
+    async *listProjects({ onPage }: ListOptions) {
+      onPage?.([{ ...(fleet.listed('p') as Project) }], time.ms - 20_000);
+      await new Promise(() => {});
+      yield undefined;
+    },
+  };
+  const clock = { now: () => time.ms, monotonicMs: () => time.ms };
+  const outages = { up() {}, down() {}, beganInOutage: () => false };
+  const deps = { ...{ fleet, api, clock, outages }, store: { records: async () => new Map() } };
+  const list = createListWatch(deps as unknown as ListWatchDeps);
+  time.ms += 60_000;
+  await list.ensure(1_000, { signal: new AbortController().signal, account: 'a' }, 'p');
+  expect(fleet.confirmedAgeMs('p')).toBe(20_000);
 });
 
 it('all is listed once each account was listed completely, and stays so while one fails later', async () => {

@@ -3,6 +3,7 @@ import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { controlApiOver } from '../../src/adapters/control-api/control-api.ts';
 
 import { LIST_LIMITS, pagesOf } from '../../src/adapters/control-api/routes.ts';
+import type { Project } from '../../src/ports/control-api.ts';
 import { KEY, wireOperation, wireProject } from './samples.ts';
 import { all, client, serve } from './support.ts';
 
@@ -81,4 +82,24 @@ describe('every list of the control API', () => {
     );
     expect(ids).toEqual(['p-1', 'first', 'next']);
   });
+});
+
+it('each page of projects is shown when it arrives, with the time of its own request', async () => {
+  const time = { ms: 0 };
+  const shown: [string[], number][] = [];
+  const call = async () => {
+    time.ms += 10_000;
+    const projects = [wireProject(`p-${time.ms}`)];
+    return { ok: true as const, value: { projects, pagination: time.ms < 30_000 ? { cursor: `${time.ms}` } : {} } };
+  };
+  const clock = { ...systemClock(), monotonicMs: () => time.ms };
+  const api = controlApiOver({ call, accounts: [{ name: 'main', key: () => KEY }], clock });
+  const onPage = (page: readonly Project[], askedAtMonotonicMs: number) =>
+    shown.push([page.map(({ projectId }) => projectId), askedAtMonotonicMs]);
+  await all(api.listProjects({ onPage }));
+  expect(shown).toEqual([
+    [['p-10000'], 0],
+    [['p-20000'], 10_000],
+    [['p-30000'], 20_000],
+  ]);
 });

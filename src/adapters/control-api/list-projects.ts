@@ -4,7 +4,7 @@ import { HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import type { ApiResult, CallOptions, ControlApiError, ListOptions, Project } from '../../ports/control-api.ts';
 import type { ApiAccount } from './accounts.ts';
 import { ask, type Request } from './requests.ts';
-import { computesOf, type ListSource, listPages, PROJECTS, takeUnseen } from './routes.ts';
+import { computesOf, type ListSource, listPages, type Page, PROJECTS, takeUnseen } from './routes.ts';
 import { projectOf } from './translate.ts';
 import { ProjectsPage, readProject, type WireCompute, type WireProject } from './wire.ts';
 
@@ -66,7 +66,7 @@ async function* projectsOf(
   source: ListSource,
   scopedProjects: ScopedProjects,
   account: ApiAccount,
-  { onPage, ...options }: ListOptions,
+  options: ListOptions,
 ): AsyncGenerator<ApiResult<Project[]>> {
   const { projectIds } = account;
   if (projectIds !== undefined) {
@@ -74,20 +74,25 @@ async function* projectsOf(
     return;
   }
   const foreign: string[] = [];
-  let askedAtMonotonicMs = source.clock.monotonicMs();
   for await (const page of projectPages(source, account, options)) {
     if (!page.ok) {
       yield page;
       continue;
     }
-    const expected = page.value.filter((project) => isExpected(account, project));
-    foreign.push(...page.value.filter((project) => !expected.includes(project)).map((project) => project.id));
+    const { listed, askedAtMonotonicMs } = page.value;
+    const expected = listed.filter((project) => isExpected(account, project));
+    foreign.push(...listed.filter((project) => !expected.includes(project)).map((project) => project.id));
     const projects = expected.map((project) => projectOf(account.name, project));
-    onPage?.(projects, askedAtMonotonicMs);
+    options.onPage?.(projects, askedAtMonotonicMs);
     if (projects.length > 0) yield { ok: true, value: projects };
-    askedAtMonotonicMs = source.clock.monotonicMs();
   }
   if (foreign.length > 0) yield { ok: false, error: foreignProjects(account, foreign) };
+}
+
+interface ProjectPage {
+  listed: WireProject[];
+  /** When the page was requested, in monotonic time. */
+  askedAtMonotonicMs: number;
 }
 
 /**
@@ -97,27 +102,29 @@ async function* projectsOf(
 async function* projectPages(
   { call, clock }: ListSource,
   { name, organization }: ApiAccount,
-  options: CallOptions,
-): AsyncGenerator<ApiResult<WireProject[]>> {
+  { onPage: _, beforeNextPage, ...options }: ListOptions,
+): AsyncGenerator<ApiResult<ProjectPage>> {
   const request: Request = { account: name, method: 'GET', template: PROJECTS };
   let hidden = 0;
+  let askedAtMonotonicMs = 0;
   const problems: string[] = [];
-  const pages = listPages<unknown>(clock, request, async (cursor) => {
+  const fetchPage = async (cursor: string | undefined): Promise<ApiResult<Page<unknown>>> => {
+    askedAtMonotonicMs = clock.monotonicMs();
     const query = { limit: PROJECTS_PER_PAGE, org_id: organization, cursor };
     const answer = await ask(call, { ...request, query }, ProjectsPage, options);
     if (!answer.ok) return answer;
     const { projects, unavailable_project_ids: unavailable, pagination } = answer.value;
     hidden += unavailable?.length ?? 0;
     return { ok: true, value: { items: projects, cursor: pagination?.cursor ?? undefined } };
-  });
-  for await (const page of pages) {
+  };
+  for await (const page of listPages(clock, request, fetchPage, beforeNextPage)) {
     if (!page.ok) {
       yield page;
       continue;
     }
     const read = page.value.map(readProject);
     problems.push(...read.flatMap((one) => (one.ok ? [] : [one.problem])));
-    yield { ok: true, value: read.flatMap((one) => (one.ok ? [one.value] : [])) };
+    yield { ok: true, value: { listed: read.flatMap((one) => (one.ok ? [one.value] : [])), askedAtMonotonicMs } };
   }
   const about = { route: `GET ${PROJECTS}`, account: name };
   const [first] = problems;

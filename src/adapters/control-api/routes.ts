@@ -54,9 +54,10 @@ export function listPages<T>(
   clock: ListClock,
   request: Request,
   fetchPage: (cursor: string | undefined) => Promise<ApiResult<Page<T>>>,
+  beforeNextPage?: () => Promise<void>,
 ): AsyncGenerator<ApiResult<T[]>> {
   const endless = (why: string) => malformed(apiCall(request, {}), `the list has no end: ${why}`);
-  return pagesOf({ fetchPage, endless, clock });
+  return pagesOf({ fetchPage, endless, clock, beforeNextPage });
 }
 
 /** A project's operations, newest first, each once even if it moved to the next page during the listing. */
@@ -168,7 +169,7 @@ export async function computesOf(
 }
 
 /** One page of a list, and the cursor to the next. */
-interface Page<T> {
+export interface Page<T> {
   items: T[];
   cursor: string | undefined;
 }
@@ -195,14 +196,17 @@ export async function* pagesOf<T>(options: {
   endless: (why: string) => { ok: false; error: ControlApiError };
   limits?: ListLimits;
   clock: ListClock;
+  beforeNextPage?: (() => Promise<void>) | undefined;
 }): AsyncGenerator<ApiResult<T[]>> {
-  const { fetchPage, endless, limits = LIST_LIMITS, clock } = options;
-  const startedMs = clock.monotonicMs();
+  const { fetchPage, endless, limits = LIST_LIMITS, clock, beforeNextPage } = options;
   const seen = new Set<string>();
   let cursor: string | undefined;
   let items = 0;
+  let ms = 0;
   while (true) {
+    const askedMs = clock.monotonicMs();
     const page = await fetchPage(cursor);
+    ms += clock.monotonicMs() - askedMs;
     if (!page.ok) {
       yield page;
       return;
@@ -212,13 +216,14 @@ export async function* pagesOf<T>(options: {
     cursor = page.value.cursor;
     if (cursor === undefined || cursor === '') return;
     items += page.value.items.length;
-    const read = { pages: seen.size + 1, items, ms: clock.monotonicMs() - startedMs };
+    const read = { pages: seen.size + 1, items, ms };
     const why = seen.has(cursor) ? 'a cursor came twice' : reachedLimit(read, limits);
     if (why !== undefined) {
       yield endless(why);
       return;
     }
     seen.add(cursor);
+    await beforeNextPage?.();
   }
 }
 

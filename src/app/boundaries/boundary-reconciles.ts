@@ -75,7 +75,7 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
       await instants.waitUntil(instantMs - LAST_LIST_LEAD_MS, signal, order);
     }
     if (clock.realDelayMs(instantMs) > 0) {
-      await list.ensure(LAST_LIST_LEAD_MS - 1_000, { signal, account, priority: 'raise', projectId });
+      await list.ensure(LAST_LIST_LEAD_MS - 1_000, { signal, account, priority: 'raise' }, projectId);
       if (!isRead() || !isRecentAt(deps, projectId, instantMs)) await readLimitOf(account)(() => readLate(deps, job));
     }
     const expectedPermits = isCrowdAt(instantMs) ? expectedAt(deps, job, requestedReading, true) : undefined;
@@ -108,23 +108,19 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     { projectId, signal }: BoundaryJob,
     needed: MissingPermits,
   ): Promise<Permits | undefined> {
-    const { account } = needed;
-    const nextList = () => list.ensure(LIST_EVERY_MS, { signal, account, priority: 'raise', projectId });
+    const options = { signal, account: needed.account, priority: 'raise' } as const;
     fleet.waitingAtBoundary.set(projectId, needed.priority);
     try {
       for (;;) {
         const permits = await getPermits(deps, needed, signal);
         if (!listShowsChanges(deps, projectId)) return permits;
+        const isFresh = fleet.isFresh(projectId);
         // Also if this project is fresh: the next ones will need the list.
-        const listed = nextList();
-        if (fleet.isFresh(projectId)) return permits;
+        const isListed = list.ensure(LIST_EVERY_MS, options, projectId);
+        if (isFresh) return permits;
         for (const permit of Object.values(permits)) permit?.giveBack();
-        await listed;
-        // A list that takes longer than it confirms for comes again: reading each project would take longer still.
-        while (!fleet.isFresh(projectId)) {
-          if (signal.aborted || !list.hasConfirmed(projectId, account)) return undefined;
-          await nextList();
-        }
+        await isListed;
+        if (!(await list.isConfirmed(projectId, LIST_EVERY_MS, options))) return undefined;
       }
     } finally {
       fleet.waitingAtBoundary.delete(projectId);

@@ -10,13 +10,22 @@ import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { type ReportListingDeps, reportListing } from '../telemetry/outages.ts';
 import { type ProjectList, readProjectList } from './cached-projects.ts';
-import { type CachedProject, DOUBTED, type Fleet } from './fleet.ts';
+import { type CachedProject, CONFIRMED_MS, DOUBTED, type Fleet } from './fleet.ts';
 
 /** A reading includes a listed change if it began at least this long after the change's instant, in milliseconds: lists have whole seconds. */
 const LIST_DELAY_MS = 2_000;
 
 /** How far Neon's clock may be off from ours, in milliseconds. */
 const CLOCK_TOLERANCE_MS = 3_000;
+
+/** With so many confirmed projects that wait for permits, the next page of the list is not needed yet: two seconds of a whole limit. */
+const ENOUGH_CONFIRMED = 20;
+
+/** The time that a page of the list may take, in milliseconds: it is requested so long before what is confirmed expires. */
+const NEXT_PAGE_MS = 5_000;
+
+/** How often the count of confirmed projects is looked at before the next page, in milliseconds. */
+const PAGE_CHECK_MS = 250;
 
 /** How many of the most recently changed projects are checked for changes of other daemons. */
 const MAX_CHECKED_PROJECTS = 20;
@@ -49,13 +58,20 @@ export async function compareList(
   return due;
 }
 
-/** Confirms the cached readings that a page of the list shows unchanged. Whoever has changed the others is found out once the list is complete. */
-function confirmByPage(fleet: Fleet, page: readonly Project[], askedAtMonotonicMs: number): void {
-  for (const project of page) {
-    const cached = fleet.cachedProject(project.projectId);
-    if (cached?.project.account === project.account && isAsRead(cached, project))
-      confirm(fleet, cached, project, askedAtMonotonicMs);
-  }
+/** Confirms the cached reading if an entry of the list shows the project unchanged. Returns true if so. Who has changed it is found out later. */
+function confirmByPage(fleet: Fleet, project: Project, askedAtMonotonicMs: number): boolean {
+  const cached = fleet.cachedProject(project.projectId);
+  if (cached?.project.account !== project.account || !isAsRead(cached, project)) return false;
+  confirm(fleet, cached, project, askedAtMonotonicMs);
+  return true;
+}
+
+/** Counts the projects of an account that wait at a boundary for nothing but their permit, among those of the most urgent priority. */
+function countConfirmed(fleet: Fleet, account: string | undefined): number {
+  const waiting = [...fleet.waitingAtBoundary].filter(([id]) => fleet.listed(id)?.account === account);
+  const isRaised = waiting.some(([, priority]) => priority === 'raise');
+  const urgent = waiting.filter(([, priority]) => !isRaised || priority === 'raise');
+  return urgent.filter(([id]) => fleet.confirmedAgeMs(id) <= CONFIRMED_MS - NEXT_PAGE_MS).length;
 }
 
 /** Confirms the cached reading of an unchanged project where the account's list shows changes. */
@@ -194,16 +210,18 @@ interface ListWatch {
   /**
    * Resolves once a list of at most this age, in real milliseconds, has been compared, or an attempt of at most this age has failed. The list
    * is that of one account, or of all if none is given. Accounts don't wait for each other. With `projectId`, resolves earlier once a page of
-   * the list confirms this project.
+   * the list shows this project unchanged.
    */
-  ensure(maxAgeMs: number, options: EnsureOptions): Promise<void>;
-  /** Returns true if the account's last list has confirmed the project. */
-  hasConfirmed(projectId: string, account: string | undefined): boolean;
+  ensure(maxAgeMs: number, options: WatchOptions, projectId?: string): Promise<void>;
+  /**
+   * Waits as `ensure` does until the cached reading is fresh, and resolves to true. Resolves to false if the last list doesn't confirm the
+   * reading. A list that takes longer than it confirms for is waited for again: reading each project would take longer still.
+   */
+  isConfirmed(projectId: string, maxAgeMs: number, options: WatchOptions): Promise<boolean>;
 }
 
-interface EnsureOptions extends ListOptions {
+interface WatchOptions extends ListOptions {
   signal: AbortSignal;
-  projectId?: string;
 }
 
 export function createListWatch(deps: ListWatchDeps): ListWatch {
@@ -211,19 +229,33 @@ export function createListWatch(deps: ListWatchDeps): ListWatch {
   const running = new Map<string | undefined, Promise<void>>();
   /** When a list was last requested and not aborted, by account, in monotonic time. */
   const askedAtMonotonicMs = new Map<string | undefined, number>();
-  /** Ends the wait for a page that confirms the project, by project id. */
+  /** Ends the wait for a page that shows the project unchanged, by project id. */
   const waiting = new Map<string, () => void>();
 
-  function onPage(page: readonly Project[], askedAtMonotonicMs: number): void {
-    confirmByPage(fleet, page, askedAtMonotonicMs);
-    for (const { projectId } of page) if (fleet.isFresh(projectId)) waiting.get(projectId)?.();
+  function onPage(page: readonly Project[], pageAskedAtMonotonicMs: number): void {
+    for (const project of page) {
+      const { projectId } = project;
+      const isUnchanged = confirmByPage(fleet, project, pageAskedAtMonotonicMs);
+      // A project that is waited for is read at once: the list may still have many pages.
+      if (!isUnchanged && waiting.has(projectId)) fleet.confirm(projectId, DOUBTED);
+      waiting.get(projectId)?.();
+    }
+  }
+
+  /** Waits while enough projects can be changed: each page confirms for a short time only, and its request takes the place of a change. */
+  async function beforeNextPage(account: string | undefined, signal: AbortSignal | undefined): Promise<void> {
+    while (countConfirmed(fleet, account) >= ENOUGH_CONFIRMED) await clock.wait(PAGE_CHECK_MS, signal);
   }
 
   async function read(options: ListOptions): Promise<void> {
-    const list = await readProjectList(deps, { ...options, onPage });
+    const hooks = { onPage, beforeNextPage: () => beforeNextPage(options.account, options.signal) };
+    const list = await readProjectList(deps, { ...options, ...hooks });
     reportListing(deps, list, options.account);
-    await compareList(deps, list);
-    if (!options.signal?.aborted) askedAtMonotonicMs.set(options.account, list.askedAtMonotonicMs);
+    try {
+      await compareList(deps, list);
+    } finally {
+      if (!options.signal?.aborted) askedAtMonotonicMs.set(options.account, list.askedAtMonotonicMs);
+    }
   }
 
   function ageMs(account: string | undefined): number {
@@ -232,21 +264,30 @@ export function createListWatch(deps: ListWatchDeps): ListWatch {
     return clock.monotonicMs() - Math.max(taken ?? Number.NEGATIVE_INFINITY, asked ?? Number.NEGATIVE_INFINITY);
   }
 
+  async function ensure(maxAgeMs: number, options: WatchOptions, projectId?: string): Promise<void> {
+    const { account } = options;
+    if (ageMs(account) <= maxAgeMs) return;
+    const shown = new Promise<void>((resolve) => projectId !== undefined && waiting.set(projectId, resolve));
+    // If the first caller is stopped, the others continue without this reading.
+    const reading =
+      running.get(account) ??
+      read(options)
+        .catch(() => {})
+        .finally(() => running.delete(account));
+    running.set(account, reading);
+    await Promise.race([reading, shown]);
+    if (projectId !== undefined) waiting.delete(projectId);
+  }
+
   return {
-    async ensure(maxAgeMs, { projectId, ...options }) {
-      const { account } = options;
-      if (ageMs(account) <= maxAgeMs) return;
-      // If the first caller is stopped, the others continue without this reading.
-      const reading =
-        running.get(account) ??
-        read(options)
-          .catch(() => {})
-          .finally(() => running.delete(account));
-      running.set(account, reading);
-      if (projectId === undefined) return reading;
-      await Promise.race([reading, new Promise<void>((resolve) => waiting.set(projectId, resolve))]);
-      waiting.delete(projectId);
+    ensure,
+    async isConfirmed(projectId, maxAgeMs, options) {
+      while (!fleet.isFresh(projectId)) {
+        const isByLastList = fleet.confirmedAgeMs(projectId) <= ageMs(options.account);
+        if (!isByLastList || options.signal.aborted) return false;
+        await ensure(maxAgeMs, options, projectId);
+      }
+      return true;
     },
-    hasConfirmed: (projectId, account) => fleet.confirmedAgeMs(projectId) <= ageMs(account),
   };
 }
