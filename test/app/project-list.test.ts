@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readProjectList } from '../../src/app/fleet/cached-projects.ts';
+import { isNameInDoubt, readProjectList } from '../../src/app/fleet/cached-projects.ts';
 import { CONFIRMED_MS, createFleet, FRESH_MS } from '../../src/app/fleet/fleet.ts';
 import { compareList, createListWatch, type ListWatchDeps } from '../../src/app/fleet/project-list.ts';
 import type { AccountFacts } from '../../src/domain/compute/account-facts.ts';
@@ -266,4 +266,31 @@ it('what ebb verify has found of the list need not be learned; what it contradic
     await change(time.ms);
     expect(fleet.listShowsChanges.get('a')).toBe(false);
   }
+});
+
+it('a list that was requested later has newer names', async () => {
+  const { fleet, time } = aDaemon();
+  const clock = { now: () => time.ms, monotonicMs: () => time.ms };
+  const project = { account: 'a', projectId: 'p', regionId: 'r', updatedAtMs: START };
+  const read = (name: string, afterwards = async () => {}) => {
+    async function* listProjects() {
+      yield { ok: true, value: [{ ...project, name }] };
+      time.ms += 1_000;
+      await afterwards();
+    }
+    return readProjectList({ fleet, clock, api: { listProjects } } as never, {});
+  };
+  await read('old', async () => void (await read('new')));
+  expect(fleet.listed('p')?.name).toBe('new');
+});
+
+it('the name of a project that a page has just confirmed is not in doubt, however old the last complete list is', () => {
+  const { fleet, time } = aDaemon();
+  const clock = { monotonicMs: () => time.ms };
+  const project = { account: 'a', projectId: 'p', name: 'p', regionId: 'r', updatedAtMs: START };
+  fleet.list(project);
+  fleet.listAskedAtMonotonicMs = time.ms - 600_000;
+  expect(isNameInDoubt({ fleet, clock }, project)).toBe(true);
+  fleet.confirm('p', time.ms - 5_000);
+  expect(isNameInDoubt({ fleet, clock }, project)).toBe(false);
 });
