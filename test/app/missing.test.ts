@@ -42,6 +42,19 @@ it('what was read after the records were seen is believed as long as nobody has 
   expect(usableCachedProject(deps, { records: records(START - 60_000) }, 'p', readBaseline)).toBeUndefined();
 });
 
+it('a reading that began in the millisecond of our own write does not include it', () => {
+  const { time, read, deps } = aDaemon();
+  const record = { ...aRecord(), lastSentAtMs: START };
+  const records = new Map<string, ComputeRecord>([['ep-one', record]]);
+  read();
+  deps.fleet.putEvaluated({ compute: aCompute({ computeId: 'ep-one' }), record } as never);
+  const requested = requestReading(deps, { records }, 'p');
+  time.ms += 3_000;
+  expect(usableCachedProject(deps, { records }, 'p', requested)).toBeUndefined();
+  const again = read();
+  expect(usableCachedProject(deps, { records }, 'p', requested)).toBe(again);
+});
+
 it('what was read before a change without an answer can count as lost does not show that it is', () => {
   const { time, read, deps } = aDaemon();
   const intent = { fields: { minCu: 1, maxCu: 4 }, atMs: START - 1_000 };

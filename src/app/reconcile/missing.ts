@@ -103,8 +103,10 @@ export function usableCachedProject(
   if (!mayShowEndedOperation(deps, locked, projectId) && includesWrites(deps, cached, locked)) return cached;
   const isUnchangedSince = requested !== undefined && sentTimes(requested.records) === sentTimes(locked.records);
   const { notBeforeMs } = isUnchangedSince ? requested : requestReading(deps, locked, projectId);
-  // The requested reading may have begun in the same millisecond as the request.
-  return cached.readAtMs > notBeforeMs || (isUnchangedSince && cached.readAtMs === notBeforeMs) ? cached : undefined;
+  if (cached.readAtMs > notBeforeMs) return cached;
+  // The requested reading may have begun in the same millisecond as the request; one that began in that of a write lacks the write.
+  const isOfWrite = [...locked.records.values()].some(({ lastSentAtMs }) => lastSentAtMs === cached.readAtMs);
+  return isUnchangedSince && cached.readAtMs === notBeforeMs && !isOfWrite ? cached : undefined;
 }
 
 /** Returns true if a reading includes the last recorded write of each compute, and this daemon remembers no later write. */
