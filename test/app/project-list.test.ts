@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { isNameInDoubt, readProjectList } from '../../src/app/fleet/cached-projects.ts';
 import { CONFIRMED_MS, createFleet, FRESH_MS } from '../../src/app/fleet/fleet.ts';
-import { compareList, createListWatch, type ListWatchDeps } from '../../src/app/fleet/project-list.ts';
+import { compareList } from '../../src/app/fleet/project-list.ts';
 import type { AccountFacts } from '../../src/domain/compute/account-facts.ts';
 import type { ComputeRecord } from '../../src/domain/records/compute-record.ts';
-import type { ListOptions, Project } from '../../src/ports/control-api.ts';
+import type { Project } from '../../src/ports/control-api.ts';
 import { aCompute, aRecord } from '../support/builders.ts';
 import { memoryLog } from '../support/memory-log.ts';
 
@@ -130,76 +130,6 @@ it('a change by another daemon that the list shows is enough to rely on it', asy
   records.set('ep', { ...aRecord(), lastSentAtMs: START - 60_000 });
   await list({ updatedAtMs: START - 61_000 });
   expect(fleet.listShowsChanges.get('a')).toBe(true);
-});
-
-it('a list that is awaited for an account is of this account alone, and does not wait for those of others', async () => {
-  const { fleet } = aDaemon();
-  const asked: string[] = [];
-  const api = {
-    accountStatus: () => [],
-    async *listProjects({ account }: { account: string }) {
-      asked.push(account);
-      if (account === 'b') await new Promise(() => {});
-      yield { ok: true, value: [{ account, projectId: 'p', name: 'p', regionId: 'r', updatedAtMs: START - 60_000 }] };
-    },
-  };
-  const clock = { now: () => START, monotonicMs: () => START };
-  const outages = { up() {}, down() {}, beganInOutage: () => false };
-  const deps = { ...{ fleet, api, clock, outages }, store: { records: async () => new Map() } };
-  const list = createListWatch(deps as unknown as ListWatchDeps);
-  const options = { signal: new AbortController().signal };
-  void list.ensure(1_000, { ...options, account: 'b' });
-  fleet.list({ account: 'a', projectId: 'p', name: 'p', regionId: 'r', updatedAtMs: 0 });
-  for (const _twice of [1, 2]) await list.ensure(1_000, { ...options, account: 'a' });
-  expect(asked).toEqual(['b', 'a']);
-});
-
-it('a list that could not be had in whole is not asked for again sooner than one that could, unless it was stopped', async () => {
-  const { fleet } = aDaemon();
-  let asked = 0;
-  const api = {
-    accountStatus: () => [],
-    async *listProjects({ account }: { account: string }) {
-      asked += 1;
-      yield { ok: true, value: [{ account, projectId: 'p', name: 'p', regionId: 'r', updatedAtMs: START - 60_000 }] };
-      yield { ok: false, error: { account, code: 'unavailable', status: 500, route: 'GET /projects', message: 'no' } };
-    },
-  };
-  const time = { ms: START };
-  const clock = { now: () => time.ms, monotonicMs: () => time.ms };
-  const outages = { up() {}, down() {}, beganInOutage: () => false };
-  const deps = { ...{ fleet, api, clock, outages }, store: { records: async () => new Map() } };
-  const list = createListWatch(deps as unknown as ListWatchDeps);
-  const askedWith = async (signal: AbortSignal) => {
-    await list.ensure(1_000, { signal, account: 'a' });
-    return asked;
-  };
-  const goesOn = new AbortController().signal;
-  expect([await askedWith(AbortSignal.abort()), await askedWith(goesOn), await askedWith(goesOn)]).toEqual([1, 2, 2]);
-  time.ms += 1_001;
-  expect(await askedWith(goesOn)).toBe(3);
-});
-
-it('a page confirms its projects by its own request, before the list is complete', async () => {
-  const { fleet, time, read, change } = aDaemon();
-  fleet.list({ account: 'a', projectId: 'p', name: 'p', regionId: 'r', updatedAtMs: START });
-  await change(START);
-  read();
-  const api = {
-    accountStatus: () => [],
-    async *listProjects({ onPage }: ListOptions) {
-      onPage?.([{ ...(fleet.listed('p') as Project) }], time.ms - 20_000);
-      await new Promise(() => {});
-      yield undefined;
-    },
-  };
-  const clock = { now: () => time.ms, monotonicMs: () => time.ms };
-  const outages = { up() {}, down() {}, beganInOutage: () => false };
-  const deps = { ...{ fleet, api, clock, outages }, store: { records: async () => new Map() } };
-  const list = createListWatch(deps as unknown as ListWatchDeps);
-  time.ms += 60_000;
-  await list.ensure(1_000, { signal: new AbortController().signal, account: 'a' }, 'p');
-  expect(fleet.confirmedAgeMs('p')).toBe(20_000);
 });
 
 it('all is listed once each account was listed completely, and stays so while one fails later', async () => {

@@ -7,7 +7,7 @@ import { createDueWrites } from '../apply/due-writes.ts';
 import { beginAtBoundary, countAtBoundary, endAtBoundary } from '../fleet/at-boundary.ts';
 import { findProject, LIST_VALID_MS, readInTurn, readProjectQuietly } from '../fleet/cached-projects.ts';
 import { FRESH_MS } from '../fleet/fleet.ts';
-import { createListWatch } from '../fleet/project-list.ts';
+import { createListWatch } from '../fleet/list-watch.ts';
 import { MAX_CLOCK_SKEW_MS } from '../group/clock-skew.ts';
 import {
   expectedPermits,

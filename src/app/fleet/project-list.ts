@@ -4,28 +4,17 @@
  */
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { SECOND_MS } from '../../domain/time/units.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { ControlApi, ListOptions, Project } from '../../ports/control-api.ts';
+import type { Project } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
-import { type ReportListingDeps, reportListing } from '../telemetry/outages.ts';
-import { type ProjectList, readProjectList } from './cached-projects.ts';
-import { type CachedProject, CONFIRMED_MS, DOUBTED, type Fleet } from './fleet.ts';
+import type { ProjectList } from './cached-projects.ts';
+import { type CachedProject, DOUBTED, type Fleet } from './fleet.ts';
 
 /** A reading includes a listed change if it began at least this long after the change's instant, in milliseconds: lists have whole seconds. */
 const LIST_DELAY_MS = 2_000;
 
 /** How far Neon's clock may be off from ours, in milliseconds. */
 const CLOCK_TOLERANCE_MS = 3_000;
-
-/** With so many confirmed projects that wait for permits, the next page of the list is not needed yet: two seconds of a whole limit. */
-const ENOUGH_CONFIRMED = 20;
-
-/** The time that a page of the list may take, in milliseconds: it is requested so long before what is confirmed expires. */
-const NEXT_PAGE_MS = 5_000;
-
-/** How often the count of confirmed projects is looked at before the next page, in milliseconds. */
-const PAGE_CHECK_MS = 250;
 
 /** How many of the most recently changed projects are checked for changes of other daemons. */
 const MAX_CHECKED_PROJECTS = 20;
@@ -59,19 +48,11 @@ export async function compareList(
 }
 
 /** Confirms the cached reading if an entry of the list shows the project unchanged. Returns true if so. Who has changed it is found out later. */
-function confirmByPage(fleet: Fleet, project: Project, askedAtMonotonicMs: number): boolean {
+export function confirmByEntry(fleet: Fleet, project: Project, askedAtMonotonicMs: number): boolean {
   const cached = fleet.cachedProject(project.projectId);
   if (cached?.project.account !== project.account || !isAsRead(cached, project)) return false;
   confirm(fleet, cached, project, askedAtMonotonicMs);
   return true;
-}
-
-/** Counts the projects of an account that wait at a boundary for nothing but their permit, among those of the most urgent priority. */
-function countConfirmed(fleet: Fleet, account: string | undefined): number {
-  const waiting = [...fleet.waitingAtBoundary].filter(([id]) => fleet.listed(id)?.account === account);
-  const isRaised = waiting.some(([, priority]) => priority === 'raise');
-  const urgent = waiting.filter(([, priority]) => !isRaised || priority === 'raise');
-  return urgent.filter(([id]) => fleet.confirmedAgeMs(id) <= CONFIRMED_MS - NEXT_PAGE_MS).length;
 }
 
 /** Confirms the cached reading of an unchanged project where the account's list shows changes. */
@@ -198,96 +179,4 @@ function setListShowsChanges({ fleet, telemetry }: CompareListDeps, account: str
   if (isShown)
     telemetry.log.info(fields, `${list} shows changes: what it shows unchanged is not read again before a change`);
   else telemetry.log.warn(fields, `${list} does not show a change in time: computes are read singly before a change`);
-}
-
-export interface ListWatchDeps extends CompareListDeps, ReportListingDeps {
-  api: ControlApi;
-  clock: Clock;
-}
-
-/** Reads the list once for all callers that need a new one. */
-interface ListWatch {
-  /**
-   * Resolves once a list of at most this age, in real milliseconds, has been compared, or an attempt of at most this age has failed. The list
-   * is that of one account, or of all if none is given. Accounts don't wait for each other. With `projectId`, resolves earlier once a page of
-   * the list shows this project unchanged.
-   */
-  ensure(maxAgeMs: number, options: WatchOptions, projectId?: string): Promise<void>;
-  /**
-   * Waits as `ensure` does until the cached reading is fresh, and resolves to true. Resolves to false if the last list doesn't confirm the
-   * reading. A list that takes longer than it confirms for is waited for again: reading each project would take longer still.
-   */
-  isConfirmed(projectId: string, maxAgeMs: number, options: WatchOptions): Promise<boolean>;
-}
-
-interface WatchOptions extends ListOptions {
-  signal: AbortSignal;
-}
-
-export function createListWatch(deps: ListWatchDeps): ListWatch {
-  const { fleet, clock } = deps;
-  const running = new Map<string | undefined, Promise<void>>();
-  /** When a list was last requested and not aborted, by account, in monotonic time. */
-  const askedAtMonotonicMs = new Map<string | undefined, number>();
-  /** Ends the wait for a page that shows the project unchanged, by project id. */
-  const waiting = new Map<string, () => void>();
-
-  function onPage(page: readonly Project[], pageAskedAtMonotonicMs: number): void {
-    for (const project of page) {
-      const { projectId } = project;
-      const isUnchanged = confirmByPage(fleet, project, pageAskedAtMonotonicMs);
-      // A project that is waited for is read at once: the list may still have many pages.
-      if (!isUnchanged && waiting.has(projectId)) fleet.confirm(projectId, DOUBTED);
-      waiting.get(projectId)?.();
-    }
-  }
-
-  /** Waits while enough projects can be changed: each page confirms for a short time only, and its request takes the place of a change. */
-  async function beforeNextPage(account: string | undefined, signal: AbortSignal | undefined): Promise<void> {
-    while (countConfirmed(fleet, account) >= ENOUGH_CONFIRMED) await clock.wait(PAGE_CHECK_MS, signal);
-  }
-
-  async function read(options: ListOptions): Promise<void> {
-    const hooks = { onPage, beforeNextPage: () => beforeNextPage(options.account, options.signal) };
-    const list = await readProjectList(deps, { ...options, ...hooks });
-    reportListing(deps, list, options.account);
-    try {
-      await compareList(deps, list);
-    } finally {
-      if (!options.signal?.aborted) askedAtMonotonicMs.set(options.account, list.askedAtMonotonicMs);
-    }
-  }
-
-  function ageMs(account: string | undefined): number {
-    const taken = account === undefined ? fleet.listAskedAtMonotonicMs : fleet.listComparedAtMonotonicMs.get(account);
-    const asked = askedAtMonotonicMs.get(account);
-    return clock.monotonicMs() - Math.max(taken ?? Number.NEGATIVE_INFINITY, asked ?? Number.NEGATIVE_INFINITY);
-  }
-
-  async function ensure(maxAgeMs: number, options: WatchOptions, projectId?: string): Promise<void> {
-    const { account } = options;
-    if (ageMs(account) <= maxAgeMs) return;
-    const shown = new Promise<void>((resolve) => projectId !== undefined && waiting.set(projectId, resolve));
-    // If the first caller is stopped, the others continue without this reading.
-    const reading =
-      running.get(account) ??
-      read(options)
-        .catch(() => {})
-        .finally(() => running.delete(account));
-    running.set(account, reading);
-    await Promise.race([reading, shown]);
-    if (projectId !== undefined) waiting.delete(projectId);
-  }
-
-  return {
-    ensure,
-    async isConfirmed(projectId, maxAgeMs, options) {
-      while (!fleet.isFresh(projectId)) {
-        const isByLastList = fleet.confirmedAgeMs(projectId) <= ageMs(options.account);
-        if (!isByLastList || options.signal.aborted) return false;
-        await ensure(maxAgeMs, options, projectId);
-      }
-      return true;
-    },
-  };
 }
