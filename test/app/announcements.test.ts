@@ -163,6 +163,17 @@ it('changes at a boundary come first for a minute: in an outage, what comes next
   expect(await toldAt(EVENING - 17 * MINUTE_MS)).toEqual(['change_coming shop']);
 });
 
+it('changes at boundaries that follow each other come first for a minute in all', async () => {
+  const { fleet, queued, search } = start();
+  for (const minutes of [16.5, 16]) beginAtBoundary(fleet, EVENING - minutes * MINUTE_MS, 'default');
+  await search(EVENING - 16 * MINUTE_MS);
+  await search(EVENING - 15.2 * MINUTE_MS);
+  beginAtBoundary(fleet, EVENING - 15 * MINUTE_MS, 'default');
+  expect(queued).toEqual([]);
+  await search(EVENING - 15 * MINUTE_MS);
+  expect(queued.map(({ subject }) => subject)).toEqual(['change_coming shop']);
+});
+
 it('who is told of a compute follows from its whole branch, for coming changes and for what has happened', async () => {
   const { rules, fleet, queued, search } = start();
   await search(EVENING - 10 * MINUTE_MS);

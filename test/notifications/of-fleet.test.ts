@@ -1,6 +1,7 @@
 /** What the leader tells of the whole fleet: a staged set, a freeze, a key that is refused, a day that cost more than usual. */
 import { describe, expect, it } from 'vitest';
 import { type AnnounceDeps, startAnnouncements } from '../../src/app/announcements/announcements.ts';
+import { type BoundaryReconciles, beginAtBoundary } from '../../src/app/fleet/at-boundary.ts';
 import { SENT_DIGESTS } from '../../src/app/notifications/sent-digests.ts';
 import { createPolicySets, type PartState } from '../../src/app/rollout/write-permission.ts';
 import { openBudgets } from '../../src/app/usage/budget-store.ts';
@@ -48,6 +49,7 @@ function aLeader(
     ...{ outages: new Map<string, string>(), outageSinceMs: undefined as number | undefined, computes: FLEET },
   };
   const knownDigests: AnnounceDeps['knownDigests'] = { current: new Map() };
+  const boundaryReconciles: BoundaryReconciles = new Map();
   startAnnouncements({
     ...{ rules, sets, store, knownDigests },
     clock: {
@@ -67,12 +69,12 @@ function aLeader(
         return is.holds;
       },
     },
-    fleet: { evaluatedComputes: () => is.computes.map((compute) => ({ compute })), boundaryReconciles: new Map() },
+    fleet: { evaluatedComputes: () => is.computes.map((compute) => ({ compute })), boundaryReconciles },
     leaderLease: { isHeld: () => is.leader },
     runInBackground: async (_task: string, work: () => Promise<void>) => work(),
   } as unknown as AnnounceDeps);
   return {
-    ...{ is, sets, store, rules, knownDigests },
+    ...{ is, sets, store, rules, knownDigests, boundaryReconciles },
     /** What waits for a receiver after another round. */
     async told(name = 'platform') {
       await round();
@@ -345,6 +347,13 @@ describe('receivers get once', () => {
     ]);
     leader.later(60_000);
     expect(await leader.told()).toHaveLength(2);
+  });
+
+  it('at once, though changes at a boundary are being made, that somebody has frozen computes', async () => {
+    const leader = aLeader();
+    beginAtBoundary(leader, NOON - 20_000, 'main');
+    leader.is.freezes = [FREEZE];
+    expect(await leader.told()).toMatchObject([{ kind: 'freeze', command: 'ebb unfreeze f-1' }]);
   });
 
   it('of a team, too, that somebody has frozen computes of it', async () => {

@@ -39,8 +39,8 @@ const ROUND_MS = 5_000;
 const LEARN_EVERY_MS = 15_000;
 
 /**
- * Announcements wait at most this long for the changes at a boundary, in milliseconds. In an outage, and in the minute after its end, the changes
- * take longer, and the next ones must still be announced in time.
+ * Searches for coming changes wait at most this long for the changes at boundaries, in milliseconds. In an outage, and in the minute after its
+ * end, the changes take longer, also until the next boundary, and what comes then must still be announced in time.
  */
 const MAX_YIELD_MS = MINUTE_MS;
 
@@ -60,7 +60,7 @@ export interface AnnounceDeps extends EvaluateDeps, SetsDeps, OutageDeps {
 }
 
 export function startAnnouncements(deps: AnnounceDeps): Running {
-  const { clock, leaderLease, fleet, knownDigests } = deps;
+  const { clock, leaderLease, knownDigests } = deps;
   const told = createToldMessages(deps.store);
   let learntAtMs = Number.NEGATIVE_INFINITY;
   const futureOf = createFutureCache(deps);
@@ -69,14 +69,24 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
   const freezes = createFreezeNotifications(deps);
   const lasting = [createPolicyFileNotifications(deps), createOutageNotifications(deps), createKeyNotifications(deps)];
 
+  const yieldsToBoundary = createYield(deps);
+
   async function queueNews(): Promise<void> {
-    const { receivers } = deps.rules.current.notify;
     for (const states of lasting) states.notePresent();
-    if (receivers.length === 0 || isAtBoundary(fleet, clock.now(), { forMs: MAX_YIELD_MS })) return;
-    if (!leaderLease.isHeld()) {
-      await learnStored();
-      return;
-    }
+    if (deps.rules.current.notify.receivers.length === 0) return;
+    // What people do, and what is wrong, is told at once; the search for coming changes takes processor time.
+    if (leaderLease.isHeld()) await queueStates();
+    if (yieldsToBoundary()) return;
+    await (leaderLease.isHeld() ? queueComing() : learnStored());
+  }
+
+  async function queueStates(): Promise<void> {
+    const ofStates = await Promise.all(lasting.map((states) => states.read()));
+    const ofFleet = [freezes(), ofStates.flat(), await fleetNotifications(deps)].flat();
+    await told.queue(outboxEntries(deps.rules.current.notify, ofFleet));
+  }
+
+  async function queueComing(): Promise<void> {
     const found = comingDigests(deps, digestInput());
     // Another daemon, or this one before its restart, may have queued these digests, or made the changes.
     if (found.length > 0) {
@@ -90,9 +100,6 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
       await SENT_DIGESTS.put(deps.store, key, digest);
       knownDigests.current = new Map([...knownDigests.current, [key, digest]]);
     }
-    const ofStates = await Promise.all(lasting.map((states) => states.read()));
-    const ofFleet = [freezes(), ofStates.flat(), await fleetNotifications(deps)].flat();
-    await told.queue(outboxEntries(deps.rules.current.notify, ofFleet));
   }
 
   /** Reads what was announced, since any daemon of the group may have to write it back after a loss of the store. */
@@ -105,6 +112,16 @@ export function startAnnouncements(deps: AnnounceDeps): Running {
   }
 
   return clock.every(ROUND_MS, () => deps.runInBackground('notifications', queueNews));
+}
+
+/** Creates a test for whether a round waits for changes at a boundary. Boundaries may follow each other, so the wait of all of them is limited. */
+function createYield({ fleet, clock }: Pick<AnnounceDeps, 'fleet' | 'clock'>): () => boolean {
+  let sinceMs: number | undefined;
+  return () => {
+    const nowMs = clock.now();
+    sinceMs = isAtBoundary(fleet, nowMs, { forMs: MAX_YIELD_MS }) ? (sinceMs ?? nowMs) : undefined;
+    return sinceMs !== undefined && nowMs - sinceMs < MAX_YIELD_MS;
+  };
 }
 
 /** Reads the digests that have not expired; the leader deletes the others. Digests that the store has lost stay known. */
