@@ -83,7 +83,7 @@ export const HoldDocument = z
     suspend_timeout_seconds: timeout.nullable(),
     /** True: nothing is written to the compute. */
     freeze: z.boolean(),
-    /** What hard limits change in the held values, in one sentence; null if nothing, and where no daemon was asked. */
+    /** What hard limits, or a person's later change of the compute, change in the held values, as text; null if nothing is known to. */
     limited: text.nullable(),
     ...inFlight,
   })

@@ -1,14 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
 import { setFreeze } from '../../src/app/operator/freezes.ts';
-import { setHold } from '../../src/app/operator/holds.ts';
+import { findHold, listHolds, setHold } from '../../src/app/operator/holds.ts';
 import type { OperatorParts } from '../../src/app/operator/parts.ts';
 import { status } from '../../src/app/operator/status.ts';
 import { logEvents } from '../../src/app/telemetry/log-events.ts';
 import type { Compute } from '../../src/domain/compute/compute.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
+import type { Hold } from '../../src/domain/overrides/holds.ts';
 import type { LimitsPolicy } from '../../src/domain/policy/kinds/limits.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
+import { HOUR_MS } from '../../src/domain/time/units.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { WithAudit } from '../../src/ports/store.ts';
 import { aCompute, aRecord, aSchedule, at, compiled, REAL } from '../support/builders.ts';
@@ -22,11 +24,11 @@ const cap: LimitsPolicy = {
 };
 
 /** A daemon that has concluded about one compute, with what it was told. */
-function operatorOf(set: Policy[], compute = aCompute(), record = aRecord()) {
+function operatorOf(set: Policy[], compute = aCompute(), record = aRecord(), holds: Hold[] = []) {
   const policies = compiled(...set);
   const clock = { now: () => NOON, monotonicMs: () => 0 } as Clock;
   const fleet = createFleet({ clock });
-  const judgement = evaluate({ policies, compute, record, nowMs: NOON, mode: 'enforce', projectBusy: false });
+  const judgement = evaluate({ policies, compute, record, holds, nowMs: NOON, mode: 'enforce', projectBusy: false });
   fleet.putEvaluated({ compute, record, ...judgement });
   const told: string[] = [];
   const put = async (_entry: unknown, { audit }: WithAudit) => {
@@ -38,7 +40,12 @@ function operatorOf(set: Policy[], compute = aCompute(), record = aRecord()) {
     store: {
       pendingWrites: async () => [],
       ...{ putHold: put, putFreeze: put, generation: async () => undefined },
-      ...{ holds: async () => [], freezes: async () => [], records: async () => new Map(), projectIds: async () => [] },
+      ...{
+        holds: async () => holds,
+        freezes: async () => [],
+        projectIds: async () => holds.map(({ projectId }) => projectId),
+      },
+      records: async () => new Map(holds.map(({ computeId }) => [computeId, record])),
       usage: async () => new Map(),
       document: async () => undefined,
       documents: async () => new Map(),
@@ -73,6 +80,31 @@ describe('what people are told', () => {
     const limited = 'hard limit cap caps it: 2-8 CU → 2-4 CU';
     expect(await hold(8)).toMatchObject({ ok: true, value: { limited, size: { max_cu: 8 } } });
     expect(await hold(4)).toMatchObject({ ok: true, value: { limited: null } });
+  });
+
+  it('of a held compute that a person has changed since: that the hold does not decide now, and until when', async () => {
+    const place = { projectId: 'p-one', computeId: 'ep-one', id: 'h-1', owner: 'ann', reason: 'load' };
+    const hold: Hold = {
+      ...place,
+      createdAtMs: NOON - 60_000,
+      expiresAtMs: NOON + HOUR_MS,
+      size: { minCu: 2, maxCu: 4 },
+    };
+    const mark = { fields: { minCu: 1, maxCu: 1 }, seenAtMs: NOON - 30_000, raises: false };
+    const record = aRecord({ lastApplied: { minCu: 2, maxCu: 4 }, manual: { size: mark } });
+    const { parts } = operatorOf([aSchedule()], aCompute({ minCu: 1, maxCu: 1 }), record, [hold]);
+    const said = async (of: OperatorParts) => {
+      const [summary, list, one] = [await status(of), await listHolds(of, { limit: 10 }), await findHold(of, 'h-1')];
+      if (!summary.ok || !list.ok || !one.ok) throw new Error('not answered');
+      return [...summary.value.holds, ...list.value.items, one.value].map(({ limited }) => limited);
+    };
+    const changed = 'not now: size changed by a person: 2-4 CU → 1 CU';
+    const withEnd = `${changed}; respected until 2026-03-02T13:00:00Z`;
+    expect(await said(parts)).toEqual([withEnd, withEnd, withEnd]);
+    const { daemon: _none, ...ofStore } = parts;
+    expect(await said(ofStore)).toEqual([changed, changed, changed]);
+    hold.createdAtMs = NOON;
+    expect(await said(parts)).toEqual([null, null, null]);
   });
 
   it('of a hold beyond a hard limit where no daemon is asked: what the policies of this machine say of its ids', async () => {

@@ -36,6 +36,23 @@ describe('what people are told when a record changes', () => {
     expect(told(after, { ...after, lastDecidedAtMs: 7 })).toEqual([]);
   });
 
+  it('is a change by somebody else of what a hold sets, with the hold, and what overrides or ends them', () => {
+    const place = { projectId: 'p-1', computeId: 'ep-1', id: 'h-1', owner: 'ann', reason: 'load' };
+    const hold = { ...place, createdAtMs: 4_000, expiresAtMs: 3_600_000, size: { minCu: 2, maxCu: 2 } };
+    const before = aRecord({ lastApplied: { minCu: 2, maxCu: 2 } });
+    const after = { ...before, manual: { size: { fields: { minCu: 1, maxCu: 1 }, seenAtMs: 5_000, raises: false } } };
+    const textWith = (held: typeof hold) =>
+      recordNotifications({ compute: COMPUTE, before, after, nowMs: 9_000, holds: [held] })[0]?.text;
+    const change = 'ep-1: size changed by a person: 2 CU → 1 CU';
+    const kept = 'ann holds it (size 2 CU) until 1970-01-01T01:00:00Z';
+    expect(textWith(hold)).toBe(`${change}; ${kept}: a new hold overrides the change, ebb release ends both`);
+    expect(textWith({ ...hold, createdAtMs: 6_000 })).toBe(change);
+    const { size: _, ...ofTimeout } = { ...hold, suspendTimeoutSeconds: 300 };
+    expect(recordNotifications({ compute: COMPUTE, before, after, nowMs: 9_000, holds: [ofTimeout] })[0]?.text).toBe(
+      change,
+    );
+  });
+
   it('is one message of a size and a timeout that somebody else has changed together', () => {
     const mark = { seenAtMs: 5_000, raises: true };
     const manual = {

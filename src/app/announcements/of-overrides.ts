@@ -1,11 +1,10 @@
 /** Notifications about holds and freezes. */
 
 import { countedComputes, firstNames } from '../../common/names.ts';
-import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import { groupBy } from '../../domain/grouping.ts';
 import type { Notification } from '../../domain/notifications/notification.ts';
 import { describeSelect, type Freeze, mayConcern } from '../../domain/overrides/freezes.ts';
-import type { Hold } from '../../domain/overrides/holds.ts';
+import { describeHold } from '../../domain/overrides/holds.ts';
 import { ascending } from '../../domain/sorted.ts';
 import { HOUR_MS, isoInstant } from '../../domain/time/units.ts';
 import type { StoredOverrides } from '../../ports/store.ts';
@@ -68,12 +67,4 @@ export function holdNotifications(deps: OverrideDeps, nowMs: number): Notificati
     const text = `${person} holds ${computeId} (${describeHold(hold)}) until ${isoInstant(expiresAtMs)}: ${reason}`;
     return [{ id: `hold:${id}`, kind: 'hold', atMs, owner, text, command: `ebb release ${computeId}` }];
   });
-}
-
-function describeHold({ size, suspendTimeoutSeconds: timeout, freeze }: Hold): string {
-  return [
-    ...(size ? [`size ${formatSize(size)} CU`] : []),
-    ...(timeout === undefined ? [] : [`suspend_after ${formatSuspendTimeout(timeout)}`]),
-    ...(freeze ? ['as it is'] : []),
-  ].join(', ');
 }

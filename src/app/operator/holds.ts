@@ -1,15 +1,16 @@
 import { mapInTurns } from '../../common/in-turns.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
-import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import { decide } from '../../domain/decide/decide.ts';
 import { describeValue, type TraceStep } from '../../domain/decide/trace.ts';
-import type { Hold } from '../../domain/overrides/holds.ts';
+import { describeHold, type Hold } from '../../domain/overrides/holds.ts';
+import { changedSinceHold, describeManualChange } from '../../domain/plan/manual-changes.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
 import { compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import type { Policy, PolicySet } from '../../domain/policy/policy.ts';
 import { compileSelector } from '../../domain/policy/select.ts';
 import { EVERY_COMPUTE } from '../../domain/policy/selector.ts';
-import { decidingFacts } from '../../domain/records/compute-record.ts';
+import { type ComputeRecord, decidingFacts } from '../../domain/records/compute-record.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { HoldDocument } from '../../ports/documents.ts';
 import type { HoldRequest, OperatorResult, Page, PageQuery } from '../../ports/operator.ts';
@@ -17,7 +18,7 @@ import { holdProblem } from './check-request.ts';
 import { holdDocument, pageOf } from './documents.ts';
 import { findCompute } from './find-compute.ts';
 import { inFlight } from './in-flight.ts';
-import { auditOf, type DaemonView, fail, type OperatorParts, shortId } from './parts.ts';
+import { allRecords, auditOf, type DaemonView, fail, type OperatorParts, shortId } from './parts.ts';
 
 /** One team may have this many holds, so that it doesn't use up the limit of the store. */
 const MAX_HOLDS_OF_TEAM = 1000;
@@ -38,7 +39,7 @@ export async function setHold(parts: OperatorParts, request: HoldRequest): Promi
     ...(teams && { teams }),
   };
   const { owner, createdAtMs: atMs } = hold;
-  const command = { kind: 'hold', code: 'hold', message: describeHold(hold), owner, atMs, ...place } as const;
+  const command = { kind: 'hold', code: 'hold', message: auditText(hold), owner, atMs, ...place } as const;
   const put = await parts.store.putHold(hold, { audit: await auditOf(parts, command) });
   if (!put.ok) return fail('full', `there are ${put.error.limit} holds already: release some`);
   await parts.requestReconciles([hold.projectId]);
@@ -85,18 +86,13 @@ function newHold(request: HoldRequest, place: Pick<Hold, 'id' | 'projectId' | 'c
   };
 }
 
-function describeHold({ size, suspendTimeoutSeconds, freeze, expiresAtMs, reason }: Hold): string {
-  const parts = [
-    ...(size ? [`size ${formatSize(size)} CU`] : []),
-    ...(suspendTimeoutSeconds === undefined ? [] : [`suspend_after ${formatSuspendTimeout(suspendTimeoutSeconds)}`]),
-    ...(freeze ? ['as it is'] : []),
-  ];
-  return `held: ${parts.join(', ')}, until ${isoInstant(expiresAtMs)}: ${reason}`;
+function auditText(hold: Hold): string {
+  return `held: ${describeHold(hold)}, until ${isoInstant(hold.expiresAtMs)}: ${hold.reason}`;
 }
 
-/* The effect of hard limits on a hold, so that the person is told what the compute will really get. */
+/* What becomes of a hold's values, so that people are told what the compute really gets. */
 
-/** Describes how hard limits change a hold at its start; null if they don't. */
+/** Describes how hard limits change a hold at its start, and manual changes after it; null if nothing does. */
 export type LimitOf = (hold: Hold) => string | null;
 
 /** Returns the limits by the daemon's policies. Of a compute that the daemon does not know yet, only the ids count. */
@@ -104,7 +100,7 @@ export function limitsOfDaemon({ fleet, policies }: DaemonView): LimitOf {
   return (hold) => {
     const evaluated = fleet.latestEvaluation(hold.computeId);
     if (!evaluated) return limitByIds(policies().set.policies, hold, 'caps');
-    const { compute, record } = evaluated;
+    const { compute, record, plan } = evaluated;
     const { trace } = decide({
       policies: policies(),
       compute,
@@ -112,20 +108,45 @@ export function limitsOfDaemon({ fleet, policies }: DaemonView): LimitOf {
       holds: [hold],
       instantMs: hold.createdAtMs,
     });
-    return describeCaps(trace, () => 'caps');
+    return inOne(
+      describeCaps(trace, () => 'caps'),
+      changedByHand(hold, record, plan),
+    );
   };
 }
 
 /** Returns the limits by the policies of the daemon, or without a daemon, by the policies of this machine. */
-export async function limitsOf({ daemon, policies }: Pick<OperatorParts, 'daemon' | 'policies'>): Promise<LimitOf> {
+export async function limitsOf(parts: Pick<OperatorParts, 'daemon' | 'policies' | 'store'>): Promise<LimitOf> {
+  const limitOf = await limitsByPolicies(parts);
+  if (parts.daemon) return limitOf;
+  const records = new Map((await allRecords(parts.store)).map(({ computeId, record }) => [computeId, record]));
+  return (hold) => inOne(limitOf(hold), changedByHand(hold, records.get(hold.computeId)));
+}
+
+async function limitsByPolicies({ daemon, policies }: Pick<OperatorParts, 'daemon' | 'policies'>): Promise<LimitOf> {
   if (daemon) return limitsOfDaemon(daemon);
   const local = await policies?.();
   return (hold) => (local ? limitByIds(local.set.policies, hold, local.areCurrent ? 'caps' : 'may cap') : null);
 }
 
+/** Describes a person's later changes of the held values; with `plan` also until when they are respected. */
+function changedByHand(hold: Hold, record: ComputeRecord | undefined, plan?: Plan): string | null {
+  if (!record) return null;
+  const texts = changedSinceHold(hold, record).map((group) => {
+    const gate = plan?.waiting.find((one) => one.group === group && one.gate.code === 'manual_change')?.gate;
+    return gate?.message ?? describeManualChange(group, record.lastApplied, record.manual?.[group]?.fields ?? {});
+  });
+  return texts.length > 0 ? `not now: ${texts.join('; ')}` : null;
+}
+
+function inOne(...texts: (string | null)[]): string | null {
+  const all = texts.filter((text) => text !== null);
+  return all.length > 0 ? all.join('; ') : null;
+}
+
 /** Describes how hard limits change a new hold. Also says so if the daemons' hard limits are unknown. */
 async function limitOfNew(parts: Pick<OperatorParts, 'daemon' | 'policies'>, hold: Hold): Promise<string | null> {
-  const limited = (await limitsOf(parts))(hold);
+  const limited = (await limitsByPolicies(parts))(hold);
   const setsNothing = hold.size === undefined && hold.suspendTimeoutSeconds === undefined;
   if (limited !== null || setsNothing || parts.daemon || (await parts.policies?.())?.areCurrent) return limited;
   return 'hard limits still apply, and those of the daemons are not known here';

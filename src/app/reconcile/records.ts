@@ -6,6 +6,7 @@ import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { withCompliance } from '../../domain/evaluate/trials.ts';
 import { updatedRecord } from '../../domain/evaluate/updated-record.ts';
 import { withWanted } from '../../domain/evaluate/wanted-since.ts';
+import { holdsAt } from '../../domain/overrides/holds.ts';
 import { withoutInstantsAhead } from '../../domain/overrides/instants-ahead.ts';
 import { restoreAt, restoreFields, withoutDecided } from '../../domain/overrides/restore.ts';
 import { describeManualChange, withAgreed } from '../../domain/plan/manual-changes.ts';
@@ -75,7 +76,8 @@ export async function currentRecords(
     const inStore = stored.get(compute.computeId);
     if (after !== inStore || isCorrected(inStore)) {
       const audit = auditOfConfirmed(deps, compute, { before, after: confirmed, nowMs });
-      const outbox = recordEntries(deps.rules.current, { compute, before, after, nowMs }, ownerByCurrentRules(deps));
+      const change = { compute, before, after, nowMs, holds: holdsAt(overrides.holds, compute, nowMs) };
+      const outbox = recordEntries(deps.rules.current, change, ownerByCurrentRules(deps));
       const also = { outbox, ...(audit && { audit }) };
       if (!(await store.putRecord(projectId, compute.computeId, after, lease, also)))
         throw new Error(`the lease on project ${projectId} was lost while it was reconciled`);

@@ -3,7 +3,8 @@ import { formatChange, formatSize } from '../compute/compute-units.ts';
 import { describeStep } from '../decide/trace.ts';
 import type { EvaluatedCompute } from '../evaluate/evaluate.ts';
 import { groupBy } from '../grouping.ts';
-import { describeManualChange } from '../plan/manual-changes.ts';
+import { describeHold, type Hold } from '../overrides/holds.ts';
+import { changedSinceHold, describeManualChange } from '../plan/manual-changes.ts';
 import type { ComputeRecord, GuardFinding, Intent, RestartCause } from '../records/compute-record.ts';
 import { describeFailing, newlyDegraded } from '../records/failures.ts';
 import { isLower } from '../records/lowerings.ts';
@@ -17,6 +18,8 @@ export interface RecordChange {
   before: ComputeRecord;
   after: ComputeRecord;
   nowMs: number;
+  /** The compute's active holds; absent: none. */
+  holds?: readonly Hold[];
 }
 
 type RecordNotification = Omit<Notification, 'projectId' | 'projectName' | 'computeId'>;
@@ -38,7 +41,7 @@ export function recordNotifications(change: RecordChange): Notification[] {
 }
 
 /** Size and timeout that were changed together are one notification. */
-function manualChanges({ compute: { computeId }, before, after }: RecordChange): RecordNotification[] {
+function manualChanges({ compute: { computeId }, before, after, holds = [] }: RecordChange): RecordNotification[] {
   const groups = FIELD_GROUPS.filter((group) => {
     const seenAtMs = after.manual?.[group]?.seenAtMs;
     return seenAtMs !== undefined && seenAtMs !== before.manual?.[group]?.seenAtMs;
@@ -49,9 +52,15 @@ function manualChanges({ compute: { computeId }, before, after }: RecordChange):
     const texts = together.map((group) =>
       describeManualChange(group, after.lastApplied, after.manual?.[group]?.fields ?? {}),
     );
-    const text = `${computeId}: ${texts.join('; ')}`;
+    const held = holds.find((hold) => changedSinceHold(hold, after).some((group) => together.includes(group)));
+    const text = `${computeId}: ${texts.join('; ')}${held ? `; ${describeHeld(held)}` : ''}`;
     return { id, kind: 'manual_change', atMs, text, command: `ebb release ${computeId}` };
   });
+}
+
+function describeHeld(hold: Hold): string {
+  const held = `${hold.owner} holds it (${describeHold(hold)}) until ${isoInstant(hold.expiresAtMs)}`;
+  return `${held}: a new hold overrides the change, ebb release ends both`;
 }
 
 const WHY_UNANNOUNCED: Record<RestartCause, string> = {

@@ -1,4 +1,5 @@
 import type { Size } from '../compute/compute.ts';
+import { formatSize, formatSuspendTimeout } from '../compute/compute-units.ts';
 
 /** The message for people about a hold that is not in the store, while no daemon answers. */
 export const LOST_HOLD =
@@ -23,6 +24,19 @@ export interface Hold {
   freeze?: true;
   /** The teams to which the owner's token is limited, and whose quota the hold uses; absent for an unlimited token. */
   teams?: readonly string[];
+}
+
+/** Describes what a hold does, as policies write it. */
+export function describeHold({
+  size,
+  suspendTimeoutSeconds: timeout,
+  freeze,
+}: Pick<Hold, 'size' | 'suspendTimeoutSeconds' | 'freeze'>): string {
+  return [
+    ...(size ? [`size ${formatSize(size)} CU`] : []),
+    ...(timeout === undefined ? [] : [`suspend_after ${formatSuspendTimeout(timeout)}`]),
+    ...(freeze ? ['as it is'] : []),
+  ].join(', ');
 }
 
 /** The active holds of a compute at an instant, newest first; of two that were set at the same instant, the later in the list is newer. */

@@ -10,10 +10,12 @@ import {
   isRaise,
   type Size,
   settingOf,
+  valueOfGroup,
   wantedFields,
 } from '../compute/compute.ts';
 import type { Decision } from '../decide/decide.ts';
 import { describeValue } from '../decide/trace.ts';
+import type { Hold } from '../overrides/holds.ts';
 import { restoreFields } from '../overrides/restore.ts';
 import type { ManualChanges } from '../policy/disruption.ts';
 import { notLoadedAmong } from '../policy/team-parts.ts';
@@ -113,6 +115,14 @@ export function respectedUntil(
 /** The name of a group's field in policies. */
 export function fieldOf(group: FieldGroup): string {
   return group === 'size' ? 'size' : 'suspend_after';
+}
+
+/** The fields that a hold sets, and that a person has changed since. The manual change is newer, so the hold does not change it back. */
+export function changedSinceHold(hold: Hold, { manual }: Pick<ComputeRecord, 'manual'>): FieldGroup[] {
+  return FIELD_GROUPS.filter((group) => {
+    const { seenAtMs = 0 } = manual?.[group] ?? {};
+    return valueOfGroup(group, hold) !== undefined && seenAtMs > hold.createdAtMs;
+  });
 }
 
 /** Describes a manual change, with the value that ebb had applied. */
