@@ -4,6 +4,7 @@ import { createOverrides, type Overrides, readByStoreTime } from '../../src/app/
 import type { Freeze } from '../../src/domain/overrides/freezes.ts';
 import type { Hold } from '../../src/domain/overrides/holds.ts';
 import type { Store, StoredOverrides } from '../../src/ports/store.ts';
+import { aCompute } from '../support/builders.ts';
 import { openTestEngine } from '../support/engines.ts';
 import { memoryLog } from '../support/memory-log.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
@@ -59,10 +60,10 @@ describeWith('redis-server', 'what people said', () => {
     return createOverrides({ telemetry: { log, metrics }, remembered, save: keep });
   }
 
-  async function daemonThatHasRead(): Promise<Overrides> {
+  async function daemonThatHasRead(ids = ['f-1', 'h-1']): Promise<Overrides> {
     const overrides = aDaemon();
     await overrides.refresh(store, NOW_MS);
-    expect(idsOf(overrides)).toEqual(['f-1', 'h-1']);
+    expect(idsOf(overrides)).toEqual(ids);
     return overrides;
   }
 
@@ -122,6 +123,24 @@ describeWith('redis-server', 'what people said', () => {
     await overrides.refresh(store, HOLD.expiresAtMs);
     expect(idsOf(overrides)).toEqual([]);
     expect(await store.holds(NOW_MS)).toEqual([]);
+  });
+
+  it('is known for a while after it ended, of a compute that it kept as it was', async () => {
+    const compute = aCompute({ computeId: 'ep-one' });
+    await store.putHold({ ...HOLD, id: 'h-2', freeze: true });
+    const overrides = await daemonThatHasRead(['f-1', 'h-1', 'h-2']);
+    expect(overrides.lastThawOf(compute)).toBeUndefined();
+    await store.deleteFreeze('f-1');
+    await overrides.refresh(store, NOW_MS + 1_000);
+    const frozen = { atMs: NOW_MS + 1_000, message: 'frozen by zoe until 2023-11-14T22:13:21Z: incident' };
+    expect(overrides.lastThawOf(compute)).toEqual(frozen);
+    await overrides.refresh(store, HOLD.expiresAtMs + 5_000);
+    expect(overrides.lastThawOf(compute)).toEqual({
+      ...{ atMs: HOLD.expiresAtMs, message: 'held as it was by zoe until 2023-11-14T22:14:20Z: incident' },
+    });
+    expect(overrides.snapshot().lastThawOf(aCompute({ computeId: 'ep-two' }))).toEqual(frozen);
+    await overrides.refresh(store, HOLD.expiresAtMs + 6 * 3_600_000);
+    expect(overrides.lastThawOf(compute)).toBeUndefined();
   });
 
   it('is not forgotten by a daemon whose clock is 400 days ahead while the store comes back empty', async () => {

@@ -66,7 +66,12 @@ async function toldBefore({
   const deps = {
     ...{ rules, store, clock: { now: () => nowMs }, startedAtMs: 0 },
     ...{ api: { accountStatus: () => [] }, fleet: { latestEvaluation: () => undefined, heldSpans: new Map() } },
-    ...{ slots: { limitBetween: () => 'free' }, outages: outagesOf({}), ...more },
+    ...{
+      slots: { limitBetween: () => 'free' },
+      outages: outagesOf({}),
+      overrides: { lastThawOf: () => undefined },
+      ...more,
+    },
   };
   const reasons = { cause, approvedAtMs, ...(why !== undefined && { why }), dueSinceMs: () => boundaryMs };
   return announcementOfRestart(deps as unknown as ToldBeforeDeps, { compute, record }, { ...action, raises }, reasons);
@@ -320,6 +325,15 @@ it('it says what was in the way since the announced instant, as far as it is kno
     'control API was not available until 2026-03-02T08:01:00Z: 503',
   );
   expect(await why({ outages: ended(EIGHT - MINUTE_MS) })).toBeUndefined();
+  const thaw = { atMs: EIGHT + 3 * MINUTE_MS, message: 'frozen by bob until 2026-03-02T08:03:00Z: migration' };
+  const thawed = (minutes: number) => ({
+    outages: ended(EIGHT + minutes * MINUTE_MS),
+    overrides: { lastThawOf: () => thaw } as unknown as ToldBeforeDeps['overrides'],
+  });
+  expect(await why(thawed(1))).toBe(thaw.message);
+  expect(await why(thawed(4))).toBe('control API was not available until 2026-03-02T08:04:00Z: 503');
+  thaw.atMs = EIGHT - MINUTE_MS;
+  expect(await why(thawed(-2))).toBeUndefined();
   expect(await why({ record: aRecord({ failures: { size: failure } }) })).toBe('it had failed: 500: no');
   const accounts: AccountStatus[] = [
     { account: compute.account, key: 'valid', limit: { level: 4, agoMs: 0, normalInMs: 1 } },

@@ -111,6 +111,28 @@ it('restarts that come much later than announced are told once, with what was in
   ]);
 });
 
+it('restarts that a freeze has held since an outage name the freeze, not the outage', async () => {
+  const { clock, setOutage, messages, operator } = await startedEarly();
+  await clock.runTo(MORNING - 10 * MINUTE_MS);
+  setOutage(true);
+  await clock.runTo(MORNING + 3 * MINUTE_MS);
+  const asked = { owner: 'bob', reason: 'migration', allowRaise: false, select: 'all', forSeconds: 7_200 } as const;
+  const frozen = await operator.freeze(asked);
+  if (!frozen.ok) throw new Error(frozen.error.message);
+  await clock.runTo(MORNING + 6 * MINUTE_MS);
+  setOutage(false);
+  await clock.runTo(MORNING + 12 * MINUTE_MS);
+  await operator.unfreeze({ id: frozen.value.id, owner: 'bob' });
+  await clock.runTo(MORNING + 30 * MINUTE_MS);
+  expect(messages.filter(({ text }) => text.includes('late'))).toMatchObject([
+    {
+      text: expect.stringMatching(
+        /^at most 4 of 4 restarts .*; reason: frozen by bob until 2026-03-02T08:1[23]:\S+Z: migration$/,
+      ),
+    },
+  ]);
+});
+
 it('restarts that come long after the end of their own freeze are told, even if another freeze ends later', async () => {
   const { clock, setOutage, messages, operator } = await startedEarly();
   for (const [projects, minutes] of [

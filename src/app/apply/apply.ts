@@ -26,6 +26,7 @@ import { ownerByCurrentRules } from '../fleet/owner-now.ts';
 import { recordEntries } from '../notifications/notify.ts';
 import { reportDegraded } from '../operations/degraded.ts';
 import { SLOT_RETRY_MS, type Slots, type TakenSlot } from '../operations/restart-slots.ts';
+import type { KnownOverrides } from '../overrides.ts';
 import { reportWriteError } from '../telemetry/outages.ts';
 import { auditOfWrite, type Written } from './audit.ts';
 import type { DueWrite } from './due-writes.ts';
@@ -47,6 +48,7 @@ export interface ApplyDeps extends EvaluateDeps, ToldBeforeDeps {
   api: ControlApi;
   store: Store;
   fleet: Fleet;
+  overrides: KnownOverrides;
   telemetry: Telemetry;
   reportEvent: ReportEvent;
   slots: Slots;

@@ -14,6 +14,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { StoreWatch } from '../group/store-loss.ts';
 import { type Announced, announcedInstant, announcementOf, EARLY_MS, KEPT_MS } from '../notifications/sent-digests.ts';
 import type { Slots } from '../operations/restart-slots.ts';
+import type { KnownOverrides } from '../overrides.ts';
 import { CONTROL_API, concernsAccount, controlApiFor, type OutageDeps } from '../telemetry/outages.ts';
 import type { AuditDeps } from './audit.ts';
 
@@ -25,6 +26,7 @@ export interface ToldBeforeDeps extends AuditDeps, OutageDeps {
   store: Pick<Store, 'documents' | 'records'>;
   clock: Clock;
   fleet: Pick<Fleet, 'cachedProject' | 'latestEvaluation' | 'heldSpans'>;
+  overrides: KnownOverrides;
   slots: Pick<Slots, 'limitBetween'>;
   /** Absent for a command. */
   storeWatch?: Pick<StoreWatch, 'lostAtMs'>;
@@ -233,14 +235,17 @@ function isSpread(
 }
 
 /**
- * Returns what has failed or been unavailable since an instant, milliseconds since the epoch. A present outage counts too: it ends only with
- * an answer to this daemon, perhaps the one to this write.
+ * Returns what has failed, been unavailable, or been frozen by a person since the announced instant, milliseconds since the epoch: what came before
+ * the end of a freeze no longer delays. A present outage counts too: it ends only with an answer to this daemon, perhaps the one to this write.
  */
 function troubleSince(
   deps: ToldBeforeDeps,
-  { compute: { account }, record: { failures = {} } }: Subject,
-  sinceMs: number,
+  { compute, record: { failures = {} } }: Subject,
+  announcedAtMs: number,
 ): string | undefined {
+  const { account } = compute;
+  const thaw = deps.overrides.lastThawOf(compute);
+  const sinceMs = Math.max(announcedAtMs, thaw?.atMs ?? 0);
   const failed = Object.values(failures).find(({ lastAtMs }) => lastAtMs >= sinceMs);
   if (failed) return `it had failed: ${failed.message}`;
   const keyTrouble = keyTroubleSince(deps, account, sinceMs);
@@ -253,7 +258,7 @@ function troubleSince(
     if (atMs <= sinceMs || !concernsAccount(name, account)) continue;
     return `${name} was not available until ${isoInstant(atMs)}: ${message}`;
   }
-  return undefined;
+  return thaw && thaw.atMs > announcedAtMs ? thaw.message : undefined;
 }
 
 /**
