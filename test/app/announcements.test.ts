@@ -302,6 +302,22 @@ it('one that was said to get another timeout only is told again once it is to re
   expect(messagesIn(queued)).toMatchObject([{ changes: { computes: 2, disconnecting: 1 } }, { compute: 'ep-a' }]);
 });
 
+it('one that was to be lowered is told again once it is to be raised instead, such as after a change by hand', async () => {
+  const compute = aCompute({ computeId: 'ep-a', branchId: 'br-a', minCu: 2, maxCu: 4 });
+  const { queued, put, search, store } = start({ policies: [WEB], computes: [compute] });
+  await search(EVENING - 15 * MINUTE_MS);
+  put({ ...compute, minCu: 0.25, maxCu: 0.25 });
+  for (let minutes = 6; minutes > 0; minutes -= 1 / 4) await search(EVENING - minutes * MINUTE_MS);
+  const [first, second, ...more] = messagesIn(queued);
+  expect([first?.text, second?.text]).toEqual([
+    expect.stringMatching(/^ep-a will be changed from 2-4 to 0.25-1 CU at 2026-03-02T18:00:00Z, in 15m /),
+    expect.stringMatching(/^ep-a will be changed from 0.25 to 0.25-1 CU at 2026-03-02T18:00:00Z, in 6m /),
+  ]);
+  expect(more).toEqual([]);
+  const raised = { computeId: 'ep-a', raises: true, sinceMs: 0, nowMs: EVENING };
+  expect(await announcementOf(store as never, raised)).toMatchObject({ slotMs: EVENING, countedFor: ['ops'] });
+});
+
 it('computes that have woken since they were listed as asleep follow in one message, a quarter of the lead before', async () => {
   const { queued, put, search } = start({ policies: [WEB], computes: EVENING_OF_WEB });
   const wake = (computeId: string) => {

@@ -27,6 +27,7 @@ import {
   digestId,
   digestKey,
   EARLY_MS,
+  isSameDirection,
   type SentDigest,
   type SentDigests,
 } from '../notifications/sent-digests.ts';
@@ -109,8 +110,8 @@ export function comingDigests(
 
 /**
  * Returns the changes of a group to tell now. These are changes of computes that no digest has named; further changes of computes that have
- * already made the named restart; restarts of computes that were to get only another timeout; and, once and shortly before, restarts of computes
- * that were listed as asleep and have woken since.
+ * already made the named restart; restarts of computes that were to get only another timeout; restarts that raise what was to be lowered, or
+ * the reverse, such as after a manual change; and, once and shortly before, restarts of computes that were listed as asleep and have woken since.
  */
 function newsOf({ slotMs, changes, leadMsOf }: ComingGroup, sentBefore: SentDigest | undefined, nowMs: number) {
   const { computeIds = [], restartIds = [], timeoutIds = [], instants, isWokenTold } = sentBefore ?? {};
@@ -118,10 +119,11 @@ function newsOf({ slotMs, changes, leadMsOf }: ComingGroup, sentBefore: SentDige
   const timeouts = new Set(timeoutIds);
   const restarts = new Set(restartIds);
   // Two waits of a compute may end in one slot.
-  const isAgain = ({ compute: { computeId }, instantMs, restartedAtMs }: GroupedChange) =>
-    named.has(computeId) &&
+  const isFurther = ({ compute: { computeId }, instantMs, restartedAtMs }: GroupedChange) =>
     restartedAtMs >= announcedInstant({ slotMs, instants }, computeId) - EARLY_MS &&
     instantMs > restartedAtMs + EARLY_MS;
+  const isAgain = (change: GroupedChange) =>
+    named.has(change.compute.computeId) && (isFurther(change) || isReversed(sentBefore, change));
   const isUntold = (change: GroupedChange) => {
     const { computeId } = change.compute;
     return !named.has(computeId) || (change.action.disconnects && timeouts.has(computeId)) || isAgain(change);
@@ -138,6 +140,12 @@ function newsOf({ slotMs, changes, leadMsOf }: ComingGroup, sentBefore: SentDige
     isAgain,
     isWokenTold: isWokenDue ? (true as const) : isWokenTold,
   };
+}
+
+function isReversed(sentBefore: SentDigest | undefined, { compute: { computeId }, action }: ComingChange): boolean {
+  const kind = changeKind([action]);
+  if (!sentBefore || !action.disconnects || (kind !== 'raise' && kind !== 'lower')) return false;
+  return !isSameDirection(sentBefore, { computeId, raises: kind === 'raise' });
 }
 
 interface ComingGroup {

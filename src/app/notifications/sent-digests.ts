@@ -170,7 +170,11 @@ function mayRestart({ computeIds, restartIds = [], timeoutIds = [] }: SentDigest
   return restartIds.includes(computeId) || (computeIds.includes(computeId) && !timeoutIds.includes(computeId));
 }
 
-function isSameDirection({ raiseIds = [], lowerIds = [] }: SentDigest, { computeId, raises }: Query): boolean {
+/** False if a digest has said that a compute is lowered, and it is raised, or the reverse. */
+export function isSameDirection(
+  { raiseIds = [], lowerIds = [] }: SentDigest,
+  { computeId, raises }: Pick<Query, 'computeId' | 'raises'>,
+): boolean {
   const [same, opposite] = raises ? [raiseIds, lowerIds] : [lowerIds, raiseIds];
   return raises === undefined || same.includes(computeId) || !opposite.includes(computeId);
 }
