@@ -115,7 +115,7 @@ export interface ControlApiError {
   /** Set where several projects are read, so that messages can name the project. */
   projectId?: string;
   requestId?: string;
-  /** When the call began, in monotonic time; absent where nothing was asked. */
+  /** When the first of its requests that failed without an answer in between was sent, in monotonic time; absent where nothing was asked. */
   beganAtMonotonicMs?: number;
   retryAfterMs?: number;
   /** No connection could be made: the address is wrong, or nothing listens there. */

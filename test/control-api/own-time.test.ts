@@ -61,6 +61,26 @@ test('Retry-After counts on the clock, as seconds and as a date', async () => {
   expect(sent.map(({ atMs }) => atMs)).toEqual([0, 7_000, 20_000]);
 });
 
+test('a failure names when the first request that got no answer was sent: not a wait for the rate limit, nor one answered with 429', async () => {
+  const clock = createSteppedClock(START_MS, () => false);
+  const budget = createReadingBudget({
+    alone: true,
+    limits: { perMinute: 60, perRouteSecond: 10, jitterMs: 0 },
+    clock,
+  });
+  const { api, sent } = clientOn(() => COMPUTES, {
+    ...{ clock, budget },
+    transport: async (request) => {
+      sent.push({ atMs: clock.monotonicMs(), request });
+      return sent.length <= 60 ? COMPUTES : refusal(sent.length === 61 ? 429 : 503, '7');
+    },
+  });
+  const calls = Array.from({ length: 61 }, () => api.listComputes(PROJECT, { deadlineMs: 90_000 }));
+  const last = (await over(clock, Promise.all(calls))).at(-1);
+  expect(sent.length).toBeGreaterThan(62);
+  expect(last).toMatchObject({ ok: false, error: { status: 503, beganAtMonotonicMs: sent[61]?.atMs } });
+});
+
 test('a deadline passes on the clock', async () => {
   const transport: Transport = (_request, signal) =>
     new Promise((resolve) => {

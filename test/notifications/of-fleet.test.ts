@@ -255,6 +255,32 @@ describe('receivers get once', () => {
     expect(await leader.told()).toMatchObject([{}, { text: over }]);
   });
 
+  it('that it was available for some minutes in between, which are too few to be told', async () => {
+    const leader = await aRunningLeader();
+    const turnsAt = async (minutes: number, isAway: boolean) => {
+      leader.later(minutes * 60_000);
+      leader.is.outages = new Map(isAway ? [['control API', '503']] : []);
+      leader.is.outageSinceMs = NOON + passed(minutes) * 60_000;
+      return leader.told();
+    };
+    let atMinute = 0;
+    const passed = (minutes: number) => {
+      atMinute += minutes;
+      return atMinute;
+    };
+    await turnsAt(0, true);
+    leader.later(6 * 60_000);
+    passed(6);
+    expect(await leader.told()).toHaveLength(1);
+    await turnsAt(0, false);
+    await turnsAt(3, true);
+    expect(await turnsAt(2, false)).toHaveLength(1);
+    leader.later(5 * 60_000);
+    const text =
+      'control API is available again since 2026-03-04T12:11:00Z; it was not since 2026-03-04T12:00:00Z, except for some minutes';
+    expect(await leader.told()).toMatchObject([{}, { text }]);
+  });
+
   it('since when it is available again of a daemon that has seen it, though it did not lead then', async () => {
     const leader = await aRunningLeader();
     const next = aLeader(RECEIVERS, leader.store);

@@ -44,7 +44,12 @@ export function withAccountKeys(
   const accounts = new Map(options.accounts.map((account) => [account.name, account]));
   const states = createAccountStates(options);
   const redactor = createRedactor();
-  const asResult = (call: ApiCall, exchange: Exchange) => resultOf(call, exchange, { redactor, clock });
+  const asResult = (call: ApiCall, exchange: Exchange) => {
+    const result = resultOf(call, exchange, { redactor, clock });
+    const { sentAtMonotonicMs: beganAtMonotonicMs } = exchange;
+    if (result.ok || beganAtMonotonicMs === undefined) return result;
+    return { ok: false as const, error: { ...result.error, beganAtMonotonicMs } };
+  };
 
   async function exchangeUnder(
     account: ApiAccount,

@@ -230,7 +230,7 @@ function withRetries(
     let before: ApiResult<unknown> | undefined;
     let failingSinceMs: number | undefined;
     for (let attempt = 0; ; attempt += 1) {
-      const result = await send(call, signal);
+      const result = sinceFirst(await send(call, signal), before);
       // If a repeat was not sent, the result of the attempt before says more.
       if (before !== undefined && endedWaiting(result)) return before;
       failingSinceMs ??= clock.monotonicMs();
@@ -251,8 +251,15 @@ function withRetries(
     const result = await underDeadline({ deadlineMs: call.deadlineMs, parents, clock }, (signal, remainingMs) =>
       sendUntilDone(call, signal, remainingMs),
     );
-    return result.ok ? result : { ok: false, error: { ...result.error, beganAtMonotonicMs } };
+    return result.ok ? result : { ok: false, error: { beganAtMonotonicMs, ...result.error } };
   };
+}
+
+/** Returns the result of an attempt; a failure with the time of the first attempt of those that failed without an answer in between. */
+function sinceFirst(result: ApiResult<unknown>, before: ApiResult<unknown> | undefined): ApiResult<unknown> {
+  if (result.ok || before === undefined || before.ok || !isUnavailable(before.error)) return result;
+  const { beganAtMonotonicMs } = before.error;
+  return beganAtMonotonicMs === undefined ? result : { ok: false, error: { ...result.error, beganAtMonotonicMs } };
 }
 
 /**

@@ -15,7 +15,7 @@ export function exchangeOver(transport: Transport, newId: NewId): SendExchange {
     transport({ method, path, key, requestId, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }, signal);
 }
 
-/** Counts and times requests; one without an answer is counted under the code of its failure. */
+/** Counts and times requests, and notes when they were sent; one without an answer is counted under the code of its failure. */
 export function withMetrics(
   send: SendExchange,
   { metrics, clock }: { metrics: Metrics; clock: Pick<Clock, 'monotonicMs'> },
@@ -27,7 +27,7 @@ export function withMetrics(
     const code = exchange.kind === 'answer' ? String(exchange.status) : exchange.code;
     metrics.increment('ebb_api_requests_total', { route, code });
     metrics.observe('ebb_api_request_duration_seconds', { route }, (clock.monotonicMs() - startedMs) / 1000);
-    return exchange;
+    return { ...exchange, sentAtMonotonicMs: startedMs };
   };
 }
 

@@ -16,7 +16,10 @@ export interface WireRequest {
 }
 
 /** The answer to a request, of any status, or the failure to get one. */
-export type Exchange =
+export type Exchange = {
+  /** When the request was sent, after its waits; absent where nothing was. */
+  sentAtMonotonicMs?: number;
+} & (
   | {
       kind: 'answer';
       status: number;
@@ -35,7 +38,8 @@ export type Exchange =
       requestId?: string;
       /** No connection could be made, and the attempt has not taken long. */
       noConnection?: true;
-    };
+    }
+);
 
 /** Sends one request once. Never throws; an abort of the signal is a failure `timeout`. */
 export type Transport = (request: WireRequest, signal: AbortSignal) => Promise<Exchange>;

@@ -22,11 +22,16 @@ export interface LastingState {
   text: string;
   /** The owners whose computes it concerned when it was found: they are told of its beginning and of its end. */
   owners?: readonly string[];
+  /** Set if it was over for a while since it was found, too short to count. */
+  hadBreak?: true;
   /** When it ended; absent if the daemon that reports the end has not seen it. */
   overSinceMs?: number;
   /** When the end was found. */
   endedAtMs?: number;
 }
+
+/** A state that ends for so long and then goes on is said to have had a break, in milliseconds. */
+const SHORTEST_BREAK_MS = MINUTE_MS;
 
 interface LastingStateDeps {
   clock: Pick<Clock, 'now'>;
@@ -77,8 +82,8 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
     isToldAgain = () => false,
   } = options;
   const document = sharedDocument<readonly LastingState[]>(collection, 'all', version);
-  /** States by name: the description, undefined while a state is not present, and since when. `isEndSeen`: this daemon has seen the end itself. */
-  const seen = new Map<string, { text: string | undefined; sinceMs: number; isEndSeen?: boolean }>();
+  /** States by name. */
+  const seen = new Map<string, Seen>();
   let firstCheckMs: number | undefined;
   /** The stored states as last read, with those that the store has lost since. */
   let lastKnown: readonly LastingState[] = [];
@@ -94,11 +99,11 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
 
   function stateNow(name: string, last: LastingState | undefined): LastingState | undefined {
     const nowMs = clock.now();
-    const { text, sinceMs, isEndSeen } = seen.get(name) ?? { text: undefined, sinceMs: nowMs };
+    const found: Seen = seen.get(name) ?? { text: undefined, sinceMs: nowMs };
+    const { text, sinceMs } = found;
     const isOpen = last !== undefined && last.endedAtMs === undefined;
     if (nowMs - sinceMs < settlingMs(options, name, text)) return last;
-    if (text === undefined)
-      return isOpen ? { ...last, ...(isEndSeen && { overSinceMs: sinceMs }), endedAtMs: nowMs } : last;
+    if (text === undefined) return isOpen ? { ...ended(last, found), endedAtMs: nowMs } : last;
     if (isOpen) return isToldAgain(last, text) ? { ...last, foundAtMs: nowMs, text } : last;
     return { name, ...beginning(sinceMs), foundAtMs: nowMs, text, ...ownersOf(options, name) };
   }
@@ -119,11 +124,9 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
       for (const name of new Set([...seen.keys(), ...presentTexts.keys()])) {
         const text = presentTexts.get(name);
         const before = seen.get(name);
-        const isSame = before !== undefined && (before.text === undefined) === (text === undefined);
         if (isUnknown(name)) seen.delete(name);
-        else if (isSame && text === undefined) continue;
-        else if (isSame) seen.set(name, { text, sinceMs: Math.min(before.sinceMs, sinceMsOf(name)) });
-        else seen.set(name, { text, sinceMs: sinceMsOf(name), isEndSeen: text === undefined });
+        else if (text !== undefined || before?.text !== undefined)
+          seen.set(name, seenAfter(before, { text, sinceMs: sinceMsOf(name) }));
       }
     },
     async read() {
@@ -150,6 +153,31 @@ export function createLastingStates(deps: LastingStateDeps, options: LastingStat
   };
 }
 
+/** What a daemon has seen of a state. */
+interface Seen {
+  /** Its description; undefined while it is not present. */
+  text: string | undefined;
+  /** Since when it is present, or is not. */
+  sinceMs: number;
+  /** True if this daemon has seen the end itself. */
+  isEndSeen?: boolean;
+  /** When it last began anew after a break of {@link SHORTEST_BREAK_MS}. */
+  againMs?: number;
+}
+
+function seenAfter(before: Seen | undefined, now: Pick<Seen, 'text' | 'sinceMs'>): Seen {
+  if (!before) return now;
+  if (now.text === undefined) return { ...before, ...now, isEndSeen: true };
+  if (before.text !== undefined) return { ...before, ...now, sinceMs: Math.min(before.sinceMs, now.sinceMs) };
+  const isBreak = now.sinceMs - before.sinceMs >= SHORTEST_BREAK_MS;
+  return { ...before, ...now, ...(isBreak && { againMs: now.sinceMs }) };
+}
+
+function ended(state: LastingState, { sinceMs, isEndSeen, againMs = 0 }: Seen): LastingState {
+  const hadBreak = againMs > state.foundAtMs;
+  return { ...state, ...(hadBreak && { hadBreak: true as const }), ...(isEndSeen && { overSinceMs: sinceMs }) };
+}
+
 function ownersOf({ concernedOwners }: LastingStateOptions, name: string): Pick<LastingState, 'owners'> {
   const owners = concernedOwners?.(name);
   return owners ? { owners } : {};
@@ -168,9 +196,10 @@ function settlingMs(
 }
 
 /** Texts for a state's beginning and end; the second is empty unless the reporting daemon has seen the end. */
-export function describeSpan({ sinceMs, isSinceAtLeast, overSinceMs }: LastingState): { since: string; over: string } {
+export function describeSpan(state: LastingState): { since: string; over: string } {
+  const { sinceMs, isSinceAtLeast, hadBreak, overSinceMs } = state;
   return {
-    since: `since ${isSinceAtLeast ? 'at least ' : ''}${isoInstant(sinceMs)}`,
+    since: `since ${isSinceAtLeast ? 'at least ' : ''}${isoInstant(sinceMs)}${hadBreak ? ', except for some minutes' : ''}`,
     over: overSinceMs === undefined ? '' : ` since ${isoInstant(overSinceMs)}`,
   };
 }
