@@ -6,7 +6,7 @@ import {
   releaseBudget,
   stepReached,
 } from '../../src/domain/spend/state.ts';
-import type { BudgetTerms } from '../../src/domain/spend/terms.ts';
+import { type BudgetTerms, limitsText } from '../../src/domain/spend/terms.ts';
 import { aBudget, at } from '../support/builders.ts';
 
 const HOUR_MS = 3_600_000;
@@ -31,6 +31,17 @@ const told = ({ events }: ReturnType<typeof advance>) =>
 const active = ({ spans }: BudgetState, nowMs: number) =>
   spans.filter(({ untilMs }) => untilMs > nowMs).map(({ at: share, of }) => `${share} ${of}`);
 const day = (number: number, time = '06:00') => at(`2026-03-${String(number).padStart(2, '0')}T${time}:00Z`);
+
+it('what a step limits is said with both ends, where it has them', () => {
+  const size = { low: 0.5, high: 2 };
+  const timeout = { low: 60, high: Number.POSITIVE_INFINITY };
+  expect(limitsText({ limits: { size, suspend_timeout: timeout } })).toBe(
+    'size at least 0.5 CU and at most 2 CU, suspend_after at least 1m',
+  );
+  expect(limitsText({ limits: { suspend_timeout: { low: timeout.high, high: timeout.high } } })).toBe(
+    'suspend_after never',
+  );
+});
 
 describe('steps by what is projected', () => {
   it('are decided from the eighth day on, once a day at 06:00 of the zone', () => {

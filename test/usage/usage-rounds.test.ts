@@ -269,6 +269,8 @@ describe('the rounds of the leader', () => {
     expect(daemon.sets.needsReevaluation).toBe(true);
     const [told] = budgetStepNotifications([state as BudgetState], rules.current.policies.set, rounds.world.nowMs);
     expect(told).toMatchObject({ kind: 'budget_step', policy: 'budget', command: 'ebb release --budget budget' });
+    const what = 'step 100% spent limits: size at most 1 CU, suspend_after at most 5m; ';
+    expect(told?.text).toContain(`budget budget of the account main: ${what}`);
     // A store that came back empty takes nothing away.
     await refreshLeaderDecisions({ ...daemon, store: memoryDocumentStore() });
     expect(daemon.rules.current.policies.budgetSteps).toEqual(state?.spans);

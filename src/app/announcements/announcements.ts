@@ -9,7 +9,7 @@ import { asKind, policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
 import { NO_TEAM, unloadedTeams } from '../../domain/policy/team-parts.ts';
 import { type BudgetState, describeBudget } from '../../domain/spend/state.ts';
-import { type StepThreshold, sameStep, stepText } from '../../domain/spend/terms.ts';
+import { limitsText, type StepThreshold, sameStep, stepText } from '../../domain/spend/terms.ts';
 import { isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
 import type { ControlApi } from '../../ports/control-api.ts';
 import type { Store } from '../../ports/store.ts';
@@ -195,14 +195,17 @@ export function budgetStepNotifications(
     );
     if (budget === undefined || budget.mode === 'observe') return [];
     const limiting = spans.filter((span) => span.fromMs >= fromMs && span.untilMs > nowMs);
+    const stepOf = (threshold: StepThreshold) => budget.steps.find((step) => sameStep(step, threshold));
+    const textOf = (threshold: StepThreshold, what: 'is reached' | 'limits') =>
+      `step ${stepText(threshold)} ${what}${what === 'limits' ? `: ${limitsText(stepOf(threshold) ?? {})}` : ''}`;
     const notificationOf = (threshold: StepThreshold, what: 'is reached' | 'limits'): Notification => ({
       id: `budget_step:${[policy, account, isoInstant(fromMs).slice(0, 10), stepText(threshold), what].join(':')}`,
       kind: 'budget_step',
       atMs: nowMs,
       policy,
       ...(budget.owner !== undefined && { owner: budget.owner }),
-      text: `budget ${policy} of the account ${account}: step ${stepText(threshold)} ${what}; ${describeBudget(state)}`,
-      receivers: [...(budget.notify ?? []), ...(budget.steps.find((step) => sameStep(step, threshold))?.notify ?? [])],
+      text: `budget ${policy} of the account ${account}: ${textOf(threshold, what)}; ${describeBudget(state)}`,
+      receivers: [...(budget.notify ?? []), ...(stepOf(threshold)?.notify ?? [])],
       ...(what === 'limits' && { command: `ebb release --budget ${policy}` }),
     });
     return [

@@ -16,7 +16,7 @@ import {
   type StepEvent,
   stepReached,
 } from '../../domain/spend/state.ts';
-import { stepText } from '../../domain/spend/terms.ts';
+import { limitsText, stepText } from '../../domain/spend/terms.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import { type BillLine, billOf, dailyLines } from '../../domain/usage/bill.ts';
 import { billingMonth } from '../../domain/usage/month.ts';
@@ -132,7 +132,8 @@ const EVENT_TEXTS = {
 } as const;
 
 function describeEvent({ kind, step, budget, state }: BudgetEvent): string {
-  return `${budget.name}: step ${stepText(step)} ${EVENT_TEXTS[kind]}; ${describeBudget(state)}`;
+  const limits = kind === 'begun' ? ` (${limitsText(step)})` : '';
+  return `${budget.name}: step ${stepText(step)} ${EVENT_TEXTS[kind]}${limits}; ${describeBudget(state)}`;
 }
 
 function logStep({ log }: Telemetry, event: BudgetEvent): void {

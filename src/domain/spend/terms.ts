@@ -1,6 +1,7 @@
 /** The terms of a budget: an amount per billing month and account, and steps at shares of it. */
 
-import type { FieldGroup } from '../compute/compute.ts';
+import { type FieldGroup, timeoutOfLength } from '../compute/compute.ts';
+import { formatSuspendTimeout } from '../compute/compute-units.ts';
 import { formatUsd } from '../compute/cost.ts';
 import type { Range } from '../estimate.ts';
 import { HOUR_MS } from '../time/units.ts';
@@ -56,6 +57,26 @@ export function sameStep(a: StepThreshold, b: StepThreshold): boolean {
 /** A step as policies write it: `95% projected`. */
 export function stepText({ at, of }: StepThreshold): string {
   return `${Math.round(at * 100)}% ${of}`;
+}
+
+/** What a step limits, for people: `size at most 1 CU, suspend_after at most 5m`; empty if nothing. */
+export function limitsText({ limits = {} }: Pick<BudgetStep, 'limits'>): string {
+  const { size, suspend_timeout: timeout } = limits;
+  return [
+    ...(size ? [`size ${rangeText(size, (cu) => `${cu} CU`)}`] : []),
+    ...(timeout
+      ? [`suspend_after ${rangeText(timeout, (length) => formatSuspendTimeout(timeoutOfLength(length)))}`]
+      : []),
+  ].join(', ');
+}
+
+function rangeText({ low, high }: Range, format: (value: number) => string): string {
+  if (low === high) return format(low);
+  const ends = [
+    ...(low > 0 ? [`at least ${format(low)}`] : []),
+    ...(Number.isFinite(high) ? [`at most ${format(high)}`] : []),
+  ];
+  return ends.join(' and ');
 }
 
 /** The monthly amount for people: `$2,000.00`, `2000 CUh`. */
