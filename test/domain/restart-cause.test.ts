@@ -77,12 +77,13 @@ describe('the cause of a restart', () => {
 
 describe('a restart is due by a policy set that became current', () => {
   const NOON = MORNING + 4 * HOUR_MS;
-  const isDue = (currentSinceMs: number, also: Partial<Situation> = {}) => {
+  const isDue = (currentSinceMs: number, also: Partial<Situation> = {}, approvedAtMs?: number) => {
     const compute = aCompute({ minCu: 2, maxCu: 2 });
     const policies = compiled(aSchedule({ disruption: AT_ONCE }));
     const basis = { policies, compute, record: aRecord(), nowMs: NOON, mode: 'enforce', projectBusy: false } as const;
     const situation: Situation = { ...basis, ...also };
-    return causingSet(situation, evaluateNow(situation), [{ currentSinceMs }]) !== undefined;
+    const approver = approvedAtMs === undefined ? {} : { atMs: [approvedAtMs] };
+    return causingSet(situation, evaluateNow(situation), [{ currentSinceMs, approver }]) !== undefined;
   };
 
   it('within the hour where it is not known since when it is wanted, if no boundary and no change of the value came after it', () => {
@@ -127,6 +128,9 @@ describe('a restart is due by a policy set that became current', () => {
     // The new set has opened a window in the past; another daemon of the group may have taken it before.
     expect(isDue(MORNING + 60_000, noted(MORNING + 61_000))).toBe(true);
     expect(isDue(MORNING + 60_000, noted(MORNING + 50_000))).toBe(true);
+    // Nobody takes a set before its approval.
+    expect(isDue(MORNING + 20_000, noted(MORNING + 1_000), MORNING + 12_000)).toBe(false);
+    expect(isDue(MORNING + 20_000, noted(MORNING + 15_000), MORNING + 12_000)).toBe(true);
     const atOnce = { record: aRecord({ wanted: { size: { fields: { minCu: 1, maxCu: 4 }, sinceMs: MORNING } } }) };
     expect(isDue(MORNING + 60_000, { ...atOnce, nowMs: MORNING + 3 * 60_000 })).toBe(false);
   });

@@ -31,7 +31,7 @@ import { firstNotedMs, wantedSince } from './wanted-since.ts';
  */
 const FIRST_WANTED_MS = HOUR_MS;
 
-/** A set becomes current on other daemons of a group up to this much earlier, in milliseconds. */
+/** A set becomes current on other daemons of a group up to this much earlier, in milliseconds, but not before it was approved. */
 const TAKEN_BEFORE_MS = 30_000;
 
 /** The input of an evaluation of one compute at an instant. */
@@ -266,7 +266,7 @@ function isAskedByPerson(why: readonly Reason[]): boolean {
  * Returns the policy set whose loading made the restarts of a plan due, even if limits and operations have delayed them since: the value has
  * been wanted since the set became current, no boundary has come since, nobody has changed the value, and only policies want it.
  */
-export function causingSet<S extends { currentSinceMs: number }>(
+export function causingSet<S extends TakenSet>(
   situation: Situation,
   { decision, plan: { actions, why } }: Pick<Evaluation, 'decision' | 'plan'>,
   sets: readonly S[] = [],
@@ -282,11 +282,22 @@ export function causingSet<S extends { currentSinceMs: number }>(
   const dueMs = isSinceBoundary ? firstNotedMs({ record, decision }, group) : sinceMs;
   const otherCauseMs = Math.max(boundaryMs, (record && lastChangeMs(record, group)) ?? 0);
   const distanceMs = ({ currentSinceMs }: S) => Math.abs(dueMs - currentSinceMs);
-  const wasWantedBefore = ({ currentSinceMs }: S) => isSinceBoundary && dueMs < currentSinceMs - TAKEN_BEFORE_MS;
+  const wasWantedBefore = (set: S) => isSinceBoundary && dueMs < firstTakenMs(set);
   const [nearest] = sets
     .filter((set) => distanceMs(set) <= FIRST_WANTED_MS && otherCauseMs < set.currentSinceMs && !wasWantedBefore(set))
     .toSorted((a, b) => distanceMs(a) - distanceMs(b));
   return nearest;
+}
+
+/** A policy set, and when it became current and was approved, milliseconds since the epoch. */
+interface TakenSet {
+  currentSinceMs: number;
+  approver?: { atMs?: readonly number[] } | undefined;
+}
+
+/** The earliest instant at which a daemon of the group may have taken a set, milliseconds since the epoch. */
+function firstTakenMs({ currentSinceMs, approver }: TakenSet): number {
+  return Math.max(currentSinceMs - TAKEN_BEFORE_MS, ...(approver?.atMs ?? []));
 }
 
 /** The assumption of predictions that all guards are healthy. */
