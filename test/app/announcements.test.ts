@@ -6,7 +6,7 @@ import { ownerByCurrentRules } from '../../src/app/fleet/owner-now.ts';
 import { recordEntries } from '../../src/app/notifications/notify.ts';
 import { announcementOf } from '../../src/app/notifications/sent-digests.ts';
 import { createPolicySets } from '../../src/app/rollout/write-permission.ts';
-import { type Compute, settingsOf } from '../../src/domain/compute/compute.ts';
+import { type Compute, type Size, settingsOf } from '../../src/domain/compute/compute.ts';
 import { evaluate } from '../../src/domain/evaluate/evaluate.ts';
 import type { MessageDocument, NotifyRules, Receiver } from '../../src/domain/notifications/notification.ts';
 import { withReadyWaves } from '../../src/domain/policy/compiled-policies.ts';
@@ -300,6 +300,25 @@ it('one that was said to get another timeout only is told again once it is to re
   put({ ...timeoutOnly, maxCu: 4 });
   for (let minutes = 3; minutes > 0; minutes -= 1 / 4) await search(EVENING - minutes * MINUTE_MS);
   expect(messagesIn(queued)).toMatchObject([{ changes: { computes: 2, disconnecting: 1 } }, { compute: 'ep-a' }]);
+});
+
+it('a boundary is told as early as any other behind a nearer one, and once', async () => {
+  const hours = (from: number, to: number, size: Size) => ({
+    at: [aWindow({ startMinute: 18 * 60 + from, endMinute: 18 * 60 + to })],
+    size,
+  });
+  const windows = [hours(-60, 0, { minCu: 1, maxCu: 4 }), hours(0, 6, { minCu: 2, maxCu: 2 })];
+  const policy = aSchedule({ windows, disruption: { ...disruption, cooldownMs: 0 } });
+  const compute = aCompute({ computeId: 'ep-a', branchId: 'br-a', minCu: 1, maxCu: 4 });
+  const { queued, put, search } = start({ policies: [policy], computes: [compute] });
+  for (let minutes = 16; minutes > 0; minutes -= 1 / 2) await search(EVENING - minutes * MINUTE_MS);
+  await search(EVENING);
+  const lastDisruption = { atMs: EVENING + 1_000, lowered: true, policy: policy.name };
+  put({ ...compute, minCu: 2, maxCu: 2 }, { lastDisruption });
+  for (let minutes = 0; minutes < 6; minutes += 1 / 2) await search(EVENING + minutes * MINUTE_MS);
+  const [first, second, ...more] = messagesIn(queued);
+  expect([first?.at, second?.at, more]).toEqual(['2026-03-02T17:45:00Z', '2026-03-02T17:51:00Z', []]);
+  expect(second?.text).toMatch(/^ep-a will be changed from 2 to 0.25-1 CU at 2026-03-02T18:06:00Z, in 15m /);
 });
 
 it('one that was to be lowered is told again once it is to be raised instead, such as after a change by hand', async () => {

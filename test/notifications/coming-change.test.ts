@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { boundaryAfter, evaluate, type Situation } from '../../src/domain/evaluate/evaluate.ts';
-import { comingChanges, digestOfChanges, planAt } from '../../src/domain/notifications/coming-change.ts';
+import type { Size } from '../../src/domain/compute/compute.ts';
+import { evaluate, type Situation } from '../../src/domain/evaluate/evaluate.ts';
+import { comingChanges, digestOfChanges } from '../../src/domain/notifications/coming-change.ts';
+import { createFuture } from '../../src/domain/notifications/future.ts';
 import { aCompute, aFreeze, aGuard, aRecord, aRestart, aSchedule, at, aWindow, compiled } from '../support/builders.ts';
 
 const MINUTE_MS = 60_000;
@@ -8,15 +10,16 @@ const MINUTE_MS = 60_000;
 const EVENING = at('2026-03-02T18:00:00Z');
 const AT_ONCE = { lower: { when: 'any', atDeadline: 'apply' } } as const;
 
-/** The changes of a compute within 15 minutes, up to the first that disconnects. */
+/** The changes of a compute within 15 minutes. */
 function allComing(situation: Situation) {
   const { nowMs, compute, record = aRecord() } = situation;
+  const { readyWaves } = situation.policies;
+  const evaluated = { compute, record, ...evaluate(situation) };
   return comingChanges(
-    { compute, record, ...evaluate(situation) },
+    evaluated,
+    createFuture(() => ({ ...situation, projectBusy: false })),
     {
-      ...{ nowMs, untilMs: nowMs + 15 * MINUTE_MS, readyWaves: situation.policies.readyWaves },
-      plan: (instantMs) => planAt({ ...situation, projectBusy: false }, instantMs),
-      boundaryAfter: (instantMs) => boundaryAfter(situation, instantMs),
+      ...{ nowMs, untilMs: nowMs + 15 * MINUTE_MS, readyWaves },
     },
   );
 }
@@ -171,8 +174,42 @@ describe('a change that is coming', () => {
     const windows = [{ at: [twoMinutes(12)], suspendTimeoutSeconds: 3_600 }];
     const timeout = aSchedule({ name: 'longer', priority: 1, disruption: AT_ONCE, windows, otherwise: {} });
     expect(told(restart, timeout)).toEqual([['update', false, -12, true], evening]);
-    // A restart that is due in the window comes first.
-    expect(told(aRestart({ at: [twoMinutes(8)] }))).toEqual([['restart', true, -8, true]]);
+    // A restart that is due in the window comes first, and the next one after its cooldown.
+    expect(told(aRestart({ at: [twoMinutes(8)] }))).toEqual([
+      ['restart', true, -8, true],
+      ['update', true, 2, false],
+    ]);
+  });
+
+  it('is told as early behind another change of its compute, as if that had been made', () => {
+    const hours = (from: number, to: number, size: Size) => ({
+      at: [aWindow({ startMinute: 18 * 60 + from, endMinute: 18 * 60 + to })],
+      size,
+    });
+    const [large, small] = [
+      { minCu: 1, maxCu: 4 },
+      { minCu: 2, maxCu: 2 },
+    ];
+    const windows = [hours(-60, 0, large), hours(0, 6, small), hours(6, 9, large)];
+    const told = (minutesBefore: number, cooldownMs: number, also: Partial<Situation> = {}) =>
+      allComing({
+        policies: compiled(aSchedule({ windows, disruption: { ...AT_ONCE, cooldownMs } })),
+        ...{ compute: aCompute({ minCu: 1, maxCu: 4 }), record: aRecord({ lastApplied: { minCu: 1, maxCu: 4 } }) },
+        ...{ mode: 'enforce', projectBusy: false, nowMs: EVENING - minutesBefore * MINUTE_MS, ...also },
+      }).map(({ compute: { maxCu }, action, instantMs, slotMs }) => [
+        ...[`${maxCu} → ${action.fields.maxCu}`, (instantMs - EVENING) / MINUTE_MS, (slotMs - EVENING) / MINUTE_MS],
+      ]);
+    const [first, second, third] = [
+      ['4 → 2', 0, 0],
+      ['2 → 4', 6, 6],
+      ['4 → 1', 9, 9],
+    ];
+    expect(told(10, 0)).toEqual([first]);
+    expect(told(9, 0)).toEqual([first, second]);
+    expect(told(6, 0)).toEqual([first, second, third]);
+    expect(told(6, 0, { compute: aCompute({ minCu: 1, maxCu: 4, state: 'idle' }) })).toEqual([first, second, third]);
+    // A raise does not wait for the cooldown after a lowering; the lowering after it does, in a slot of its own.
+    expect(told(-1, 5 * MINUTE_MS, { compute: aCompute({ minCu: 2, maxCu: 2 }) })).toEqual([second, ['4 → 1', 11, 0]]);
   });
 
   it('is told for the end of a cooldown that is not over at its boundary', () => {
@@ -210,7 +247,8 @@ describe('a change that is coming', () => {
     const found = (untilMs: number) =>
       comingChanges(
         { compute, record, ...waiting, plan: { ...waiting.plan, verdict: 'wait' } as never },
-        { nowMs: EVENING, untilMs, readyWaves, plan: () => waiting.plan, boundaryAfter: () => undefined },
+        { ...createFuture(() => situation), plan: () => waiting.plan, boundaryAfter: () => undefined },
+        { nowMs: EVENING, untilMs, readyWaves },
       ).map(({ instantMs, slotMs }) => [opensAtMs - instantMs, opensAtMs - slotMs]);
     expect(found(opensAtMs - 30_000)).toEqual([[15_000, 30_000]]);
     expect(found(opensAtMs - 31_000)).toEqual([]);

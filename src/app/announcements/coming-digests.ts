@@ -1,15 +1,14 @@
 /** Finds the digests of coming changes that are due, and the changes of each. */
-import { boundaryAfter, type EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
+import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { openingsWithoutWaves } from '../../domain/evaluate/ready-waves.ts';
 import {
   type ComingChange,
   comingChanges,
   digestOfChanges,
-  type Future,
   leadOf,
   longestLead,
-  planAt,
 } from '../../domain/notifications/coming-change.ts';
+import { createFuture, type Future } from '../../domain/notifications/future.ts';
 import { receiversOf } from '../../domain/notifications/notification.ts';
 import { changeKind } from '../../domain/plan/plan.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
@@ -51,23 +50,9 @@ export function createFutureCache(deps: EvaluateDeps): FutureOf {
     const before = cache.get(evaluated);
     if (before?.policies === policies) return before.future;
     const { compute, record } = evaluated;
-    const situation = () => situationOf(deps, { compute, record, projectBusy: false });
-    const future: Future = {
-      plan: onceEach((instantMs) => planAt(situation(), instantMs)),
-      boundaryAfter: onceEach((instantMs) => boundaryAfter(situation(), instantMs)),
-    };
+    const future = createFuture(() => situationOf(deps, { compute, record, projectBusy: false }));
     cache.set(evaluated, { policies, future });
     return future;
-  };
-}
-
-/** Returns a function that computes its result once for each instant. */
-function onceEach<Result>(compute: (instantMs: number) => Result): (instantMs: number) => Result {
-  const results = new Map<number, Result>();
-  return (instantMs) => {
-    const result = results.has(instantMs) ? (results.get(instantMs) as Result) : compute(instantMs);
-    results.set(instantMs, result);
-    return result;
   };
 }
 
@@ -175,7 +160,7 @@ function groupComing(deps: ComingDeps, futureOf: FutureOf, nowMs: number): Map<s
   const mayMove = createMayMove(policies, { nowMs, toMs: nowMs + longestMs + LONGEST_WAVE_LEAD_MS });
   const span = { nowMs, untilMs: nowMs + longestMs };
   for (const evaluated of all) {
-    for (const change of comingChanges(evaluated, { ...span, readyWaves, ...futureOf(evaluated) })) {
+    for (const change of comingChanges(evaluated, futureOf(evaluated), { ...span, readyWaves })) {
       if (leadMsOf(change) === undefined || mayMove(change, policyOf.get(change.action.policy))) continue;
       const owner = ownerOf(change.compute);
       const receivers = policyOf.get(change.action.policy)?.notify ?? [];

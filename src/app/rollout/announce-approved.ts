@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { mapInTurns } from '../../common/in-turns.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
-import { type ComingChange, digestOfChanges, planAt } from '../../domain/notifications/coming-change.ts';
+import { type ComingChange, digestOfChanges } from '../../domain/notifications/coming-change.ts';
+import { planAt } from '../../domain/notifications/future.ts';
 import { receiversOf } from '../../domain/notifications/notification.ts';
 import { shortHash } from '../../domain/policy/policy.ts';
 import { SECOND_MS } from '../../domain/time/units.ts';

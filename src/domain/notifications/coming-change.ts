@@ -1,11 +1,12 @@
 import type { Compute, ComputeSettings } from '../compute/compute.ts';
 import { formatDuration, formatSize } from '../compute/compute-units.ts';
 import type { ReasonCode } from '../compute/reasons.ts';
-import { type EvaluatedCompute, evaluateNow, laterSituation, type Situation } from '../evaluate/evaluate.ts';
+import type { EvaluatedCompute } from '../evaluate/evaluate.ts';
 import { type Action, changeKind, type Plan } from '../plan/plan.ts';
 import type { Policy, PolicySet } from '../policy/policy.ts';
 import { herdInstants, type ReadyWaves } from '../policy/waves.ts';
 import { isoInstant, MINUTE_MS, SECOND_MS } from '../time/units.ts';
+import { actionsOf, type Future } from './future.ts';
 import type { Notification } from './notification.ts';
 
 /** A change of a compute at its next boundary, at its next change or at the end of a wait, if its state stays as it is. */
@@ -40,37 +41,71 @@ const RETRYING: ReadonlySet<ReasonCode> = new Set([
   'degraded',
 ]);
 
-/** The evaluation of a compute at later instants, if its state stays as it is. */
-export interface Future {
-  /** {@link planAt} */
-  plan(instantMs: number): Plan;
-  /** {@link boundaryAfter} */
-  boundaryAfter(instantMs: number): number | undefined;
+interface Horizon {
+  nowMs: number;
+  untilMs: number;
+  readyWaves: readonly ReadyWaves[];
 }
 
-/** The changes of a compute whose slots begin by `untilMs`, up to the first that disconnects. */
-export function comingChanges(
-  { compute, decision, plan, nextBoundaryMs, nextChangeMs }: EvaluatedCompute,
-  future: Future & { nowMs: number; untilMs: number; readyWaves: readonly ReadyWaves[] },
-): ComingChange[] {
-  const { nowMs, untilMs, readyWaves } = future;
+/**
+ * The changes of a compute whose slots begin by `untilMs`. Each is found as if the earlier ones had been made, but of several in one slot only
+ * those up to the first that changes the state: what follows it is found once it has been made.
+ */
+export function comingChanges(evaluated: EvaluatedCompute, future: Future, horizon: Horizon): ComingChange[] {
+  const { compute, decision, plan, nextBoundaryMs, nextChangeMs } = evaluated;
+  let state: State = { compute, plan, startMs: decision.instantMs, nextBoundaryMs, nextChangeMs, future };
+  const changes: ComingChange[] = [];
+  const slots = new Set<number>();
+  for (let turns = 0; turns < MAX_BOUNDARIES; turns += 1) {
+    const found = changesOf(state, horizon);
+    changes.push(...found.filter(({ slotMs }) => !slots.has(slotMs)));
+    const last = found.at(-1);
+    if (!last || !changesState(last.action)) break;
+    slots.add(last.slotMs);
+    const after = state.future.after(last.instantMs);
+    state = {
+      ...{ compute: after.compute, plan: after.plan(last.instantMs), startMs: last.instantMs, future: after },
+      ...{ nextBoundaryMs: after.boundaryAfter(last.instantMs), nextChangeMs: undefined },
+    };
+  }
+  return changes;
+}
+
+/** A compute from an instant on, milliseconds since the epoch, until the next change of its state. */
+interface State {
+  compute: Compute;
+  startMs: number;
+  plan: Plan;
+  nextBoundaryMs: number | undefined;
+  nextChangeMs: number | undefined;
+  future: Future;
+}
+
+/** True if an action changes the size or restarts: after it the compute's state differs. */
+function changesState(action: Action): boolean {
+  return action.disconnects || changeKind([action]) !== 'timeout';
+}
+
+/** The changes up to the first that changes the compute's state. */
+function changesOf(state: State, { nowMs, untilMs, readyWaves }: Horizon): ComingChange[] {
+  const { compute, plan, startMs, nextBoundaryMs, nextChangeMs, future } = state;
   // A later wave is announced with the first of its herd.
   const slotOf = (boundaryMs: number) => Math.min(...herdInstants(readyWaves, compute.account, boundaryMs));
   const boundaries = boundariesWhile((boundaryMs) => slotOf(boundaryMs) <= untilMs, nextBoundaryMs, future);
   const mayPass = plan.waiting.some(({ gate }) => gate.code !== 'observe');
-  const waitStarts = [...(mayPass ? [decision.instantMs] : []), ...boundaries];
-  const waitEnds = new Set(waitStarts.flatMap((startMs) => endsOfWaits(startMs, future)));
+  const waitStarts = [...(mayPass ? [startMs] : []), ...boundaries];
+  const waitEnds = new Set(waitStarts.flatMap((fromMs) => endsOfWaits(fromMs, { untilMs, plan: future.plan })));
   const instants = [...new Set([...waitEnds, ...boundaries, nextChangeMs])].filter((ms) => ms !== undefined);
   // If the next change is after `untilMs` and no wait ends then, it is at a boundary, whose slot may begin before `untilMs`.
   const isBoundary = (ms: number) => boundaries.has(ms) || (ms > untilMs && !waitEnds.has(ms));
   const changes: ComingChange[] = [];
   for (const instantMs of instants.toSorted((a, b) => a - b)) {
     const slotMs = isBoundary(instantMs) ? slotOf(instantMs) : Math.floor(instantMs / SLOT_MS) * SLOT_MS;
-    if (instantMs <= nowMs || slotMs > untilMs) continue;
+    if (instantMs <= Math.max(nowMs, startMs) || slotMs > untilMs) continue;
     const [action] = actionsOf(future.plan(instantMs));
     if (!action) continue;
     changes.push({ compute, action, instantMs, slotMs });
-    if (action.disconnects) break;
+    if (changesState(action)) break;
   }
   return changes;
 }
@@ -85,8 +120,8 @@ function boundariesWhile(
   let boundaryMs = nextBoundaryMs;
   while (boundaryMs !== undefined && isNear(boundaryMs) && boundaries.size < MAX_BOUNDARIES) {
     boundaries.add(boundaryMs);
-    const actions = actionsOf(future.plan(boundaryMs));
-    if (actions.length > 0 && changeKind(actions) !== 'timeout') break;
+    const [action] = actionsOf(future.plan(boundaryMs));
+    if (action && changeKind([action]) !== 'timeout') break;
     boundaryMs = future.boundaryAfter(boundaryMs);
   }
   return boundaries;
@@ -108,15 +143,6 @@ function endsOfWaits(startMs: number, { untilMs, plan }: Pick<Future, 'plan'> & 
     atMs = nextMs;
   }
   return ends;
-}
-
-/** The plan for a compute at a future instant, if its state stays as it is. */
-export function planAt(situation: Situation, instantMs: number): Plan {
-  return evaluateNow({ ...laterSituation(situation), nowMs: instantMs }).plan;
-}
-
-function actionsOf({ verdict, actions }: Plan): readonly Action[] {
-  return verdict === 'act' ? actions : [];
 }
 
 /** The maximum number of computes that a message names in its text. */
