@@ -32,7 +32,7 @@ export function inOrder({ low, mid, high }: Estimate): Estimate {
   return { low: Math.min(low, mid, high), mid, high: Math.max(low, mid, high) };
 }
 
-/** Splits the sign off a saving: a negative one is a cost. The sign is that of the middle; if it is unknown, of the middle between the ends. */
+/** Splits a saving into its amount and `isCost`. It is a cost if its middle is negative or, without a middle, if the sum of its ends is. */
 export function savingOrCost(saving: Estimate): Estimate & { isCost: boolean };
 export function savingOrCost(saving: PartialEstimate): PartialEstimate & { isCost: boolean };
 export function savingOrCost({ low, mid, high }: PartialEstimate): PartialEstimate & { isCost: boolean } {
@@ -41,7 +41,7 @@ export function savingOrCost({ low, mid, high }: PartialEstimate): PartialEstima
   return { isCost: true, low: 0 - high, mid: mid === undefined ? undefined : 0 - mid, high: 0 - low };
 }
 
-/** `2 h`, `2 to 5 h`, `2 to 5 h more`; if both are possible `2 h more to 5 h saved`, in this order. `unit` begins with a space, or is empty. */
+/** Text for a saving: `2 h`, `2 to 5 h`; for a cost: `2 to 5 h more`; if both are possible: `2 h more to 5 h saved`. `unit` begins with a space. */
 export function savedRange(saving: PartialEstimate, format: (value: number) => string, unit = ''): string {
   const { isCost, low, high } = savingOrCost(saving);
   if (low < 0) return `${format(0 - saving.low)}${unit} more to ${format(saving.high)}${unit} saved`;

@@ -1,4 +1,4 @@
-/** The items by key, in their order; the groups in the order of their first items. */
+/** Groups items by key. Items keep their order; groups are in the order of their first items. */
 export function groupBy<T, Key>(items: Iterable<T>, keyOf: (item: T) => Key): Map<Key, T[]> {
   const groups = new Map<Key, T[]>();
   for (const item of items) {

@@ -4,14 +4,18 @@ export function ascending<T extends string | number>(a: T, b: T): number {
   return a < b ? -1 : 1;
 }
 
-/** The index of the first value in `sorted`, which ascends, that is at least `from`; its length if there is none. */
+/** The index of the first value of an ascending list that is at least `from`; the length of the list if there is none. */
 export function lowerBound<T extends string | number>(sorted: readonly T[], from: T): number {
-  let low = 0;
-  let high = sorted.length;
+  return firstIndex(sorted.length, (index) => (sorted[index] as T) >= from);
+}
+
+/** The first index below `length` from which on a condition is true; `length` if there is none. */
+export function firstIndex(length: number, isTrue: (index: number) => boolean): number {
+  let [low, high] = [0, length];
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if ((sorted[middle] as T) < from) low = middle + 1;
-    else high = middle;
+    if (isTrue(middle)) high = middle;
+    else low = middle + 1;
   }
   return low;
 }

@@ -13,7 +13,7 @@ export function toHundredths(value: number): number {
   return roundTo(value, 2);
 }
 
-/** Rounds numbers so that they sum to their rounded sum: all down, then those with the largest remainders up. */
+/** Rounds all numbers down, then those with the largest remainders up, so that the results sum to the rounded sum. */
 export function roundToSum(values: readonly number[], digits: number): number[] {
   const factor = 10 ** digits;
   const down = values.map((value) => Math.floor(value * factor));

@@ -1,6 +1,6 @@
 import { groupBy } from '../../domain/grouping.ts';
-import { withApplied } from '../../domain/records/applied.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import { withApplied } from '../../domain/records/lag.ts';
 import type { Store } from '../../ports/store.ts';
 import {
   type AccountSurvey,

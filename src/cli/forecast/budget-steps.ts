@@ -1,6 +1,6 @@
 import { printable } from '../../common/safe-text.ts';
+import { limitingBudgets } from '../../domain/decide/stages/budget.ts';
 import { asKind } from '../../domain/policy/kinds/kinds.ts';
-import { limitingBudgets } from '../../domain/policy/limiting-budgets.ts';
 import type { PolicySet } from '../../domain/policy/policy.ts';
 import { type BudgetOutlook, expectedSteps, nextDecisionMs } from '../../domain/spend/state.ts';
 import { type StepSpan, sameStep, stepText } from '../../domain/spend/terms.ts';

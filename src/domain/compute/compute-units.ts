@@ -120,7 +120,7 @@ export function formatDuration(seconds: number): string {
 /** Measurements are rounded: usage up to this factor of the minimum counts as the minimum. */
 const MINIMUM_TOLERANCE = 1.03;
 
-/** True if the usage is about that of the minimum size over the time awake. With `awake` in hours, `used` is in CU-hours. */
+/** True if `used` is about what the minimum size uses in the time `awake`: CU-hours in hours, or CU-seconds in seconds. */
 export function isAtMinimum(used: number, minCu: number, awake: number): boolean {
   return used <= MINIMUM_TOLERANCE * minCu * awake;
 }

@@ -22,7 +22,7 @@ export function wantedFields(
   return fieldsOf(group, { ...size, suspendTimeoutSeconds: suspendTimeoutSeconds ?? undefined });
 }
 
-/** The two groups of fields that are decided, gated and reported together. */
+/** A group of fields: all fields of a group are decided, gated and reported together. */
 export type FieldGroup = 'size' | 'suspend_timeout';
 
 /** Wanted settings of a compute; null leaves the field as it is. */
@@ -155,7 +155,7 @@ export function isRaise(from: Size, to: Size): boolean {
   return to.maxCu === from.maxCu ? to.minCu > from.minCu : to.maxCu > from.maxCu;
 }
 
-/** The larger of two sizes in each end; `a` itself if `b` is larger in none. */
+/** A size with the larger minimum and the larger maximum of two sizes; `a` itself if neither is that of `b`. */
 export function largerSize(a: Size, b: Size): Size {
   if (b.minCu <= a.minCu && b.maxCu <= a.maxCu) return a;
   return { minCu: Math.max(a.minCu, b.minCu), maxCu: Math.max(a.maxCu, b.maxCu) };

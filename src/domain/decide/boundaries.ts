@@ -195,8 +195,8 @@ function sameGroup(a: Decision, b: Decision, group: FieldGroup): boolean {
 }
 
 /**
- * Returns a test for policies whose changes may change the desired values, while the currently deciding policies stay the same; with
- * `includesRestarts`, also restart windows. Policies that are always outranked are excluded.
+ * Returns a test whether a change of a policy may change the desired values, as long as the policies that decide now stay the same. Policies
+ * that are always outranked do not pass; restart windows pass only with `includesRestarts`.
  */
 function mayDecideTest(
   effective: EffectivePolicies,

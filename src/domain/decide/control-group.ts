@@ -40,7 +40,7 @@ export function unitOf(terms: Pick<TrialTerms, 'unit'>, compute: Compute): strin
   return unitName(usageUnitOf(terms, compute));
 }
 
-/** The policies without trials and reached budget steps. Those are temporary, so savings by past use are estimated without them. */
+/** The policies without trials and reached budget steps. Both are temporary, so estimates of savings from past use leave them out. */
 export function lastingPolicies({ set }: CompiledPolicies): CompiledPolicies {
   return compilePolicies({ ...set, policies: set.policies.filter((policy) => !asKind(policy, 'trial')) });
 }

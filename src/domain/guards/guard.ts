@@ -63,7 +63,7 @@ export function keyOf(match: Match, labels: Readonly<Record<string, string>>): s
 /** The values of a label that stand for the compute; never an empty text, which means that the label is absent. */
 function wantedValues(rule: Match[string], compute: ComputeIdentity): string[] {
   const { projectId, projectName } = compute;
-  if (typeof rule === 'string') return [filledIn(rule, compute) ?? []].flat().filter(Boolean);
+  if (typeof rule === 'string') return [filledIn(rule, compute) ?? ''].filter((value) => value !== '');
   return Object.keys(rule).filter((value) => value !== '' && [projectId, projectName].includes(rule[value] ?? ''));
 }
 

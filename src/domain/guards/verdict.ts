@@ -120,9 +120,9 @@ export function limitsFrom(guard: GuardTerms, { days, sameHours }: PastReadings)
   }
 
   return (keys, beforeMs) => {
-    const name = keys.join('\n');
-    const past = pasts.get(name) ?? pastOf(keys);
-    pasts.set(name, past);
+    const cacheKey = keys.join('\n');
+    const past = pasts.get(cacheKey) ?? pastOf(keys);
+    pasts.set(cacheKey, past);
     const end = lowerBound(past.instants, beforeMs);
     const start = Math.max(end - HOUR_SAMPLES, lowerBound(past.instants, beforeMs - DAY_MS));
     if (end - start < LEAST_SAMPLES) return undefined;

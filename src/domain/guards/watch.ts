@@ -58,7 +58,7 @@ interface BadStretch {
 }
 
 interface WatchedCompute {
-  /** The last round in which it was awake; not updated once the watch is over and it is healthy: the memory is stored when it changes. */
+  /** The last round in which it was awake. Not updated while it is healthy after its watch, so that an unchanged memory is not stored again. */
   lastMs: number;
   /** A bad stretch, until a healthy sample. */
   bad?: BadStretch;
@@ -266,7 +266,7 @@ function badNow(
 
 /**
  * Decides whether a suspect suffers from its lowering, or from a common cause: it was bad before, or others became bad in the same minutes.
- * `not_known` while the others have not been bad for long enough, at most half of `for`.
+ * `not_known` while others are bad, but have not been for half of `for`.
  */
 function causeOf(
   { forMs, settleMs }: WatchTerms,

@@ -41,9 +41,9 @@ interface RestoreDecision {
 }
 
 /**
- * Removes requested fields that policies set now: otherwise the request would apply when those policies change, long after it was
- * made. Also removes an expired request, and fields that already have the decided values, unless a hold or a lagging reading may explain
- * that. Returns the same record if nothing is removed.
+ * Removes requested fields that policies set now: otherwise the request would apply when those policies change, long after it was made. Also
+ * removes an expired request, and fields that already have the decided values; the latter stay while a hold or a lagging reading may be the
+ * cause. Returns the same record if nothing is removed.
  */
 export function withoutDecided(
   record: ComputeRecord,

@@ -56,7 +56,7 @@ const WITHOUT_WAITING: PartialDisruption = {
   lower: { when: 'any', atDeadline: 'apply' },
 };
 
-/** Lists the changes. In groups that enforcing policies don't change, those of observing ones are listed, and a gate holds them. */
+/** Lists the changes that enforcing policies want. In a group without one, lists the change that observing policies want; a gate holds it. */
 export function changesOf(decision: Decision, compute: Compute, verified: AccountFacts = {}): Change[] {
   const { enforcedDeciders, deciders } = decision;
   const changes = FIELD_GROUPS.flatMap((group) => {

@@ -71,7 +71,7 @@ export function reasonsOf({ why, waiting }: Plan): Reason[] {
   return [...why, ...waiting.flatMap(({ why: wanted, gate }) => [wanted, gate])];
 }
 
-/** The reasons of one of the plan's actions. Only a restart is due by itself; the others are of the update. */
+/** The reasons of one of the plan's actions: `restart_due` belongs to the restart, all others to the update. */
 export function whyOf({ why }: Pick<Plan, 'why'>, { kind }: Pick<Action, 'kind'>): Reason[] {
   return why.filter(({ code }) => (code === 'restart_due') === (kind === 'restart'));
 }

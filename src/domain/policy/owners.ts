@@ -83,8 +83,8 @@ export function ownersOf(
 /** The value of the first rule that matches a compute; undefined if none does. */
 export function valueByGlob<T>(rules: readonly GlobRule<T>[]): (compute: Compute) => T | undefined {
   const valueBy = firstMatch(rules);
-  return ({ projectId, projectName, branchId, branchName = [] }) =>
-    valueBy([projectId, projectName], [branchId, branchName].flat());
+  return ({ projectId, projectName, branchId, branchName = branchId }) =>
+    valueBy([projectId, projectName], [branchId, branchName]);
 }
 
 /** Compiled globs by list of rules, which are needed for every write and every record. */

@@ -89,7 +89,7 @@ export function removedProtections(before: readonly Policy[], after: readonly Po
     if (policy.mode === 'enforce' && next.mode === 'observe') return [`${nounOf(policy)} ${policy.name} only observes`];
     if (ruleOf(policy).protectionNoun(policy) && contentOf(next) !== contentOf(policy))
       return [`${nounOf(policy)} ${policy.name} was changed`];
-    return timesOf(next) < timesOf(policy) ? [`a window of ${policy.name} is gone`] : [];
+    return countTimes(next) < countTimes(policy) ? [`a window of ${policy.name} is gone`] : [];
   });
 }
 
@@ -101,7 +101,7 @@ function contentOf({ file: _file, ...policy }: Policy): string {
   return JSON.stringify(policy);
 }
 
-function timesOf(policy: Policy): number {
+function countTimes(policy: Policy): number {
   return ruleOf(policy).times(policy).length;
 }
 

@@ -24,8 +24,8 @@ export function selectsByBranch({ branches, branchRoles }: Pick<SelectorKeys, 'b
 }
 
 /**
- * Limits of one selector. Selectors of requests and freezes are matched with every compute in a request or at every decision, those of
- * files only once per compute that is read.
+ * Limits of one selector. A selector of a request or a freeze is matched with every compute of the request, or at every decision. A selector
+ * of a file is matched only once for each compute that is read.
  */
 export const SELECTOR_LIMITS = {
   request: {

@@ -97,7 +97,7 @@ export const DEFAULT_PAUSE_MS = 1_000;
 /** The longest pause after one 429, whatever it asks for. */
 export const LONGEST_PAUSE_MS = 5 * MINUTE_MS;
 
-/** An empty log. The steady rate applies for the first minute, unless nothing was sent before for certain (`isUnused`). */
+/** An empty log. The steady rate applies for the first minute, since earlier requests are unknown; not if `isUnused` says that there were none. */
 export function newRateBudget({ jitterMs }: RateLimits, nowMs: number, isUnused = false): RateBudgetState {
   return {
     beganAtMs: nowMs,

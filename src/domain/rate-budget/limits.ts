@@ -31,6 +31,7 @@ export function backgroundRequests(ms: number): number {
 export function limitsOf(perMinute: number, reserve: number): RateLimits {
   const { perRouteSecond, perMinute: defaultPerMinute, jitterMs } = DEFAULT_RATE_LIMITS;
   const perSecond = Math.max(perRouteSecond, (perRouteSecond * perMinute) / defaultPerMinute);
+  // Corrects floating-point error: 700 × (1 − 0.9) is slightly less than 70.
   const withoutReserve = (limit: number) => Math.max(1, Math.floor(limit * (1 - reserve) + 1e-9));
   return { perMinute: withoutReserve(perMinute), perRouteSecond: withoutReserve(perSecond), jitterMs };
 }

@@ -58,7 +58,7 @@ export interface LateChange {
   slotMs?: number;
   /** How many restarts were announced with it. */
   restarts: number;
-  /** How many of them were not made by then; absent if unknown. */
+  /** How many of these restarts, at most, are still to be made; absent if unknown. */
   left?: number;
   /** Why it is late; absent if unknown. */
   why?: string;
@@ -254,7 +254,7 @@ export interface ComputeRecord {
   renamed?: { from: string; atMs: number; by: readonly string[] };
   /** A person's request to restore the baseline. */
   restore?: Restore;
-  /** The policies that set fields at the last decision; absent if none. Guards and restores go by them, also in commands without a daemon. */
+  /** The policies that set fields at the last decision; absent if none. Guards and restores need them, also in commands that run without a daemon. */
   setBy?: SetBy;
   guardFinding?: GuardFinding;
   floors?: Floors;

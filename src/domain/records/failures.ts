@@ -51,9 +51,9 @@ export function degradedFailures({ failures = {} }: Pick<ComputeRecord, 'failure
 /** The first failure that became degraded between two records, with the desired settings of all that did; undefined if none did. */
 export function newlyDegraded(before: ComputeRecord, after: ComputeRecord): Failures | undefined {
   const groups = Object.entries(after.failures ?? {}) as [ChangeGroup, Failures][];
-  const news = groups.filter(([group, failures]) => isDegraded(failures) && !isDegraded(before.failures?.[group]));
-  const [first] = news;
-  return first && { ...first[1], desired: Object.assign({}, ...news.map(([, { desired }]) => desired)) };
+  const added = groups.filter(([group, failures]) => isDegraded(failures) && !isDegraded(before.failures?.[group]));
+  const [first] = added;
+  return first && { ...first[1], desired: Object.assign({}, ...added.map(([, { desired }]) => desired)) };
 }
 
 /** Text such as `the timeout of ep-1 can't be set to 1m`, about the desired settings of a failed change; a restart has none. */

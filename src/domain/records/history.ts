@@ -66,7 +66,7 @@ export function unknownOutcome(status: number | undefined): string {
 /** Earlier versions wrote `not changed: unknown`, and `no answer came` also after an answer. */
 const NO_EFFECT = /^not changed: |^no answer came, so |^the answer does not say whether |did not take effect$/;
 
-/** True unless the last reason says that the write had no effect, or that the effect is unknown: then a later entry has the outcome. */
+/** False if the last reason says that the write had no effect, or that its effect is unknown. In the second case a later entry has the outcome. */
 export function tookEffect({ reasons }: Pick<HistoryEntry, 'reasons'>): boolean {
   return !NO_EFFECT.test(reasons.at(-1)?.message ?? '');
 }

@@ -94,7 +94,7 @@ export function withoutFloors(record: ComputeRecord): ComputeRecord {
   return floors ? rest : record;
 }
 
-/** The record without floors that can't come into effect again, since their policy or their guard is gone; the same record if all can. */
+/** Removes floors whose policy or guard is gone, so that they can't come into effect again. Returns the same record if there are none. */
 export function withoutDeadFloors(record: ComputeRecord, mayExist: (policy: string) => boolean): ComputeRecord {
   const { floors, ...rest } = record;
   const all = Object.entries(floors ?? {});

@@ -21,7 +21,7 @@ export interface BudgetState extends Span {
   month: BudgetTerms['month'];
   /** The spending of known hours; null if a price is unknown. */
   spent: number | null;
-  /** The projection of the month; null while too uncertain to show, although steps are already decided by it. */
+  /** The projection of the month as it is shown; null while it is too uncertain for that. Steps are decided by an uncertain projection, too. */
   projected: Projection | null;
   unknownHours: number;
   /** The end of the last hour with known usage. */

@@ -14,6 +14,7 @@ export const DRAWS = 2000;
 const MAX_EFFECT = Math.log(100);
 /** The precision of an interval's ends. */
 const EFFECT_PRECISION = 1e-4;
+/** The first step outwards from the estimate in the search for an end. */
 const FIRST_STEP = 0.05;
 
 /** Tests assumed effects b, on log usage, against the real draw of a trial. */

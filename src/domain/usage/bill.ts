@@ -1,5 +1,6 @@
 /** Computes the cost of compute usage in a month, by owner or project. */
 import { groupBy } from '../grouping.ts';
+import { firstIndex } from '../sorted.ts';
 import { roundToSum } from '../sum.ts';
 import type { Span } from '../time/span.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
@@ -96,7 +97,8 @@ function unattributedSeconds(total: { cuSeconds: number; unknownHours: number },
 function sumOf({ buckets }: UsageSeries, { fromMs, toMs }: Span): { cuSeconds: number; unknownHours: number } {
   let sum = 0;
   let knownMs = 0;
-  for (let index = firstIndexFrom(buckets, fromMs); index < buckets.length; index += 1) {
+  const first = firstIndex(buckets.length, (index) => (buckets[index]?.startMs ?? 0) >= fromMs);
+  for (let index = first; index < buckets.length; index += 1) {
     const bucket = buckets[index];
     if (bucket === undefined || bucket.startMs >= toMs) break;
     if (bucket.cuSeconds === null) continue;
@@ -104,17 +106,6 @@ function sumOf({ buckets }: UsageSeries, { fromMs, toMs }: Span): { cuSeconds: n
     knownMs += bucket.seconds * 1000;
   }
   return { cuSeconds: sum, unknownHours: Math.max(0, (toMs - fromMs - knownMs) / HOUR_MS) };
-}
-
-/** The index of the first bucket at or after an instant. */
-function firstIndexFrom(buckets: UsageSeries['buckets'], ms: number): number {
-  let [low, high] = [0, buckets.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((buckets[middle]?.startMs ?? 0) < ms) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 interface ProjectSeries {

@@ -20,8 +20,8 @@ export function monthStart(ms: number, months = 0): number {
 }
 
 /**
- * The billing month that begins in the calendar month (UTC) of an instant: when a billing period starts in it, or on the first day if none
- * does or if that start is only a change of plan.
+ * The billing month that begins in the calendar month (UTC) of an instant. It begins when a billing period starts in the calendar month. If
+ * none starts, or only the plan changes, it begins on the first day.
  */
 export function billingMonth(monthMs: number, plans: PlanTimes, nowMs: number): BillingMonth {
   const [fromMs, toMs] = [billingStart(monthStart(monthMs), plans), billingStart(monthStart(monthMs, 1), plans)];

@@ -61,9 +61,9 @@ export function projectedAt(days: KnownDays, { month, spent, unknown }: Projecte
     const soFar = spent + unknown * Math.max(0, 1 + z / NORMAL_QUANTILE_90);
     if (z === 0 || mean === 0) return Math.max(spent, soFar + mean);
     const distance = rest.quantile(normal(z)) / mean - 1;
-    const least = MIN_MARGIN * (z / NORMAL_QUANTILE_90);
-    const atLeast = z < 0 ? Math.min(distance, least) : Math.max(distance, least);
-    return Math.max(spent, soFar + mean * ofGamma(z, atLeast));
+    const margin = MIN_MARGIN * (z / NORMAL_QUANTILE_90);
+    const widened = z < 0 ? Math.min(distance, margin) : Math.max(distance, margin);
+    return Math.max(spent, soFar + mean * gammaQuantile(z, widened));
   };
 }
 
@@ -72,7 +72,7 @@ export function projectedAt(days: KnownDays, { month, spent, unknown }: Projecte
  * and Hilferty, 1931). `distance` is how far the normal quantile at `z` is above the mean, or below if negative. For standard deviations above
  * 3.85 the approximation puts the 90 % quantile below the mean; so upper quantiles are at least 1 here.
  */
-function ofGamma(z: number, distance: number): number {
+function gammaQuantile(z: number, distance: number): number {
   const sigma = distance / z;
   return Math.max(z > 0 ? 1 : 0, 1 - sigma ** 2 / 9 + distance / 3) ** 3;
 }

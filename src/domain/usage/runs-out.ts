@@ -1,4 +1,5 @@
 /** Predicts when a project has used up what its plan includes in a billing period. */
+import { firstIndex } from '../sorted.ts';
 import { sum } from '../sum.ts';
 import { DAY_MS } from '../time/units.ts';
 import type { BillingMonth } from './month.ts';
@@ -9,7 +10,7 @@ import { type KnownDays, projectedAt } from './projection.ts';
 export const FREE_CU_HOURS = 100;
 
 /** The 99.5 % quantile of the standard normal distribution. */
-const SURELY = 2.576;
+const NORMAL_QUANTILE_995 = 2.576;
 
 /** An 80 % range of instants, milliseconds since the epoch. If the limit is used up already, all three are the instant when that happened. */
 export interface RunsOut {
@@ -39,11 +40,11 @@ export function runsOut(
     projectedAt(days, { month: { ...month, toMs: ends[day] ?? toMs }, spent, unknown: 0 }),
   );
   const projectedToEnd = projectedTo(ends.length - 1);
-  if (!projectedToEnd || projectedToEnd(SURELY) < limit) return undefined;
+  if (!projectedToEnd || projectedToEnd(NORMAL_QUANTILE_995) < limit) return undefined;
   const reachedMs = (z: number): number | undefined => {
     if (projectedToEnd(z) < limit) return undefined;
     const usedBy = (day: number) => (day < 0 ? spent : (projectedTo(day)?.(z) ?? spent));
-    const day = firstIndex(ends.length, (index) => usedBy(index) >= limit);
+    const day = firstIndex(ends.length - 1, (index) => usedBy(index) >= limit);
     const before = usedBy(day - 1);
     const after = usedBy(day);
     const startMs = ends[day - 1] ?? untilMs;
@@ -86,17 +87,6 @@ function dayEnds(fromMs: number, toMs: number): number[] {
   const ends: number[] = [];
   for (let dayMs = fromMs - (fromMs % DAY_MS) + DAY_MS; dayMs < toMs; dayMs += DAY_MS) ends.push(dayMs);
   return [...ends, toMs];
-}
-
-/** The first index below `length` at which a monotonic condition is true; it must be true at the last. */
-function firstIndex(length: number, isTrue: (index: number) => boolean): number {
-  let [low, high] = [0, length - 1];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (isTrue(middle)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }
 
 function memoised<T>(compute: (index: number) => T): (index: number) => T {

@@ -175,6 +175,7 @@ function mixture(fits: readonly Fit[], freedom: number): Prediction {
       const factor = 1 + (NORMAL_QUANTILE_90 * NORMAL_QUANTILE_90 + 1) / (4 * freedom);
       let low = mean - 8 * deviation;
       let high = mean + 8 * deviation;
+      // Bisection: 50 steps exhaust the precision of numbers.
       for (let step = 0; step < 50; step += 1) {
         const middle = (low + high) / 2;
         const below = weighted((fit) => normal((middle - fit.mean) / (factor * Math.sqrt(fit.variance) || 1e-9)));

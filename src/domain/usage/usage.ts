@@ -28,7 +28,7 @@ export function unitName({ projectId, branchId }: UsageUnit): string {
   return branchId === null ? projectId : `${projectId}/${branchId}`;
 }
 
-/** Why a bucket is invalid after the one `before` it; undefined if it is valid. `computes` is the number of computes in the unit, if known. */
+/** The problem of a bucket that follows the bucket `before`; undefined if it is valid. `computes` is the number of computes in the unit, if known. */
 export function bucketProblem(
   bucket: UsageBucket,
   before: UsageBucket | undefined,

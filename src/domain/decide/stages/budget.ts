@@ -5,7 +5,9 @@
 import { type Compute, FIELD_GROUPS } from '../../compute/compute.ts';
 import type { CompiledPolicies } from '../../policy/compiled-policies.ts';
 import type { PartialDisruption } from '../../policy/disruption.ts';
-import { asKind } from '../../policy/kinds/kinds.ts';
+import type { BudgetPolicy } from '../../policy/kinds/budget.ts';
+import { asKind, policiesOfKind } from '../../policy/kinds/kinds.ts';
+import type { PolicySet } from '../../policy/policy.ts';
 import { hashFraction } from '../../policy/select.ts';
 import { STEP_END_SPREAD_MS, type StepSpan, type StepThreshold, sameStep } from '../../spend/terms.ts';
 import { type StageInput, stage } from './draft.ts';
@@ -61,6 +63,15 @@ export function limitingSteps({ effective, compute, instantMs, budgetSteps }: St
     const isReached = (step: StepThreshold) =>
       active.some((span) => span.policy === policy.name && sameStep(span, step));
     return terms.steps.filter((step) => step.limits && isReached(step)).map((step) => ({ policy, policyIndex, step }));
+  });
+}
+
+/** The enforced budgets that have limiting steps, with only those steps. */
+export function limitingBudgets({ policies }: PolicySet): Pick<BudgetPolicy, 'name' | 'steps'>[] {
+  return policiesOfKind(policies, 'budget').flatMap((policy) => {
+    if (policy.mode === 'observe') return [];
+    const steps = policy.steps.filter(({ limits }) => limits !== undefined);
+    return steps.length > 0 ? [{ name: policy.name, steps }] : [];
   });
 }
 

@@ -15,7 +15,7 @@ import type { Bounds } from '../../policy/directive.ts';
 import type { TraceStep } from '../trace.ts';
 import { type Draft, note, type StageInput, stage } from './draft.ts';
 
-/** Clamps to limits: the value that a schedule sets, or the baseline where none does. */
+/** Clamps the value that a schedule sets, or the baseline where no schedule sets one, to the limits. */
 export const clampToLimits = stage(['bounds'], (draft, input) => {
   for (const group of FIELD_GROUPS) clampGroup(draft, input, group, input.effective.bounds, 'limited');
 });

@@ -79,8 +79,8 @@ function withWave(proposal: ProposedValues, { readyWaves, compute, instantMs }: 
 }
 
 /**
- * A compute's settings where no proposal sets a value: those that later stages will set, otherwise the present ones. With the present ones
- * alone, a window that opens soon would raise the compute and then take the raised size for the present one, which later stages would undo.
+ * A compute's settings where no proposal sets a value: those that later stages will set, otherwise the present ones. The present ones alone
+ * would not do: once a window that opens soon has raised the compute, the raised size is the present one, and later stages would undo it.
  */
 function fallbackSettings(input: ScheduleInput, group: FieldGroup): ComputeSettings {
   const { effective, baseline, compute } = input;

@@ -40,7 +40,7 @@ export const hold: Gate = ({ change, decision }) => {
   return { code: 'held', message, untilMs: expiresAtMs };
 };
 
-/** The hold that keeps a field as it is, of these active holds, newest first; undefined if none does, or a newer one sets the field. */
+/** The active hold that keeps a field as it is; undefined if there is none, or a newer hold sets the field. `holds` begins with the newest. */
 export function keepingHold(holds: readonly Hold[], group: Change['group']): Hold | undefined {
   const decisive = holds.find((one) => one.freeze || setsField(one, group));
   return decisive?.freeze && !setsField(decisive, group) ? decisive : undefined;

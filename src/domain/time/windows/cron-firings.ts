@@ -34,7 +34,7 @@ export function firingAfter(firings: Firings, instantMs: number): Firing | undef
   return localMs === undefined ? undefined : firingAtOrBefore(firings, instantOfLocal(zone, localMs));
 }
 
-/** The latest local time that the clock has shown up to an instant, which is later than the current one just after it was set back. */
+/** The latest local time that the clock has shown up to an instant. Just after the clock was set back, that is later than the present local time. */
 function latestShownUntil(zone: string, instantMs: number): number {
   const { fromMs, offsetMs } = constantOffsetAround(zone, instantMs);
   const nowMs = instantMs + offsetMs;

@@ -7,7 +7,7 @@ import type { TimeSpec } from '../time-spec.ts';
 const MAX_EVALUATIONS = 60;
 /** The minimum number of steps of a search, however many windows there are. */
 const MIN_STEPS_PER_WINDOW = 4;
-/** The maximum number of consecutive searches, for few windows, to find a change. */
+/** The maximum number of consecutive searches for a change of few windows; many windows get fewer, see {@link maxSearches}. */
 const MAX_SEARCHES = 8;
 
 /** The maximum number of cached steps of a list of windows; more than one search takes. */
@@ -30,7 +30,7 @@ export function maxSearches(windows: number): number {
 export type StepCache = WeakMap<readonly TimeSpec[], Map<number, number>>;
 
 interface Direction {
-  /** The end, in this direction, of the openings that touch an instant; the instant itself if none continues. */
+  /** The end, in this direction, of the openings that touch an instant; the instant itself if none reaches further. */
   step(ms: number): number;
   isBeyondHorizon(ms: number): boolean;
   /** The result if there is no end before the horizon. */

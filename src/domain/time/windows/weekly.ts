@@ -11,8 +11,8 @@ const DAYS_TO_SEARCH = 5;
 const MAX_ALLOWED_DAYS = 20_000;
 
 /**
- * The last opening that has started by an instant; openings start and end in order of their days. Includes tomorrow's, since today
- * returns when clocks go back over midnight. Undefined if no opening that may touch the instant has started.
+ * The last opening that has started by an instant; openings start and end in order of their days. The search begins with tomorrow: when
+ * clocks go back over midnight, it is today again. Undefined if no opening that may touch the instant has started.
  */
 function lastStartedOpening(spec: WeeklyWindow, instantMs: number): Opening | undefined {
   const today = localDayAt(spec.zone, instantMs);
@@ -92,7 +92,7 @@ export function lengthMinutes({ startMinute, endMinute, endDayOffset }: WeeklyWi
   return Math.max(0, endDayOffset * DAY_MINUTES + endMinute - startMinute);
 }
 
-/** The maximum number of days to examine, on the window's weekdays or excepted: beyond them is no opening. 0 if the window never opens. */
+/** The maximum number of days to examine; later days have no opening either. 0 if the window never opens. */
 function maxDaysToSearch(spec: WeeklyWindow): number {
   const { days, endDayOffset, dates } = spec;
   if (lengthMinutes(spec) === 0) return 0;
