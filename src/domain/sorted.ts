@@ -9,6 +9,11 @@ export function lowerBound<T extends string | number>(sorted: readonly T[], from
   return firstIndex(sorted.length, (index) => (sorted[index] as T) >= from);
 }
 
+/** The value below which a share of the values lies, in any order; undefined without values. 0.5 is the (upper) median. */
+export function quantile(values: readonly number[], share: number): number | undefined {
+  return new Float64Array(values).sort()[Math.min(values.length - 1, Math.floor(values.length * share))];
+}
+
 /** The first index below `length` from which on a condition is true; `length` if there is none. */
 export function firstIndex(length: number, isTrue: (index: number) => boolean): number {
   let [low, high] = [0, length];

@@ -11,11 +11,12 @@ import { ruleOf } from '../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../domain/policy/policy.ts';
 import type { SelectorKeys } from '../domain/policy/selector.ts';
 import { ascending } from '../domain/sorted.ts';
+import { sum } from '../domain/sum.ts';
 import { calendarsOf } from '../domain/time/windows/date-filter.ts';
 
 type GlobKey = 'accounts' | 'projects' | 'branches' | 'computes' | 'regions';
 
-/** Keys with globs, and the number of names that they match: projects and branches have an id, too. */
+/** Keys with globs, and how many names an object has to match: a project or a branch has an id and a name. */
 const KEYS: { key: GlobKey; names: 1 | 2 }[] = [
   { key: 'accounts', names: 1 },
   { key: 'projects', names: 2 },
@@ -34,7 +35,7 @@ function mostStepsOfOneCompute(policies: readonly Policy[], stepsOf: (policy: Po
     if (!policies.some(({ select }) => select[key])) return [];
     // A freeze also applies where a name is unknown.
     const freezes = all.filter(({ policy }) => names > 1 && policy.select[key] && ruleOf(policy).stopsWrites);
-    const ofUnknownNames = freezes.reduce((sum, { steps }) => sum + steps, 0);
+    const ofUnknownNames = sum(freezes.map(({ steps }) => steps));
     return ([false, true] as const).map((fromEnd) => {
       const { ofAnyName, ofOneName } = mostOfOneName(
         all.map(({ policy, steps }) => ({ heads: headsOf(policy.select, key, fromEnd), steps })),
@@ -42,8 +43,7 @@ function mostStepsOfOneCompute(policies: readonly Policy[], stepsOf: (policy: Po
       return ofAnyName + ofOneName + (names > 1 ? Math.max(ofOneName, ofUnknownNames) : 0);
     });
   });
-  const total = all.reduce((sum, { steps }) => sum + steps, 0);
-  return Math.min(...bounds, total);
+  return Math.min(...bounds, sum(all.map(({ steps }) => steps)));
 }
 
 /** Steps to match one name: of any glob, of one with several stars, and for each character of one with `?`, which backtracks. */
@@ -53,13 +53,14 @@ const STEPS_OF_CHARACTER = 0.5;
 
 /** An upper bound of the steps to find the policies that select a compute, for names of up to 256 characters. */
 function stepsToSelect(policies: readonly Policy[]): number {
-  return KEYS.reduce((sum, { key, names }) => {
+  const stepsByKey = KEYS.map(({ key, names }) => {
     const globs = policies.flatMap(({ select }) => select[key] ?? []).map((glob) => glob.replace(/^!/, ''));
     // A glob costs more than its minimum only if the name begins like it.
     const entries = globs.map((glob) => ({ heads: [headOf(glob)], steps: extraStepsOf(glob) }));
     const { ofAnyName, ofOneName } = mostOfOneName(entries);
-    return sum + names * (globs.length * STEPS_OF_GLOB + ofAnyName + ofOneName);
-  }, 0);
+    return names * (globs.length * STEPS_OF_GLOB + ofAnyName + ofOneName);
+  });
+  return sum(stepsByKey);
 }
 
 /** The steps to match a name that begins like the glob, beyond {@link STEPS_OF_GLOB}. */
@@ -90,13 +91,13 @@ function mostOfOneName(entries: readonly { heads: readonly string[]; steps: numb
   const ofAnyName = steps.get('') ?? 0;
   steps.delete('');
   let ofOneName = 0;
-  // The heads with which the current head begins, shortest first; `sum` counts the steps of each with those before it.
-  const ancestors: { head: string; sum: number }[] = [];
+  // The heads with which the current head begins, shortest first, with the steps of each head and of all shorter ones.
+  const ancestors: { head: string; steps: number }[] = [];
   for (const head of [...steps.keys()].sort(ascending)) {
     while (ancestors.length > 0 && !head.startsWith(ancestors.at(-1)?.head ?? '')) ancestors.pop();
-    const sum = (ancestors.at(-1)?.sum ?? 0) + (steps.get(head) ?? 0);
-    ancestors.push({ head, sum });
-    ofOneName = Math.max(ofOneName, sum);
+    const stepsSoFar = (ancestors.at(-1)?.steps ?? 0) + (steps.get(head) ?? 0);
+    ancestors.push({ head, steps: stepsSoFar });
+    ofOneName = Math.max(ofOneName, stepsSoFar);
   }
   return { ofAnyName, ofOneName };
 }
@@ -150,7 +151,7 @@ export function whyPolicyTooCostly(policy: Policy): string | undefined {
 export function whySetTooCostly(policies: readonly Policy[]): string | undefined {
   const { stepsOfOrdinaryPolicy, stepsOfSet, crons, daysOfFilters, zones } = POLICY_LIMITS;
   const costly = policies.map(stepsToEvaluate).filter((steps) => steps > stepsOfOrdinaryPolicy);
-  if (costly.reduce((sum, steps) => sum + steps, 0) > stepsOfSet) {
+  if (sum(costly) > stepsOfSet) {
     return 'the times of all policies of the set take too long to look through; write fewer, or fewer crons that fire often';
   }
   const widest = widestCheck(policies);
@@ -171,6 +172,6 @@ export function whySetTooCostly(policies: readonly Policy[]): string | undefined
     return `more than ${zones} different time zones in the set`;
   }
   const days = new Map(times.map(calendarsOf).map(({ key, days: count }) => [key, count]));
-  if ([...days.values()].reduce((sum, count) => sum + count, 0) <= daysOfFilters) return undefined;
+  if (sum([...days.values()]) <= daysOfFilters) return undefined;
   return `windows name so many combinations of calendars that these have more than ${daysOfFilters} days`;
 }

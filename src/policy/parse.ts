@@ -38,12 +38,15 @@ export type PolicySetResult =
       problems: PolicyProblem[];
       /** The set without the teams that have problems; absent if a file that belongs to no team has one. */
       others?: ParsedSet;
-      /** Instead of `others`, only to be checked: also without the other files that have problems. Absent if there are too many policies. */
+      /**
+       * Instead of `others`, if a file that belongs to no team has a problem: the set without the teams and files that have problems. It is
+       * only checked, never used. Absent if a limit is exceeded.
+       */
       readable?: ReadableSet;
     };
 
 interface ReadableSet extends ParsedSet {
-  /** The owners that the other files name; undefined if one of them can't be read. */
+  /** The owners that the files with problems name; undefined if one of these files can't be read. */
   otherOwners: readonly string[] | undefined;
 }
 
@@ -107,7 +110,7 @@ function ownerIn(text: string): string[] {
   return owner === undefined ? [] : [owner];
 }
 
-/** `broken`: teams whose files have problems, so that their policies are not known. */
+/** Combines parts to one set. `broken` are the teams whose files have problems: their policies are not known. */
 function combine(parts: readonly TeamFiles[], broken: ReadonlySet<string | undefined> = new Set()): ParsedSet {
   const set = policySet(
     parts.flatMap(({ policies }) => policies),

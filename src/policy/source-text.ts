@@ -13,9 +13,10 @@ export interface SourceText {
   lineCounter: LineCounter;
 }
 
-/** Characters of a long line in an excerpt, and those of them before the place. */
+/** The maximum number of characters in an excerpt of a line. */
 const EXCERPT_WIDTH = 160;
-const EXCERPT_BEFORE = 60;
+/** If a place is after so many characters, the excerpt begins with the second number of characters before it. */
+const [EXCERPT_WHOLE_UP_TO, EXCERPT_BEFORE] = [120, 60];
 const MAX_MESSAGE = 400;
 
 export function sourceText(path: string, text: string): SourceText {
@@ -33,7 +34,7 @@ export function problemAt(source: SourceText, span: Span, code: ProblemCode, mes
   const { line, col } = source.lineCounter.linePos(span.from);
   const lineStart = span.from - (col - 1);
   const lineEnd = endOfLine(source.text, lineStart);
-  const windowFrom = col - 1 > EXCERPT_WIDTH - 40 ? span.from - EXCERPT_BEFORE : lineStart;
+  const windowFrom = col - 1 > EXCERPT_WHOLE_UP_TO ? span.from - EXCERPT_BEFORE : lineStart;
   const windowTo = Math.min(lineEnd, windowFrom + EXCERPT_WIDTH);
   const text = maskSecrets(source.text.slice(windowFrom, windowTo)).replaceAll(/\p{Cc}(?<!\t)/gu, '\uFFFD');
   const length = Math.max(1, Math.min(span.to, windowTo) - span.from);

@@ -36,7 +36,7 @@ const timeout: Action = {
 /** Its timeout is changed now; its size waits for the permit of a restart. */
 const spread = {
   compute: aCompute({ minCu: 1, maxCu: 4, suspendTimeoutSeconds: 60 }),
-  decision: { matched: true },
+  decision: { isMatched: true },
   plan: {
     ...{ verdict: 'act', actions: [timeout], held: [lowering], why: [] },
     waiting: [{ why: gated[0].why, gate: { code: 'at_once', message: 'as many as it may' } }],

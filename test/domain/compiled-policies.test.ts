@@ -23,13 +23,13 @@ describe('compiled policies', () => {
   it('say at an instant what those say that select the compute then', () => {
     const young = aCompute({ createdAtMs: NOON - HALF_AN_HOUR_MS });
     const names = (instantMs: number) => {
-      const { all, matched } = policies.effectiveFor(young, instantMs);
-      return [matched, ...new Set(all.values.map(({ policy }) => policy.name))];
+      const { all, isMatched } = policies.effectiveFor(young, instantMs);
+      return [isMatched, ...new Set(all.values.map(({ policy }) => policy.name))];
     };
     expect(names(NOON)).toEqual([true, 'old', 'all']);
     expect(names(NOON - 1)).toEqual([true, 'all']);
     expect(policies.effectiveFor(young, NOON)).toBe(policies.effectiveFor(aCompute(), NOON));
-    expect(compiled().effectiveFor(young, NOON).matched).toBe(false);
+    expect(compiled().effectiveFor(young, NOON).isMatched).toBe(false);
   });
 
   it('need the branches where a selector names them or their roles', () => {

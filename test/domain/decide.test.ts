@@ -86,7 +86,7 @@ describe('decide', () => {
 
   it('says so when no policy selects the compute', () => {
     const decision = decideAt(MONDAY_NOON, aSchedule({ select: aSelector({ projects: ['dev-*'] }) }));
-    expect(decision).toMatchObject({ matched: false, desired: { size: null, suspendTimeoutSeconds: null } });
+    expect(decision).toMatchObject({ isMatched: false, desired: { size: null, suspendTimeoutSeconds: null } });
     expect(decision.trace).toEqual([{ group: 'size', code: 'unmatched' }]);
   });
 

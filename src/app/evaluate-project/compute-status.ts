@@ -22,7 +22,7 @@ export function statusOf(
   if (decision.freezes.length > 0) return 'not_loaded';
   if (gatesOf(plan).includes('degraded')) return 'degraded';
   if (decision.holds.length > 0) return 'held';
-  if (!decision.matched) {
+  if (!decision.isMatched) {
     const changed = Object.keys(record.lastApplied).length > 0;
     return changed && !hasSettings(compute, record.baseline) ? 'orphaned' : 'unmatched';
   }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mapInTurns } from '../../common/in-turns.ts';
 import { fleetPlanJson, plannedComputeJson } from '../../domain/evaluate/fleet-plan-json.ts';
-import { hashedActions, planHash } from '../../domain/evaluate/plan-fleet.ts';
+import { hashedActions, textToHash } from '../../domain/evaluate/plan-fleet.ts';
 import { ascending } from '../../domain/sorted.ts';
 import type { Clock, NewId } from '../../ports/clock.ts';
 import type { JobQueue } from '../../ports/job-queue.ts';
@@ -122,7 +122,7 @@ async function currentPlan({ fleet, rules, clock }: DaemonOperatorDeps): Promise
   const computes = placed.toSorted((a, b) => ascending(a.place, b.place)).map(({ one }) => one);
   const { hash: setHash } = rules.current.policies.set;
   const actions = await mapInTurns(computes, hashedActions, clock);
-  const hash = createHash('sha256').update(planHash(setHash, actions)).digest('hex');
+  const hash = createHash('sha256').update(textToHash(setHash, actions)).digest('hex');
   const plan = fleetPlanJson({ atMs, hash, computes: [] });
   return { ...plan, computes: await mapInTurns(computes, plannedComputeJson, clock) };
 }

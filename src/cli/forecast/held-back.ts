@@ -1,5 +1,5 @@
 import { countedComputes } from '../../common/names.ts';
-import type { LateChange } from '../../domain/forecast/hold-back.ts';
+import type { DelayedChange } from '../../domain/forecast/hold-back.ts';
 import { atMostText } from '../../domain/plan/gates/disruption.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { Outlook } from './outlook.ts';
@@ -8,7 +8,7 @@ import type { Outlook } from './outlook.ts';
 const MAX_LINES = 10;
 
 /** Changes that one policy wants at one instant and that `disruption.at_most` delays. */
-interface HeldBack extends Omit<LateChange, 'madeAtMs'> {
+interface HeldBack extends Omit<DelayedChange, 'madeAtMs'> {
   computes: number;
   /** The instant of the last; null if some never happen, because something else is wanted first or the span ends. */
   lastAtMs: number | null;

@@ -5,7 +5,7 @@ import type { Estimate } from '../../domain/estimate.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import { expectedCuHours, type UsageProfile, widestSettings } from '../../domain/forecast/expected.ts';
 import { type Forecast, type ForecastRange, forecastFleet, unchangedCuHours } from '../../domain/forecast/forecast.ts';
-import { holdBack, type LateChange, limitsRestarts } from '../../domain/forecast/hold-back.ts';
+import { type DelayedChange, holdBack, limitsRestarts } from '../../domain/forecast/hold-back.ts';
 import { type CompiledPolicies, withBudgetSteps } from '../../domain/policy/compiled-policies.ts';
 import type { PartialDisruption } from '../../domain/policy/disruption.ts';
 import type { BudgetOutlook } from '../../domain/spend/state.ts';
@@ -20,7 +20,7 @@ export interface Outlook extends PastOutlook, Forecast {
   /** The widest settings that the compute may have had while it was measured. */
   had: ComputeSettings;
   /** Changes that `at_most` holds back. */
-  late?: readonly LateChange[];
+  late?: readonly DelayedChange[];
 }
 
 /** CU-hours with the clients of the last weeks; null without usage. */

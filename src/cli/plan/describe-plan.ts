@@ -51,7 +51,7 @@ function summarise({ computes }: FleetPlan, notPlanned: readonly NotPlanned[]): 
   const disconnecting = count(({ plan }) => plan.verdict === 'act' && plan.actions.some((one) => one.disconnects));
   const waiting = count(({ plan }) => plan.verdict === 'wait');
   const staged = count(({ plan }) => gatesOf(plan).includes('staged'));
-  const unmatched = count(({ decision, plan }) => !decision.matched && plan.verdict === 'none');
+  const unmatched = count(({ decision, plan }) => !decision.isMatched && plan.verdict === 'none');
   const parts = [
     `${acting} to change now${inBrackets([
       disconnecting > 0 && disconnectText(disconnecting),

@@ -21,7 +21,7 @@ import { type PeriodUse, type UsageWhileAwake, usageWhileAwake } from './usage-w
 export const MONTH_HOURS = 730;
 
 // The limits below are chosen tolerances, without a source.
-/** With less known time, the log shows no cause: a compute that may sleep has a finding only if its clients were asked for. */
+/** With less known time, the log shows no cause. A compute that may sleep then has a finding only if its clients were asked for. */
 const MIN_KNOWN_MS = DAY_MS;
 /** Only this many intervals are analysed, the newest ones. */
 const MAX_INTERVALS = 2_000;
@@ -97,8 +97,8 @@ type CheckInput = AwakeFacts & { share: number; use: UsageWhileAwake };
 type Check = (input: CheckInput) => DetectedCause | undefined;
 
 /**
- * Finds what keeps a compute awake, if that is more than occasional visits; undefined if it is not, or if too little is known. Without
- * clear evidence the cause is `unknown`.
+ * Finds what keeps a compute awake. Without clear evidence the cause is `unknown`. Undefined if the compute is only visited occasionally, or
+ * if too little is known.
  */
 export function findCause({ history: fullHistory, ...rest }: AwakeFacts): AwakeFinding | undefined {
   const history = historyFrom(fullHistory, fullHistory.intervals.at(-MAX_INTERVALS)?.startMs ?? fullHistory.fromMs);

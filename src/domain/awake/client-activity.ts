@@ -43,7 +43,7 @@ export interface ClientActivity {
   queryId?: string;
   text: string;
   visits: Visit[];
-  /** The sessions that showed it. */
+  /** The sessions that showed the activity. */
   sessions: ReadonlySet<string>;
 }
 
@@ -53,7 +53,7 @@ const LONG_SAMPLES = 3;
 /** A visit that a session showed. */
 interface SessionVisit extends Visit {
   session: string;
-  /** The number of samples that showed it before it ended. */
+  /** The number of samples that showed the visit before it ended. */
   samples: number;
   isOpenTransaction: boolean;
 }

@@ -21,7 +21,7 @@ export interface NamedClient {
   queries: { queryId?: string; text: string }[];
   periodMs?: number;
   visits: number;
-  /** The share of the sampled time in which it alone would have kept the compute awake, in (0, 1]. */
+  /** The share of the sampled time, in (0, 1], in which this client alone would have kept the compute awake. */
   share: number;
   confidence: 'high' | 'low';
 }
@@ -76,9 +76,9 @@ export function awakeAfterMs(suspendTimeoutSeconds: number): number {
 }
 
 /**
- * Names the clients that kept a compute awake while it was sampled, by the rule of the platform: a running query, an open transaction or
- * a replication connection keeps it awake, and each query for `timeoutMs` after it; a session that is only open doesn't (monitor.rs of
- * neondatabase/neon). Largest share first.
+ * Names the clients that kept a compute awake while it was sampled, the largest share first. By the platform's rule, a running query, an open
+ * transaction or a replication connection keeps a compute awake, and each query does for `timeoutMs` after its end. A session that is only
+ * open does not. Source: monitor.rs of neondatabase/neon.
  */
 export function nameClients({ samples, texts, timeoutMs }: SampledPostgres & { timeoutMs: number }): NamedClient[] {
   const [fromMs, toMs] = spanOf(samples);

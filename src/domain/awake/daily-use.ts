@@ -7,9 +7,8 @@ import type { AwakeHistory } from './intervals.ts';
 import { usageWhileAwake } from './usage-while-awake.ts';
 
 /**
- * The CU-hours of the computes of one project by day (UTC), estimated from their sleep and the total of a billing period; only whole
- * days with known sleep. The size while awake is the measured average, or else the one that explains the total, between minimum and
- * maximum.
+ * The CU-hours of the computes of one project by day (UTC), estimated from their sleep and the total of a billing period. Has only whole days
+ * with known sleep. The size while awake is the measured average; without one, the size between minimum and maximum that explains the total.
  */
 export function dailyUse(
   computes: readonly {

@@ -1,3 +1,4 @@
+import { quantile } from '../sorted.ts';
 import { HOUR_MS } from '../time/units.ts';
 import { type AwakeHistory, type AwakeInterval, awakeShare } from './intervals.ts';
 
@@ -108,8 +109,6 @@ function toleranceOf(periodMs: number): number {
 }
 
 function medianPeriod(chained: readonly AwakeInterval[], periodMs: number): number {
-  const differences = differencesOf(chained)
-    .filter((ms) => Math.abs(ms - periodMs) <= 2 * toleranceOf(periodMs))
-    .toSorted((a, b) => a - b);
-  return differences[Math.floor(differences.length / 2)] ?? periodMs;
+  const near = differencesOf(chained).filter((ms) => Math.abs(ms - periodMs) <= 2 * toleranceOf(periodMs));
+  return quantile(near, 0.5) ?? periodMs;
 }

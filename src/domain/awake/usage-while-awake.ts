@@ -1,4 +1,5 @@
 import { isAtMinimum } from '../compute/compute-units.ts';
+import { quantile } from '../sorted.ts';
 import { sum } from '../sum.ts';
 import { HOUR_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
@@ -74,7 +75,7 @@ function whileAwakeInPeriod(
 /** The minimum measured time for statements about a month. */
 const MIN_MEASURED_SECONDS = 7 * 24 * 3600;
 
-/** The average usage of a compute over its history, asleep or awake, in CU; undefined if less than a week was measured. It limits savings. */
+/** The average usage of a compute over its history, asleep or awake, in CU: no saving is larger. Undefined if less than a week was measured. */
 export function averageUseCu({
   history,
   hours = [],
@@ -117,7 +118,7 @@ function addHours(hours: Map<number, number>, fromMs: number, toMs: number): voi
 
 /** The usage of an idle hour is this quantile of all hours. */
 const IDLE_QUANTILE = 0.1;
-/** An hour has work if its usage exceeds the idle level by this factor: more where that level is above the minimum size and varies. */
+/** An hour has work if its usage exceeds the idle level by this factor. The second factor is for a level above the minimum, which varies more. */
 const [ABOVE_MINIMUM, ABOVE_LEVEL] = [1.01, 1.1];
 /** An hour with less than this share of the minimum was not awake throughout. */
 const LEAST_OF_AWAKE_HOUR = 0.98;
@@ -147,8 +148,11 @@ export function workWhileAwake({
     return isWhole && cu >= LEAST_OF_AWAKE_HOUR * minCu ? [{ startMs, cu }] : [];
   });
   if (sizes.length < MIN_HOURS_OF_WORK) return undefined;
-  const sorted = new Float64Array(sizes.map(({ cu }) => cu)).sort();
-  const levelCu = Math.max(minCu, sorted[Math.floor(IDLE_QUANTILE * sorted.length)] ?? minCu);
+  const idleLevel = quantile(
+    sizes.map(({ cu }) => cu),
+    IDLE_QUANTILE,
+  );
+  const levelCu = Math.max(minCu, idleLevel ?? minCu);
   const isIdleAtMinimum = isAtMinimum(levelCu, minCu, 1);
   const limit = levelCu * (isIdleAtMinimum ? ABOVE_MINIMUM : ABOVE_LEVEL);
   const idle = sizes.filter(({ cu }) => cu <= limit);

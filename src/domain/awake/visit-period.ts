@@ -1,3 +1,4 @@
+import { quantile } from '../sorted.ts';
 import { sum } from '../sum.ts';
 import type { Visit } from './client-activity.ts';
 
@@ -16,14 +17,16 @@ const DENSE_SHARE = 0.4;
 const FULL_SHARE = 0.9;
 /** The minimum number of calls of a visit with several calls: two calls may also be two visits. */
 const MIN_LEVEL = 3;
-/** Random visits have a variance equal to their mean; a periodic client's is below this share of it. */
-const STEADY_VARIANCE = 0.5;
-/** Or the standard deviation is at most this share of the mean. */
-const STEADY_DEVIATION = 0.1;
+/** Numbers of visits are steady up to this variance, as a share of their mean (for random visits it is 1), or up to this standard deviation. */
+const [STEADY_VARIANCE, STEADY_DEVIATION] = [0.5, 0.1];
 /** The share of intervals that must fit the calls of a visit, or the period. */
 const FITTING_SHARE = 0.9;
-/** To tell whether visits are dense, those within this share of the time between samples count as one. */
-const NEAR = 0.1;
+/** Visits may be one if they are within this share of the time between samples, plus their errors times the factor. */
+const [NEAR, ERROR_FACTOR] = [0.3, 1.05];
+/** The same share to tell whether visits are dense. */
+const NEAR_IF_DENSE = 0.1;
+/** A gap may differ from the median by the errors of both visits times this factor. */
+const GAP_ERROR_FACTOR = 1.2;
 
 interface Sampling {
   fromMs: number;
@@ -51,7 +54,7 @@ export function rhythmsOf(visits: readonly Visit[], sampling: Sampling): Rhythm[
   const inSpan = visits.filter((visit) => visit.fromMs >= fromMs);
   const intervals = byInterval(inSpan, sampling);
   const density = (intervals.size * resolutionMs) / (toMs - fromMs);
-  const shown = burstsOf(inSpan, resolutionMs, NEAR, 0).length;
+  const shown = burstsOf(inSpan, resolutionMs, NEAR_IF_DENSE, 0).length;
   if (!sampling.countsCalls && shown * resolutionMs > FULL_SHARE * (toMs - fromMs)) {
     return [{ visits, periodMs: (toMs - fromMs) / shown, isFrequent: true }];
   }
@@ -76,8 +79,8 @@ function byInterval(visits: readonly Visit[], { fromMs, resolutionMs }: Sampling
   return intervals;
 }
 
-/** Joins visits that may be one: those within a share of the time between samples, plus their errors times a factor. */
-function burstsOf(visits: readonly Visit[], resolutionMs: number, near = 0.3, errorFactor = 1.05): Visit[] {
+/** Joins visits that may be one, see {@link NEAR}. */
+function burstsOf(visits: readonly Visit[], resolutionMs: number, near = NEAR, errorFactor = ERROR_FACTOR): Visit[] {
   const bursts: Visit[] = [];
   for (const visit of visits) {
     const last = bursts.at(-1);
@@ -95,9 +98,10 @@ function byGaps(bursts: readonly Visit[], regularShare = REGULAR_SHARE): number 
   if (bursts.length < MIN_VISITS) return undefined;
   const gaps = bursts.slice(1).map((visit, index) => {
     const before = bursts[index] as Visit;
-    return { ms: visit.fromMs - before.fromMs, errorMs: 1.2 * (visit.errorMs + before.errorMs) };
+    return { ms: visit.fromMs - before.fromMs, errorMs: GAP_ERROR_FACTOR * (visit.errorMs + before.errorMs) };
   });
-  const median = gaps.map(({ ms }) => ms).toSorted((a, b) => a - b)[Math.floor(gaps.length / 2)] ?? 0;
+  const lengths = gaps.map(({ ms }) => ms);
+  const median = quantile(lengths, 0.5) ?? 0;
   const near = gaps.filter(({ ms, errorMs }) => Math.abs(ms - median) <= Math.max(JITTER * median, errorMs));
   // If instants are only known by samples, the average is more exact than the median.
   return near.length < regularShare * gaps.length ? undefined : sum(near.map(({ ms }) => ms)) / near.length;

@@ -31,7 +31,7 @@ export function measure({ stretches, changes }: Replay, targetShare: number): Ba
     const seconds = (stretch.toMs - stretch.fromMs) / 1000;
     const { demand, usable } = stretch;
     refused += stretch.refused;
-    if (stretch.awake) {
+    if (stretch.isAwake) {
       const { low, high } = cuSeconds(stretch, seconds);
       use.low += low;
       use.high += high;

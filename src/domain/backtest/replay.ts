@@ -20,6 +20,7 @@ import type { Action } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
 import type { PolicySet } from '../policy/policy.ts';
 import { type ComputeRecord, firstRecord } from '../records/compute-record.ts';
+import { quantile } from '../sorted.ts';
 import type { Span } from '../time/span.ts';
 import { DAY_MS, MINUTE_MS } from '../time/units.ts';
 
@@ -51,8 +52,7 @@ const LONGEST_INTERVAL_MS = DAY_MS;
 export function countIntervalMs({ counts }: Recording): number {
   const intervals = counts.slice(1).map(({ atMs }, index) => atMs - (counts[index]?.atMs ?? atMs));
   if (intervals.length < 2) return Math.min(DEFAULT_INTERVAL_MS, ...intervals);
-  const median = intervals.sort((a, b) => a - b)[Math.floor(intervals.length / 2)] ?? DEFAULT_INTERVAL_MS;
-  return Math.min(median, LONGEST_INTERVAL_MS);
+  return Math.min(quantile(intervals, 0.5) ?? DEFAULT_INTERVAL_MS, LONGEST_INTERVAL_MS);
 }
 
 /** The end of a recording: one interval after the last count, which is valid at least that long. Milliseconds since the epoch. */
@@ -62,7 +62,7 @@ export function recordingEndMs(recording: Recording): number {
 
 /** A time span in which nothing changed. */
 export interface Stretch extends ComputeSettings, Span {
-  awake: boolean;
+  isAwake: boolean;
   /** Clients that wanted a connection; absent while unknown. */
   demand?: number;
   /** Connections that are not reserved for the platform. */
@@ -112,7 +112,7 @@ export function replay(recording: Recording, rules: ReplayRules): Replay {
       ...settingsOf(compute),
       fromMs: nowMs,
       toMs: Math.min(counts[next]?.atMs ?? endMs, nextReconcileMs, world.nextChangeAfter(nowMs), endMs),
-      awake: compute.state !== 'idle',
+      isAwake: compute.state !== 'idle',
       ...(demand !== undefined && { demand }),
       usable: usable(),
       refused,

@@ -30,7 +30,7 @@ export interface Decision {
   /** The step that last set each group of {@link enforced}. */
   enforcedDeciders: Partial<Record<FieldGroup, TraceStep>>;
   /** True if a policy selects the compute, or a hold is active. */
-  matched: boolean;
+  isMatched: boolean;
   /** True if connections are so scarce that a raise does not wait. */
   urgent: boolean;
   /** Active freezes by policies. */
@@ -103,7 +103,7 @@ export function decide(input: DecideInput): Decision {
   const { policies, compute, instantMs, baseline, trials, restore, connections } = input;
   const effective = effectiveInTrial(policies, input);
   const holds = holdsAt(input.holds ?? [], compute, instantMs);
-  const matched = holds.length > 0 || effective.matched;
+  const isMatched = holds.length > 0 || effective.isMatched;
   const stageInput = {
     compute,
     instantMs,
@@ -126,7 +126,7 @@ export function decide(input: DecideInput): Decision {
     enforced: { size: enforcedDraft.size, suspendTimeoutSeconds: enforcedDraft.suspendTimeoutSeconds },
     deciders: allDraft.deciders,
     enforcedDeciders: enforcedDraft.deciders,
-    matched,
+    isMatched,
     urgent: enforcedDraft.urgent,
     freezes: enforcedDraft.freezes,
     setBy: enforcedDraft.setBy,
@@ -134,7 +134,7 @@ export function decide(input: DecideInput): Decision {
     hardLimits: enforcedDraft.hardLimits,
     restart: enforcedDraft.restart ?? allDraft.restart,
     trace: [
-      ...(matched || restore ? allDraft.trace : [{ group: 'size', code: 'unmatched' } as const]),
+      ...(isMatched || restore ? allDraft.trace : [{ group: 'size', code: 'unmatched' } as const]),
       ...effective.unknown.flatMap(unknownSelectionSteps),
     ],
   };

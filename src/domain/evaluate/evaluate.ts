@@ -62,11 +62,11 @@ export interface Evaluation {
   /** The next instant at which the wanted settings change; undefined if none was found. */
   nextBoundaryMs: number | undefined;
   /**
-   * The next instant at which ebb changes the compute, if nothing else does. Boundaries at which people keep the compute as it is are passed.
-   * Undefined if none was found.
+   * The next instant at which ebb changes the compute, if nothing else changes it. Boundaries do not count at which people keep the compute
+   * as it is. Undefined if none was found.
    */
   nextChangeMs: number | undefined;
-  /** Until when manual changes are respected, milliseconds since the epoch; absent if there are none. */
+  /** The instants until which manual changes are respected; absent if there are none. */
   respected?: Respected;
   /** Set if the search ended early because policies change too often: no boundary lies before this instant. */
   searchedUntilMs?: number;
@@ -263,8 +263,8 @@ function isAskedByPerson(why: readonly Reason[]): boolean {
 }
 
 /**
- * Returns the policy set whose loading made the restarts of a plan due, even if limits and operations have delayed them since: the value has
- * been wanted since the set became current, no boundary has come since, nobody has changed the value, and only policies want it.
+ * Returns the policy set whose loading made the restarts of a plan due, even if limits and operations have delayed them. It is the cause if
+ * the value is wanted since the set became current, no boundary came after that, nobody has changed the value, and only policies want it.
  */
 export function causingSet<S extends TakenSet>(
   situation: Situation,

@@ -65,7 +65,7 @@ export function planFleet(fleet: FleetSituation): FleetPlan {
   const computes = [...plannedById.values()];
   return {
     atMs: fleet.nowMs,
-    hash: digest(planHash(fleet.policies.set.hash, computes.map(hashedActions))),
+    hash: digest(textToHash(fleet.policies.set.hash, computes.map(hashedActions))),
     computes,
   };
 }
@@ -180,7 +180,7 @@ export function countRestarts(policies: CompiledPolicies, nowMs: number, compute
 }
 
 /** The text to hash for a plan, from {@link hashedActions}. The time of planning is left out. */
-export function planHash(policySetHash: string, actions: readonly (readonly string[])[]): string {
+export function textToHash(policySetHash: string, actions: readonly (readonly string[])[]): string {
   return `[${[JSON.stringify(policySetHash), ...actions.flat()].join()}]`;
 }
 

@@ -81,10 +81,11 @@ function meanUse(samples: readonly number[], measured: ComputeSettings, planned:
 }
 
 /**
- * The average usage of an hour with the `planned` settings, in CU, if it was `used` with the `measured` ones. The compute was awake for
- * a share between `used / maximum` and `used / minimum` of the hour, or for `awakeShare` in [0, 1] if known. High end: it had one constant
- * size, and will have the nearest allowed one. Low end: it was either at its maximum or at rest, and will rest at the planned minimum, or
- * asleep if it could not sleep before. Work that the maximum delayed is unknown.
+ * The average usage of an hour with the `planned` settings, in CU, if it was `used` with the `measured` settings. The compute was awake for
+ * `awakeShare` of the hour, in [0, 1]; if that is unknown, for a share between `used / maximum` and `used / minimum`.
+ * - High end: while awake, it had one constant size, and will have the nearest allowed size.
+ * - Low end: while awake, it was either at its maximum or at rest. It will rest at the planned minimum or, if it could not sleep before, asleep.
+ * Work that the maximum delayed is unknown.
  */
 export function useInHour(
   used: number,
@@ -96,9 +97,10 @@ export function useInHour(
   const restCu = maySleep(planned) ? 0 : planned.minCu;
   if (used <= 0) return { low: restCu, high: restCu };
   const maySleepBefore = maySleep(measured);
-  const [least, most] = [Math.min(1, used / measured.maxCu), Math.min(1, used / measured.minCu)];
-  const possible = awakeShare === undefined ? [least, most] : [Math.min(most, Math.max(least, awakeShare))];
-  const shares = maySleepBefore ? possible : [1];
+  const [leastAwake, mostAwake] = [Math.min(1, used / measured.maxCu), Math.min(1, used / measured.minCu)];
+  const awake =
+    awakeShare === undefined ? [leastAwake, mostAwake] : [Math.min(mostAwake, Math.max(leastAwake, awakeShare))];
+  const shares = maySleepBefore ? awake : [1];
   const highAt = (share: number) => share * sizeWithin(used / share) + (1 - share) * restCu;
   const lowAt = (share: number) => {
     const isFlat = isAtMinimum(used, measured.minCu, share) || measured.minCu === measured.maxCu;

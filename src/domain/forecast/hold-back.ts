@@ -13,7 +13,7 @@ import type { ForecastSubject } from './compute-groups.ts';
 import { cuHoursOf, type Forecast, type Resize, type Segment } from './forecast.ts';
 
 /** A change that is made later than wanted, or not at all. */
-export interface LateChange {
+export interface DelayedChange {
   policy: string;
   limit: AtMost;
   wantedAtMs: number;
@@ -43,12 +43,12 @@ export function limitsRestarts({ set }: CompiledPolicies, disruption?: PartialDi
 export function holdBack<F extends Forecast>(
   forecasts: readonly F[],
   fleet: LimitedFleet,
-): (F & { late?: readonly LateChange[] })[] {
+): (F & { late?: readonly DelayedChange[] })[] {
   const outcomes: Outcome[][] = forecasts.map(() => []);
   for (const outcome of applyLimits(forecasts, fleet)) outcomes[outcome.index]?.push(outcome);
   return forecasts.map((forecast, index) => {
     const outcomesOfCompute = outcomes[index] ?? [];
-    const late = outcomesOfCompute.flatMap((outcome) => lateChange(outcome, fleet) ?? []);
+    const late = outcomesOfCompute.flatMap((outcome) => delayedChange(outcome, fleet) ?? []);
     const compute = fleet.subjects[index]?.compute;
     if (late.length === 0 || !compute) return forecast;
     const made = outcomesOfCompute.flatMap(({ resize: { size }, madeAtMs: atMs }) =>
@@ -69,7 +69,10 @@ interface Outcome extends WantedResize {
   madeAtMs: number | undefined;
 }
 
-function lateChange({ resize: { policy, atMs }, madeAtMs }: Outcome, fleet: LimitedFleet): LateChange | undefined {
+function delayedChange(
+  { resize: { policy, atMs }, madeAtMs }: Outcome,
+  fleet: LimitedFleet,
+): DelayedChange | undefined {
   const limit = policy && limitOf(policy, fleet.disruption);
   return limit && madeAtMs !== atMs ? { policy: policy.name, limit, wantedAtMs: atMs, madeAtMs } : undefined;
 }

@@ -2,7 +2,7 @@
 
 import type { Compute } from '../compute/compute.ts';
 import { groupBy } from '../grouping.ts';
-import { lowerBound } from '../sorted.ts';
+import { lowerBound, quantile } from '../sorted.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../time/units.ts';
 import { type BadWhen, type GuardTerms, keyOf, keysFor } from './guard.ts';
 
@@ -115,7 +115,7 @@ export function limitsFrom(guard: GuardTerms, { days, sameHours }: PastReadings)
     const dailyLimits = ofHours
       .map((day) => within(day).map(({ value }) => value))
       .filter((values) => values.length >= LEAST_SAMPLES)
-      .flatMap((values) => [quantile(values, usualShare), quantile(values, 0.5) * factor]);
+      .flatMap((values) => [quantileOf(values, usualShare), quantileOf(values, 0.5) * factor]);
     return { samples, instants: samples.map(({ atMs }) => atMs), dailyLimits };
   }
 
@@ -127,15 +127,14 @@ export function limitsFrom(guard: GuardTerms, { days, sameHours }: PastReadings)
     const start = Math.max(end - HOUR_SAMPLES, lowerBound(past.instants, beforeMs - DAY_MS));
     if (end - start < LEAST_SAMPLES) return undefined;
     const before = past.samples.slice(start, end).map(({ value }) => value);
-    const limit = quantile(before, 0.5) * factor;
+    const limit = quantileOf(before, 0.5) * factor;
     return side === 'above' ? Math.max(limit, ...past.dailyLimits) : Math.min(limit, ...past.dailyLimits);
   };
 }
 
-/** The value below which a share of the values lies; NaN without values. */
-export function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+/** The quantile of at least one value. */
+function quantileOf(values: readonly number[], share: number): number {
+  return quantile(values, share) ?? Number.NaN;
 }
 
 function verdictOf({ side }: BadWhen, value: number, limit: number): Verdict {

@@ -25,10 +25,10 @@ export interface ComingChange {
 /** The length of a slot in milliseconds; see {@link ComingChange.slotMs}. */
 export const SLOT_MS = 15 * MINUTE_MS;
 
-/** At most so many boundaries of a compute are examined, since finding each may take a search. */
+/** The maximum number of boundaries of a compute that are examined, since each may take a search. */
 const MAX_BOUNDARIES = 10;
 
-/** At most so many ends of waits are examined, one after the other. */
+/** The maximum number of ends of waits that are examined, one after the other. */
 const MAX_WAITS = 10;
 
 /** Gates that only spread or retry a change that was announced for its boundary. */
@@ -96,7 +96,7 @@ function changesOf(state: State, { nowMs, untilMs, readyWaves }: Horizon): Comin
   const waitStarts = [...(mayPass ? [startMs] : []), ...boundaries];
   const waitEnds = new Set(waitStarts.flatMap((fromMs) => endsOfWaits(fromMs, { untilMs, plan: future.plan })));
   const instants = [...new Set([...waitEnds, ...boundaries, nextChangeMs])].filter((ms) => ms !== undefined);
-  // If the next change is after `untilMs` and no wait ends then, it is at a boundary, whose slot may begin before `untilMs`.
+  // A change after `untilMs` at which no wait ends is at a boundary. The slot of that boundary may begin before `untilMs`.
   const isBoundary = (ms: number) => boundaries.has(ms) || (ms > untilMs && !waitEnds.has(ms));
   const changes: ComingChange[] = [];
   for (const instantMs of instants.toSorted((a, b) => a - b)) {
@@ -128,8 +128,8 @@ function boundariesWhile(
 }
 
 /**
- * The instants from `startMs` on at which gates stop holding changes, up to the first change that disconnects: another gate may hold the
- * changes from then on. The ends of {@link RETRYING} gates are left out.
+ * The instants from `startMs` on at which gates stop holding changes, up to the first change that disconnects. There may be several: another
+ * gate may hold the changes from then on. The ends of {@link RETRYING} gates are left out.
  */
 function endsOfWaits(startMs: number, { untilMs, plan }: Pick<Future, 'plan'> & { untilMs: number }): number[] {
   const ends: number[] = [];

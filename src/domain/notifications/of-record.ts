@@ -69,7 +69,7 @@ const WHY_UNANNOUNCED: Record<RestartCause, string> = {
   other: 'no schedule made it due',
 };
 
-/** Reports that announced changes of an owner come late. All of these changes give the same id, so that it is queued once. */
+/** Reports that announced changes of an owner come late. The reports of all of these changes have the same id, so that one is queued. */
 function lateChanges(change: RecordChange): RecordNotification[] {
   const { late, policy, atMs } = completedIntent(change) ?? {};
   if (!late || atMs === undefined) return [];

@@ -178,7 +178,7 @@ function nothingToDo({ decision }: PlanInput): Reason {
     const message = `the policies of team ${unread.team} are staged or can't be read here: what they want is not known`;
     return { code: 'policies_unread', message };
   }
-  if (!decision.matched) {
+  if (!decision.isMatched) {
     if (decision.trace.every(({ code }) => code !== 'selection_unknown'))
       return { code: 'unmatched', message: 'no policy selects this compute' };
     const message = 'a policy may select this compute, but its branch or the name of its project is not known';

@@ -75,7 +75,7 @@ export function compilePolicies(set: PolicySet): CompiledPolicies {
       return cached(effective, MAX_CACHED_PER_COMBINATION, instantMs, () => {
         const directives = policyIndexes.flatMap((index) => stretches[index]?.(instantMs).directives ?? []);
         const unknown = unknownIndexes.flatMap((index) => policies[index] ?? []);
-        return { ...effectivePolicies(directives), policyIndexes, matched: policyIndexes.length > 0, unknown };
+        return { ...effectivePolicies(directives), policyIndexes, isMatched: policyIndexes.length > 0, unknown };
       });
     },
     nextChangeAfter: (policyIndex, instantMs) => stretches[policyIndex]?.(instantMs).untilMs,
@@ -172,7 +172,7 @@ export interface EffectivePolicies {
   /** Directives of enforcing policies; the same object as `all` if all policies enforce. */
   enforced: Directives;
   /** True if at least one policy selects the computes. */
-  matched: boolean;
+  isMatched: boolean;
   /** Indexes of the policies that select the computes. */
   policyIndexes: readonly number[];
   /** Policies for which it is unknown whether they select the computes. */

@@ -18,7 +18,7 @@ const INSIDE_SECONDS = [900, 1800, 3600, -1];
 /** The share by which windows must be cheaper than the best constant timeout. */
 const MIN_ADVANTAGE = 0.05;
 export const DAY_NAMES = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
-const WORKDAYS = 5;
+const LAST_WORKDAY = 5;
 
 interface WindowOption extends Option {
   pattern: UsePattern;
@@ -143,7 +143,7 @@ function policyOf({ pattern, seconds }: WindowOption, nowSeconds: number): Polic
 }
 
 function isOnWorkdays(days: readonly number[]): boolean {
-  return days.every((day) => day <= WORKDAYS);
+  return days.every((day) => day <= LAST_WORKDAY);
 }
 
 function patternText({ windows, zone, holidayCountry }: UsePattern): string {

@@ -9,7 +9,7 @@ import { workWhileAwake } from '../awake/usage-while-awake.ts';
 import { DEFAULT_SUSPEND_TIMEOUT_SECONDS, NEVER_SUSPENDS } from '../compute/compute.ts';
 import { formatSuspendTimeout, maySleep } from '../compute/compute-units.ts';
 import { type Estimate, mapEstimate, type Range } from '../estimate.ts';
-import { sum } from '../sum.ts';
+import { sum, toHundredths } from '../sum.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import { causeOf, type RecommendFacts, sleepAfter, type Unpriced } from './finding.ts';
 import { monthOf } from './later-weeks.ts';
@@ -111,7 +111,7 @@ function awakeAfter(share: number): Estimate {
 
 function useText(used: number | undefined, idleCu: number): string {
   if (used === undefined) return 'usage does not show when it works: the saving is that of other databases';
-  return `${Math.round(100 * used)} % of its hours above ${Math.round(100 * idleCu) / 100} CU`;
+  return `${Math.round(100 * used)} % of its hours above ${toHundredths(idleCu)} CU`;
 }
 
 /** The CU-hours of a month that a compute with a long timeout saves by a shorter one. */

@@ -40,18 +40,19 @@ export function recommend(fleet: Iterable<RecommendFacts>, options: RecommendOpt
 
 /** The findings for one compute: at most one about its awake time, so that no time is saved twice, and one about its size. */
 export function findingsOf(facts: RecommendFacts, options: RecommendOptions = {}): Finding[] {
-  const sinceTimeout = withoutOtherTimeouts(facts);
-  const timeFinding = firstOf(DELETION_CHECKS, facts, options) ?? firstOf(AWAKE_CHECKS, sinceTimeout, options);
+  const factsSinceTimeout = withoutOtherTimeouts(facts);
+  const timeFinding = firstOf(DELETION_CHECKS, facts, options) ?? firstOf(AWAKE_CHECKS, factsSinceTimeout, options);
   const sizeFinding =
     timeFinding && DELETION_KINDS.includes(timeFinding.finding) ? undefined : firstOf(SIZE_CHECKS, facts, options);
   const harm = tooSmall(facts);
-  const isSized = harm?.proposed.max_cu !== undefined;
+  const isHarmOfSize = harm?.proposed.max_cu !== undefined;
   // What a guard has taken back is not proposed again.
-  const found = [isSized || !harm ? timeFinding : undefined, harm, isSized ? undefined : sizeFinding].filter(
+  const found = [isHarmOfSize || !harm ? timeFinding : undefined, harm, isHarmOfSize ? undefined : sizeFinding].filter(
     (one) => one !== undefined,
   );
+  const { fromMs, toMs } = factsSinceTimeout.history;
   // Less than a week does not show the rate of a month.
-  const factsOfMonth = sinceTimeout.history.toMs - sinceTimeout.history.fromMs < WEEK_MS ? facts : sinceTimeout;
+  const factsOfMonth = toMs - fromMs < WEEK_MS ? facts : factsSinceTimeout;
   return withSavings(found, factsOfMonth).map((one) => withPrice(withoutContradiction(one, facts), facts));
 }
 
@@ -100,7 +101,7 @@ function firstOf(checks: readonly Check[], facts: RecommendFacts, options: Recom
   return checks.reduce<Unpriced | undefined>((found, check) => found ?? check(facts, options), undefined);
 }
 
-/** The value that findings are ranked by: the expected saving in dollars, or in CU-hours if dollars are unknown, or 0 as on the free plan. */
+/** The value that findings are ranked by: the expected saving in dollars. In CU-hours if dollars are unknown, or 0 as on the free plan. */
 export function expectedSaving({ savesUsd, savesCuHours }: RankedSaving): number {
   return savesUsd?.mid || savesCuHours.mid;
 }
@@ -180,8 +181,8 @@ const SIZE_CHECKS: readonly Check[] = [smallerMinimum, smallerMaximum];
 const DELETION_KINDS = ['preview', 'unused'];
 
 /**
- * Drops the policy draft if a policy or hold already decides the field: it will make the change anyway, or must be changed itself. Policies
- * that keep both the present and the proposed value decide nothing, such as limits that allow both.
+ * Drops the policy draft if a policy or hold already decides the field: that one will make the change anyway, or must itself be changed.
+ * Policies under which the compute keeps the present value and would keep the proposed one, such as limits that allow both, decide nothing.
  */
 function withoutContradiction(found: Unpriced, facts: RecommendFacts): Unpriced {
   const { compute, decided = {}, wanted, unreadDecider } = facts;

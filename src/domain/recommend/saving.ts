@@ -2,9 +2,9 @@
  * Estimates what rules (settings over time) would have saved in a compute's own past. Plans, diffs, forecasts, findings, pages and metrics
  * all show this estimate. Negative savings are costs.
  *
- * Each figure has an expected value and a range. For sizes the ends are bounds (`useInHour` in forecast/expected.ts); for timeouts
- * (timeout.ts, long-timeout.ts) those of an 80 % interval, fitted to generated databases (later-weeks.ts), or for `at_least` a low end that is
- * promised. `savingOf` adds them.
+ * Each figure has an expected value and a range. For sizes the ends of the range are bounds (`useInHour` in forecast/expected.ts). For
+ * timeouts (timeout.ts, long-timeout.ts) they are those of an 80 % interval that was fitted to generated databases (later-weeks.ts); the low
+ * end of `at_least` is promised. `savingOf` adds the savings by sizes and by timeouts.
  */
 
 import { MONTH_HOURS } from '../awake/causes.ts';
@@ -81,8 +81,8 @@ export function savingOf({
   const [first, last] = [rules[0], rules.at(-1)];
   if (!first || !last) return undefined;
   const past = pastWithin(evidence, { fromMs: first.fromMs, toMs: last.toMs });
-  const { cuHours, figure, coversNever = false } = savedByTimeouts(past, rules);
-  const sizes = replayedSizes(past, coversNever ? withTimeout(rules, past.had) : rules, priceAt);
+  const { cuHours, figure, includesNever = false } = savedByTimeouts(past, rules);
+  const sizes = replayedSizes(past, includesNever ? withTimeout(rules, past.had) : rules, priceAt);
   if (sizes.knownMs === 0) return undefined;
   const months = sizes.knownMs / (MONTH_HOURS * HOUR_MS);
   const price = priceAt(last.toMs - 1);
@@ -313,8 +313,8 @@ function savedInHour(
 interface SavedByTimeouts {
   cuHours: Estimate;
   figure: Saving['timeoutsFigure'];
-  /** True if the figure includes the saving by sleeping at all, or the cost of never sleeping. */
-  coversNever?: boolean;
+  /** True if the figure already includes the effect of "never": what sleeping at all saves, or what never sleeping costs. */
+  includesNever?: boolean;
 }
 
 /**
@@ -324,7 +324,7 @@ interface SavedByTimeouts {
 function savedByTimeouts(past: Past, rules: SettingsOverTime): SavedByTimeouts {
   const { had, history } = past;
   if (rules.every((rule) => timeoutOf(rule) === timeoutOf(had))) return { cuHours: ZERO, figure: 'replayed' };
-  if (!maySleep(had)) return { cuHours: savedBySleep(past, rules), figure: 'estimate', coversNever: true };
+  if (!maySleep(had)) return { cuHours: savedBySleep(past, rules), figure: 'estimate', includesNever: true };
   if (!needsAwakeTimes(had, rules)) return { cuHours: ZERO, figure: 'replayed' };
   if (!history) return { cuHours: ZERO, figure: 'unknown' };
   const sleeping = rules.filter(maySleep);
@@ -340,7 +340,7 @@ function savedByTimeouts(past: Past, rules: SettingsOverTime): SavedByTimeouts {
     : replayedRules(history, hadSeconds, rules);
   if (!saved) return { cuHours: ZERO, figure: 'unknown' };
   const hoursOf = (ms: number) => (ms * (ms < 0 ? meanMinCu(sleeping) : had.minCu) * MONTH_HOURS) / saved.knownMs;
-  return { cuHours: mapEstimate(saved.savedMs, hoursOf), figure: saved.figure, coversNever: !isConstant };
+  return { cuHours: mapEstimate(saved.savedMs, hoursOf), figure: saved.figure, includesNever: !isConstant };
 }
 
 /** True if what rules save depends on when the compute was awake: they have other timeouts, and it may sleep. */

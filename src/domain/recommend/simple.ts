@@ -23,11 +23,11 @@ const PREVIEW_NAME = /^(preview|pr|pull|review|feature|feat|fix|ci|e2e|test|tmp|
  * The monthly price of an additional branch in US dollars; branches included in the plan are free. Source: the vendor's prices, 2026-11.
  */
 const BRANCH_USD_MONTH = 1.5;
-/** The share of hours at the minimum, and the amount of data, that show that the minimum is too large. */
+/** A compute at its minimum in this share of its hours awake has a minimum that may be too large. */
 const FLAT_SHARE = 0.98;
-const MIN_AWAKE_HOURS = 100;
-const MIN_DAYS = 14;
-/** The same for computes of which only the usage of a billing period is known. At 1 CU, this is half of what Free includes. */
+/** The least data for findings about sizes. */
+const [MIN_AWAKE_HOURS, MIN_DAYS] = [100, 14];
+/** The least hours awake if only the usage of a billing period is known. At 1 CU, this is half of what Free includes. */
 const MIN_AWAKE_HOURS_BY_PERIOD = 50;
 /** A smaller maximum must be this many times the average of the largest hour, since an average hides peaks. */
 const PEAK_FACTOR = 4;

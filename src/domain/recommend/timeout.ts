@@ -1,6 +1,7 @@
 import type { AwakeHistory, AwakeInterval } from '../awake/intervals.ts';
 import type { AccountPlan } from '../compute/cost.ts';
 import { type Estimate, exactly, inOrder, mapEstimate, type Range } from '../estimate.ts';
+import { quantile } from '../sorted.ts';
 import { sum } from '../sum.ts';
 import { DAY_MS } from '../time/units.ts';
 import { proposeWindows, type WindowProposal } from './hours-of-use.ts';
@@ -259,9 +260,5 @@ export function maxExtraSuspends(
 
 /** The duration of a start in milliseconds: the 95th percentile of the observed ones. */
 export function startTimeOf({ startDurationsMs }: Pick<AwakeHistory, 'startDurationsMs'>): number {
-  return percentile95(startDurationsMs) ?? DEFAULT_START_MS;
-}
-
-function percentile95(values: readonly number[]): number | undefined {
-  return new Float64Array(values).sort()[Math.floor(0.95 * values.length)];
+  return quantile(startDurationsMs, 0.95) ?? DEFAULT_START_MS;
 }

@@ -5,6 +5,7 @@ import { formatSize, formatSuspendTimeout } from '../compute/compute-units.ts';
 import { type Estimate, mapEstimate, ZERO } from '../estimate.ts';
 import { fieldsJson } from '../evaluate/fleet-plan-json.ts';
 import { isLower } from '../records/lowerings.ts';
+import { quantile } from '../sorted.ts';
 import type { Span } from '../time/span.ts';
 import { DAY_MINUTES, DAY_MS, HOUR_MS, isoInstant, MINUTE_MS, WEEK_MS } from '../time/units.ts';
 import { localDayAt, offsetMsAt, weekdayOf } from '../time/windows/local-time.ts';
@@ -149,12 +150,11 @@ function busyPart(
 ): Span {
   const used = new Map(hours.flatMap(({ startMs, cuSeconds }) => (cuSeconds === null ? [] : [[startMs, cuSeconds]])));
   const count = Math.ceil((run.toMs - run.fromMs) / HOUR_MS);
-  const medianOf = (index: number) => {
-    const values = alike
-      .flatMap(({ fromMs }) => used.get(Math.floor((fromMs + index * HOUR_MS) / HOUR_MS) * HOUR_MS) ?? [])
-      .toSorted((a, b) => a - b);
-    return values[Math.floor(values.length / 2)];
-  };
+  const medianOf = (index: number) =>
+    quantile(
+      alike.flatMap(({ fromMs }) => used.get(Math.floor((fromMs + index * HOUR_MS) / HOUR_MS) * HOUR_MS) ?? []),
+      0.5,
+    );
   const harmHour = Math.floor((badSinceMs - run.fromMs) / HOUR_MS);
   const level = medianOf(harmHour);
   if (level === undefined || level === 0) return run;

@@ -45,9 +45,9 @@ export interface TimeoutOutcome {
 }
 
 /**
- * Replays the visits under another timeout, in milliseconds, or under one that changes with time: then `timeout` returns the suspend after
- * the last activity. Assumes that clients were last active one timeout before each suspend and come at the same times. Exact for the present
- * timeout and longer ones, if nothing runs in the compute by itself.
+ * Replays the visits under another `timeout`: milliseconds or, if it changes with time, a function from the last activity to the suspend after
+ * it. Assumes that clients were last active one timeout before each suspend, and would come at the same times. Exact for the present timeout
+ * and longer ones, if nothing runs in the compute by itself.
  */
 export function replay(
   { intervals, timeoutMs, fromMs, toMs, unknownFromMs }: Visits,
@@ -93,6 +93,8 @@ export function gapsOf({ intervals, timeoutMs }: Visits): number[] {
 const CRITICAL_VALUE = 1.56;
 /** Shorter pauses are missing in the data: a start this soon after a suspend counts as a restart. */
 const SOONEST_MS = 3_000;
+/** Fewer gaps than this are taken for memoryless. */
+const MIN_GAPS_TO_TEST = 5;
 /** The rounding of instants, which are whole seconds. */
 const ROUNDED_MS = 1_000;
 
@@ -105,7 +107,7 @@ export function areMemoryless(excessMs: readonly number[]): boolean {
   if (excessMs.filter((ms) => ms < SOONEST_MS).length > excessMs.length / 2) return false;
   const sorted = new Float64Array(excessMs.filter((ms) => ms >= SOONEST_MS)).sort();
   const count = sorted.length;
-  if (count < 5) return true;
+  if (count < MIN_GAPS_TO_TEST) return true;
   const mean = sorted.reduce((sum, ms) => sum + ms - SOONEST_MS, 0) / count;
   const expected = (ms: number) => 1 - Math.exp(-Math.max(0, ms - SOONEST_MS) / mean);
   const distance = sorted.reduce((most, ms, index) => {

@@ -1,6 +1,7 @@
 /** Estimates the power of a trial from the earlier usage of its units. */
 
 import { seededRandom } from '../random.ts';
+import { quantile } from '../sorted.ts';
 import type { TrialDesign } from './assignment.ts';
 import { cellsOf, effectiveUnits } from './cells.ts';
 import { effectTest, savedShare } from './interval.ts';
@@ -46,7 +47,7 @@ export function expectedPower(
     // Half widths on the logarithmic scale, on which intervals are nearly symmetric.
     halfWidths.push(interval ? Math.log((1 - interval.low) / (1 - interval.high)) / 2 : Number.POSITIVE_INFINITY);
   }
-  const median = halfWidths.toSorted((a, b) => a - b)[Math.floor(SIMULATED_DRAWS / 2)] ?? Number.POSITIVE_INFINITY;
+  const median = quantile(halfWidths, 0.5) ?? Number.POSITIVE_INFINITY;
   if (!Number.isFinite(median)) return undefined;
   const half = median * Math.sqrt(periods / design.periods);
   return {

@@ -112,7 +112,7 @@ function rulesOf({ component }: ICAL.Event): RuleParts[] {
     .map((parts) => new Map(parts.map((part) => part.split('=') as [string, string])));
 }
 
-/** ical.js does not terminate on some rules that never match, and returns wrong days for dates that don't exist. */
+/** Refuses rules that ical.js can't handle: on some that never match it does not terminate, and for dates that don't exist it returns wrong days. */
 function checkRule(event: ICAL.Event, parts: RuleParts): void {
   const interval = Number(parts.get('INTERVAL') ?? 1);
   if (interval > MAX_INTERVAL) {
@@ -121,10 +121,12 @@ function checkRule(event: ICAL.Event, parts: RuleParts): void {
     );
   }
   const isPlain = [...parts.keys()].every((part) => RULE_PARTS.includes(part));
-  const isDaily = parts.get('FREQ') === 'DAILY' && [...parts.keys()].some((part) => part.startsWith('BY'));
-  const isKnown = Object.hasOwn(STEPS_PER_YEAR, parts.get('FREQ') ?? '');
-  const isMonthly = parts.get('FREQ') === 'MONTHLY' && parts.has('BYMONTH');
-  if (isPlain && !isDaily && isKnown && !isMonthly && areRealDates(parts) && !mayNeverMatch(parts)) return;
+  const frequency = parts.get('FREQ') ?? '';
+  const isFrequencyKnown = Object.hasOwn(STEPS_PER_YEAR, frequency);
+  const isFiltered =
+    (frequency === 'DAILY' && [...parts.keys()].some((part) => part.startsWith('BY'))) ||
+    (frequency === 'MONTHLY' && parts.has('BYMONTH'));
+  if (isPlain && isFrequencyKnown && !isFiltered && areRealDates(parts) && !mayNeverMatch(parts)) return;
   const rule = [...parts].map((part) => part.join('=')).join(';');
   throw new CalendarError(`${nameOf(event)} repeats by a rule that is not supported: ${rule.slice(0, 80)}`);
 }

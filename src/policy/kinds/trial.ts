@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type * as domain from '../../domain/policy/kinds/trial.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import type { TrialDesign } from '../../domain/trial/assignment.ts';
+import { dayOfDate } from '../calendars/public-holidays.ts';
 import { POLICY_LIMITS } from '../limits.ts';
 import { FullName, policyBase } from '../schema/policy-base.ts';
 import { expected, mapping } from '../schema/scalars.ts';
@@ -23,8 +24,8 @@ function localDate(what: string) {
     .string({ error: () => text })
     .meta({ title: 'a date', pattern: String.raw`^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$` })
     .transform((date, context) => {
-      const ms = /^\d{4}-\d\d-\d\d$/.test(date) ? Date.parse(`${date}T00:00:00Z`) : Number.NaN;
-      if (!Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date)) return ms / DAY_MS;
+      const day = dayOfDate(date);
+      if (day !== undefined) return day;
       context.issues.push({ code: 'custom', message: text, input: date });
       return z.NEVER;
     });

@@ -3,6 +3,7 @@ import { atMostAllowed, atMostText } from '../../domain/plan/gates/disruption.ts
 import { type AtMost, resolveDisruption } from '../../domain/policy/disruption.ts';
 import { ruleOf } from '../../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
+import type { Span } from '../../domain/time/span.ts';
 import type { TimeSpec } from '../../domain/time/time-spec.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { LintContext, LintRule, Remark } from './rule.ts';
@@ -33,24 +34,19 @@ function tooSlow(policy: Policy, limit: AtMost, context: LintContext): string | 
   const windowCount = selected === undefined ? 1 / limit.share : selected / atMostAllowed(selected, limit);
   const neededMs = (Math.ceil(windowCount - 1e-9) - 1) * limit.windowMs;
   const shortest = shortestOf(policy, context);
-  if (!shortest || neededMs <= shortest.untilMs - shortest.fromMs) return undefined;
-  const [needed, time] = [neededMs, shortest.untilMs - shortest.fromMs].map((ms) => formatDuration(ms / 1000));
+  if (!shortest || neededMs <= shortest.toMs - shortest.fromMs) return undefined;
+  const [needed, time] = [neededMs, shortest.toMs - shortest.fromMs].map((ms) => formatDuration(ms / 1000));
   return [
     `with ${atMostText(limit)} a change of all computes takes ${needed} if they are awake, but the next one is due ${time} after that of `,
     `${isoInstant(shortest.fromMs)}; write a larger share or a shorter time`,
   ].join('');
 }
 
-interface Span {
-  fromMs: number;
-  untilMs: number;
-}
-
 /** The shortest time from a change that may restart the policy's computes to its next change. */
 function shortestOf(policy: Policy, context: LintContext): Span | undefined {
   let shortest: Span | undefined;
   for (const span of timesOf(policy).flatMap((specs) => [...changesOf(specs, policy, context)])) {
-    if (!shortest || span.untilMs - span.fromMs < shortest.untilMs - shortest.fromMs) shortest = span;
+    if (!shortest || span.toMs - span.fromMs < shortest.toMs - shortest.fromMs) shortest = span;
   }
   return shortest;
 }
@@ -75,8 +71,8 @@ function* changesOf(specs: readonly TimeSpec[], policy: Policy, context: LintCon
     const closeMs = times.nextChangeAfter(openMs);
     if (closeMs === undefined) return;
     const nextMs = times.nextStartAfter(closeMs - 1);
-    if (isRestart || raise.when !== 'idle') yield { fromMs: openMs, untilMs: closeMs };
-    if (!isRestart && lower.when !== 'idle' && nextMs !== undefined) yield { fromMs: closeMs, untilMs: nextMs };
+    if (isRestart || raise.when !== 'idle') yield { fromMs: openMs, toMs: closeMs };
+    if (!isRestart && lower.when !== 'idle' && nextMs !== undefined) yield { fromMs: closeMs, toMs: nextMs };
     openMs = nextMs;
   }
 }

@@ -54,7 +54,7 @@ describe('holds', () => {
       holds: [aHold({ size: size(2) })],
       instantMs: NOON,
     });
-    expect(decision).toMatchObject({ matched: true, desired: { size: size(2), suspendTimeoutSeconds: null } });
+    expect(decision).toMatchObject({ isMatched: true, desired: { size: size(2), suspendTimeoutSeconds: null } });
   });
 });
 
