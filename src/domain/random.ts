@@ -1,4 +1,4 @@
-/** Returns a generator of numbers in [0, 1) that repeats for the same seed, so that findings are reproducible: Mulberry32 by Tommy Ettinger. */
+/** Returns a generator of numbers in [0, 1): Mulberry32 by Tommy Ettinger. It repeats for the same seed, so that findings are reproducible. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -29,7 +29,7 @@ interface OwnedFile {
 export interface FileOwners {
   files: OwnedFile[];
   problems: PolicyProblem[];
-  /** For each team with a link or hard link to a file that no team would own otherwise: a path of that file outside the team. */
+  /** For each team with a link or hard link to a file that would otherwise belong to no team: a path of that file outside the team. */
   takenByLink: Map<Team, string>;
 }
 
@@ -51,9 +51,9 @@ interface FoundPath {
 }
 
 /**
- * The team of each file. Each path is resolved once, so that links that change meanwhile can't contradict each other. A file
- * belongs to the first team whose folder really contains it; otherwise to the teams whose links lead to it. It belongs to no
- * team only if no team can have put it there: a file with an uncertain owner is a problem, and is not loaded.
+ * Finds the team of each file. Each path is resolved once, so that links that change meanwhile can't contradict each other. A file belongs to the
+ * first team whose folder really contains it; without one, to the teams whose links lead to it. It belongs to no team only if no team can have
+ * put it there. A file with an uncertain owner is a problem, and is not loaded.
  */
 export async function ownersOfFiles(
   found: FoundFiles,

@@ -26,8 +26,8 @@ const KEYS: { key: GlobKey; names: 1 | 2 }[] = [
 ];
 
 /**
- * An upper bound of the steps of all policies that may select the same compute. The globs of each selector key give two bounds, by
- * their beginnings and by their ends: the most steps of policies whose globs may match the same name. The lowest bound applies.
+ * An upper bound of the steps of all policies that may select the same compute. For each selector key, the beginnings of its globs give one
+ * bound, and their ends another: the most steps of policies whose globs may match one name. The lowest bound applies.
  */
 function mostStepsOfOneCompute(policies: readonly Policy[], stepsOf: (policy: Policy) => number): number {
   const all = policies.map((policy) => ({ policy, steps: stepsOf(policy) }));
@@ -46,7 +46,7 @@ function mostStepsOfOneCompute(policies: readonly Policy[], stepsOf: (policy: Po
   return Math.min(...bounds, sum(all.map(({ steps }) => steps)));
 }
 
-/** Steps to match one name: of any glob, of one with several stars, and for each character of one with `?`, which backtracks. */
+/** The steps to match one name: with any glob, with a glob with several stars, and for each character of a glob with `?`, which backtracks. */
 const STEPS_OF_GLOB = 0.05;
 const STEPS_OF_STARS = 0.5;
 const STEPS_OF_CHARACTER = 0.5;

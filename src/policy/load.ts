@@ -82,8 +82,8 @@ export async function loadPolicySet(options: LoadOptions): Promise<PolicySetResu
 }
 
 /**
- * A team's link can make it the owner of a file that would otherwise belong to no team. If the team's files are then refused, its policies would
- * silently be missing for everyone, so nothing is loaded.
+ * A team's link can make it the owner of a file that would otherwise belong to no team. If the team's files were then refused, the policies of
+ * that file would silently be missing for everyone. So nothing is loaded.
  */
 function refuseLostFiles(
   loaded: PolicySetResult,

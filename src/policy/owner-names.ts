@@ -29,7 +29,7 @@ export function unknownOwners(names: OwnerNames): PolicyProblem[] {
   );
 }
 
-/** Labels under `owners` that differ by a letter from a team or the owner of a policy file, which would split one team's usage. */
+/** Labels under `owners` that differ by a letter from a team or from the owner of a policy file: they would split the usage of one team. */
 export function misspeltOwners(names: OwnerNames): PolicyProblem[] {
   const defined = definedOwners(names);
   return labelRules(names.owners).flatMap(([glob, owner]) => {

@@ -31,7 +31,7 @@ export interface PolicyProblem {
   excerpt?: { text: string; from: number; length: number };
 }
 
-/** `file:line:column: message`, then the line with a caret under the place. Plain text unless `color` is set. */
+/** Formats a problem as `file:line:column: message`, then its line with a caret under the place. Plain text unless `color` is set. */
 export function formatProblem(
   problem: Omit<PolicyProblem, 'code'>,
   { color = false }: { color?: boolean } = {},

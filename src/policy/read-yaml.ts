@@ -13,7 +13,7 @@ export interface YamlDocument {
   valueAt(path: Path): unknown;
   /** The place of the value at a path, or of its nearest ancestor that exists. */
   spanOf(path: Path): Span;
-  /** The place of the last key of the path, or of the mapping if it has no such key. */
+  /** The place of the last key of the path; the place of its mapping if the mapping has no such key. */
   keySpanOf(path: Path): Span;
 }
 

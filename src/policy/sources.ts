@@ -102,7 +102,7 @@ export function gatherSources(
   return { sources, problems };
 }
 
-/** The full name of the source that a policy names: that of its team, or else the one without a team. */
+/** The full name of the source that a policy names: a source of its team or, without one, a source without a team. */
 export function sourceName(sources: ReadonlyMap<string, unknown>, team: string | undefined, name: string): string {
   const ofTeam = `${team}/${name}`;
   return team !== undefined && sources.has(ofTeam) ? ofTeam : name;

@@ -20,8 +20,8 @@ export function qualifiedName(team: Team | undefined, name: string): string {
 }
 
 /**
- * The places where a policy exceeds the permissions of its team, as far as its keys are known. Its globs alone must prove that it selects only
- * the team's projects; in addition, its selector is restricted to them.
+ * The places where a policy exceeds the permissions of its team, as far as its keys are known. The globs of the policy must prove that it selects
+ * only the team's projects, although its selector is also restricted to them.
  */
 export function beyondTeam(
   { kind, priority, select }: { kind: PolicyKind; priority: number | undefined; select: SelectorKeys | undefined },

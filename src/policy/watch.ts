@@ -130,7 +130,7 @@ async function isOtherFile(old: FileStamp, now: FileStamp): Promise<boolean> {
   return !inodes.some((stats) => stats && contentOf(stats) === old.content);
 }
 
-/** True for a file that appeared or disappeared with a link: the file itself or a folder above it. */
+/** True for a file that appeared or disappeared with a link: the file itself is a link, or a folder above it is. */
 function isSwapped(file: string, before: Stamp, after: Stamp): boolean {
   if ((before.files.get(file) ?? after.files.get(file))?.isLink) return true;
   return foldersAbove(file).some((folder) => {

@@ -70,7 +70,7 @@ export interface AwakeFacts {
   hours?: readonly UsageBucket[];
   period?: PeriodUse;
   sessions?: SessionFacts;
-  /** The clients that keep it awake, the largest share first; read from its Postgres on request only. */
+  /** The clients that keep the compute awake, the largest share first; read from its Postgres on request only. */
   clients?: readonly NamedClient[];
   /** The interval, in milliseconds, at which ebb queries the compute's Postgres for connections; absent if it does not. */
   queryIntervalMs?: number;

@@ -15,7 +15,7 @@ export interface NamedClient {
   /** `periodic`: at a constant interval. `frequent`: at `periodMs` or more often. */
   kind: 'periodic' | 'frequent' | 'irregular' | 'open_transaction' | 'long_query' | 'replication';
   user: string;
-  /** Absent if it is empty, or no session showed it. */
+  /** Absent if the client gives none, or if no session showed the client. */
   application?: string;
   /** Its queries without values, the most frequent first. */
   queries: { queryId?: string; text: string }[];
@@ -183,7 +183,7 @@ function coverMs(
   return covered;
 }
 
-/** Joins the activities of one client: those of the same user and application at about the same times. */
+/** Joins the activities of one client: activities of the same user and application at about the same times. */
 function mergeClients(all: readonly ActiveClient[], resolutionMs: number): ActiveClient[] {
   const clients: ActiveClient[] = [];
   const isFraming = ({ queries }: NamedClient) => Number(queries.every(isFrame));

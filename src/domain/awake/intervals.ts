@@ -127,7 +127,7 @@ function hasEffect({ effect, result }: ComputeEvent): boolean {
   );
 }
 
-/** The history if there were no operations: the compute was always in its present state, or nothing is known if it is gone. */
+/** The history of a time without operations: the compute was always in its present state. If it is gone, nothing is known. */
 function withoutOperations(history: AwakeHistory, present: PresentState | undefined): AwakeHistory {
   const { fromMs, toMs } = history;
   if (present === undefined || fromMs >= toMs) return { ...history, unknown: fromMs < toMs ? [{ fromMs, toMs }] : [] };

@@ -63,7 +63,10 @@ function differencesOf(intervals: readonly AwakeInterval[]): number[] {
   return intervals.slice(1).map(({ startMs }, index) => startMs - (intervals[index]?.startMs ?? startMs));
 }
 
-/** The starts that have a start one period before and one after. At one of these instants the compute may instead have been awake already. */
+/**
+ * The starts that have another start one period before and one period after. At one of these two instants, the compute may instead have been
+ * awake already.
+ */
 function chainedBy(all: readonly AwakeInterval[], starts: readonly AwakeInterval[], periodMs: number): AwakeInterval[] {
   const toleranceMs = toleranceOf(periodMs);
   /** Creates look-ups for instants that ascend from call to call. */

@@ -75,7 +75,10 @@ function whileAwakeInPeriod(
 /** The minimum measured time for statements about a month. */
 const MIN_MEASURED_SECONDS = 7 * 24 * 3600;
 
-/** The average usage of a compute over its history, asleep or awake, in CU: no saving is larger. Undefined if less than a week was measured. */
+/**
+ * The average usage of a compute over its history, asleep or awake, in CU: an upper bound of any saving. Undefined if less than a week was
+ * measured.
+ */
 export function averageUseCu({
   history,
   hours = [],
@@ -126,7 +129,7 @@ const LEAST_OF_AWAKE_HOUR = 0.98;
 const FADING_PER_HOUR = 0.8 ** (1 / 168);
 
 export interface WorkWhileAwake {
-  /** The share of hours with work; absent if usage is the same in all hours, since work that fits into the size does not show. */
+  /** The share of hours with work. Absent if usage is the same in all hours: work that fits into the size does not show. */
   share?: number;
   /** The size of the compute without work, in CU. */
   idleCu: number;

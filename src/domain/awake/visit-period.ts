@@ -21,7 +21,7 @@ const MIN_LEVEL = 3;
 const [STEADY_VARIANCE, STEADY_DEVIATION] = [0.5, 0.1];
 /** The share of intervals that must fit the calls of a visit, or the period. */
 const FITTING_SHARE = 0.9;
-/** Visits may be one if they are within this share of the time between samples, plus their errors times the factor. */
+/** Two visits may be one if the gap between them is within this share of the time between samples, plus their errors times the factor. */
 const [NEAR, ERROR_FACTOR] = [0.3, 1.05];
 /** The same share to tell whether visits are dense. */
 const NEAR_IF_DENSE = 0.1;
@@ -46,8 +46,8 @@ interface Rhythm {
 }
 
 /**
- * Finds the period of visits (oldest first). If two clients send the same query, one of them several times at each visit, they are
- * separated if that makes both regular.
+ * Finds the period of visits (oldest first). If two clients send the same query, and one of them sends it several times at each visit, they are
+ * separated, provided that both are then regular.
  */
 export function rhythmsOf(visits: readonly Visit[], sampling: Sampling): Rhythm[] {
   const { fromMs, toMs, resolutionMs } = sampling;
@@ -107,7 +107,7 @@ function byGaps(bursts: readonly Visit[], regularShare = REGULAR_SHARE): number 
   return near.length < regularShare * gaps.length ? undefined : sum(near.map(({ ms }) => ms)) / near.length;
 }
 
-/** Separates two clients: one with the same number of calls (the level) at each visit, and one with the rest. */
+/** Separates two clients: one with the same number of calls (the level) at each visit, and another with the remaining calls. */
 function byLevels(bursts: readonly Visit[], resolutionMs: number): Rhythm[] | undefined {
   const levels = [...new Set(bursts.map(({ calls }) => calls))].filter((level) => level >= MIN_LEVEL);
   for (const level of levels.toSorted((a, b) => a - b)) {

@@ -39,7 +39,7 @@ export interface Recording {
   /** The settings before ebb: where no schedule applies, headroom lowers a raised size to these. */
   baseline: ComputeSettings;
   profile: ConnectionProfile;
-  /** Oldest first; at least one, and at most one per instant. */
+  /** Oldest first. There is at least one count, and at most one for each instant. */
   counts: readonly RecordedCount[];
 }
 
@@ -78,8 +78,8 @@ export interface Replay {
 }
 
 /**
- * Replays a recording with a simulated daemon. It reconciles at each recorded count and at each instant that a plan names, with the
- * rules of the real daemon. Its source only counts clients that are connected, not those that were refused.
+ * Replays a recording with a simulated daemon. The daemon reconciles at each recorded count and at each instant that a plan names, with the rules
+ * of the real daemon. Its source counts only clients that are connected, not those that were refused.
  */
 export function replay(recording: Recording, rules: ReplayRules): Replay {
   const { counts, profile } = recording;

@@ -155,7 +155,7 @@ export function isRaise(from: Size, to: Size): boolean {
   return to.maxCu === from.maxCu ? to.minCu > from.minCu : to.maxCu > from.maxCu;
 }
 
-/** A size with the larger minimum and the larger maximum of two sizes; `a` itself if neither is that of `b`. */
+/** A size with the larger of both minimums and the larger of both maximums; `a` itself if neither is larger in `b`. */
 export function largerSize(a: Size, b: Size): Size {
   if (b.minCu <= a.minCu && b.maxCu <= a.maxCu) return a;
   return { minCu: Math.max(a.minCu, b.minCu), maxCu: Math.max(a.maxCu, b.maxCu) };

@@ -18,14 +18,14 @@ export function cuHours(use: CuSeconds): Range {
   return mapRange(use, (seconds) => seconds / 3600);
 }
 
-/** The possible CU-seconds of a compute over `seconds` if it is unknown when it sleeps. One that never sleeps uses at least its minimum. */
+/** The possible CU-seconds of a compute over `seconds` if it is unknown when it sleeps. A compute that never sleeps uses at least its minimum. */
 export function possibleCuSeconds(settings: ComputeSettings, seconds: number): CuSeconds {
   return { low: maySleep(settings) ? 0 : settings.minCu * seconds, high: settings.maxCu * seconds };
 }
 
 /**
- * The saving over `seconds` against the baseline; negative where ebb gave more. Sleep counts as a saving only if the baseline never
- * suspends; otherwise the compute would have slept without ebb too.
+ * The saving over `seconds` against the baseline; negative where ebb gave more. Sleep counts as a saving only if the baseline never suspends:
+ * otherwise the compute would have slept without ebb, too.
  */
 export function savedCuSeconds(
   baseline: ComputeSettings,
@@ -59,7 +59,10 @@ export function formatUsdRange({ low, high }: Range): string {
   return joinRange(formatUsd(low), formatUsd(high));
 }
 
-/** The middle of an estimate, then its range: `$12.00 ($8.00–15.00)`; `up to $15.00` if the low end is zero and the middle is an end. */
+/**
+ * Formats the middle of an estimate and its range: `$12.00 ($8.00–15.00)`. If the low end is zero and the middle is one of the ends: `up to
+ * $15.00`.
+ */
 export function formatEstimate({ low, mid, high }: Estimate, format: (value: number) => string = formatUsd): string {
   const [shownLow, shown, shownHigh] = [format(low), format(mid), format(high)];
   if (shownLow === format(0) && shownLow !== shownHigh && [shownLow, shownHigh].includes(shown))

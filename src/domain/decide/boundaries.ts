@@ -89,7 +89,7 @@ export function lastBoundary(input: BoundaryInput, untilMs: number, group: Field
   }
 }
 
-/** The cost of one more decision. With `instantMs`, only the policies that change until then are evaluated again. */
+/** The cost of one more decision. With `instantMs`, only policies that change until then are evaluated again. */
 function stepsFrom({ policies, compute }: BoundaryInput, fromMs: number, instantMs?: number): number {
   return stepsToDecide(policies, policies.selecting(compute), (index) => {
     const changesMs = policies.nextChangeAfter(index, fromMs);

@@ -133,7 +133,7 @@ function trialsSelecting({ set, selecting }: CompiledPolicies, compute: Compute)
   return selecting(compute).flatMap((index) => asKind(set.policies[index], 'trial') ?? []);
 }
 
-/** The flips of all trials of a compute: one that only observes may affect the desired settings, another the enforced ones. */
+/** The flips of all trials of a compute: an observing trial may affect the desired settings, and another one the enforced settings. */
 export function flipsOfAll(policies: CompiledPolicies, subject: Pick<TrialSubject, 'compute' | 'trials'>): number[] {
   return trialsSelecting(policies, subject.compute).flatMap((policy) => {
     const draw = drawFor(policy, policy.name, { ...subject, instantMs: 0 });

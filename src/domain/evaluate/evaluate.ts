@@ -26,8 +26,8 @@ import { deadlineStartAfterFlip, trialGateInput } from './trials.ts';
 import { firstNotedMs, wantedSince } from './wanted-since.ts';
 
 /**
- * A value that a new policy set wants is recorded as wanted within this time, in milliseconds: daemons of a group take the set one after the
- * other, and an outage delays the first decision of a compute.
+ * A value that a new policy set wants is recorded as wanted within this time, in milliseconds. Daemons of a group load the set one after the
+ * other, and an outage delays the first decision about a compute.
  */
 const FIRST_WANTED_MS = HOUR_MS;
 
@@ -126,8 +126,9 @@ function stopsWrites({ set }: CompiledPolicies, index: number): boolean {
 }
 
 /**
- * The situation at other instants, if the compute's state stays as it is: operations that run now are over then, a change without an answer
- * is settled, a restart that was sent has happened, and guards are healthy. Limits on restarts are left out: they only spread actions.
+ * The situation at other instants, if the state of the compute stays as it is. Running operations are assumed to be over, a change without an
+ * answer to be settled, a restart that was sent to have happened, and guards to be healthy. Limits on restarts are left out: they only spread
+ * actions.
  */
 export function laterSituation(situation: Situation): Situation {
   const { isAtOnceReached: _once, isAtMostReached: _most, compute, record, ...rest } = situation;
@@ -239,8 +240,9 @@ function lastBoundaryOf(situation: Situation, group: FieldGroup): number | undef
 const MAX_PASSED = 4;
 
 /**
- * Returns the boundary since which a group of fields has been due to change, milliseconds since the epoch. If the size was already due in
- * the same direction before a boundary, such as a step of a budget, an earlier boundary counts. −Infinity or undefined if none was found.
+ * Returns the boundary since which a group of fields has been due to change, milliseconds since the epoch. A boundary before which the size was
+ * already due in the same direction, as at a further step of a budget, is passed over for an earlier one. −Infinity or undefined if none was
+ * found.
  */
 export function changeDueSince(
   situation: Situation,
@@ -263,8 +265,8 @@ function isAskedByPerson(why: readonly Reason[]): boolean {
 }
 
 /**
- * Returns the policy set whose loading made the restarts of a plan due, even if limits and operations have delayed them. It is the cause if
- * the value is wanted since the set became current, no boundary came after that, nobody has changed the value, and only policies want it.
+ * Returns the policy set whose loading made the restarts of a plan due, even if limits and operations have delayed them. It is the cause if the
+ * value has been wanted since the set became current, no boundary came after that, nobody has changed the value, and only policies want it.
  */
 export function causingSet<S extends TakenSet>(
   situation: Situation,
@@ -277,7 +279,8 @@ export function causingSet<S extends TakenSet>(
   const group = groupOf(actions[0]?.fields ?? {});
   const boundaryMs = lastBoundaryOf(situation, group) ?? 0;
   const sinceMs = wantedSince({ ...decideInput(situation), record, decision }, group);
-  // By the new policies, a value may have been wanted since a boundary before the set. It is then due to the set unless a decision wanted it earlier.
+  // By the new policies, a value may have been wanted since a boundary before the set was loaded. The change is then due to the set, unless an
+  // earlier decision wanted the value.
   const isSinceBoundary = sinceMs <= boundaryMs;
   const dueMs = isSinceBoundary ? firstNotedMs({ record, decision }, group) : sinceMs;
   const otherCauseMs = Math.max(boundaryMs, (record && lastChangeMs(record, group)) ?? 0);
@@ -324,8 +327,8 @@ export function guardsOf(policies: CompiledPolicies, compute: Compute, nowMs: nu
 }
 
 /**
- * True if a manual change will be reverted: a policy wants another value, and manual changes are not respected. Ignores connections,
- * whose counts change every minute, and a restore, whose target may change with this result.
+ * True if a manual change will be reverted: a policy wants another value, and manual changes are not respected. Ignores connections, since counts
+ * change every minute, and a restore, since its target may change with this result.
  */
 export function isReverted(
   situation: Pick<Situation, 'policies' | 'compute' | 'record' | 'nowMs' | 'holds' | 'manualChanges'>,

@@ -27,8 +27,8 @@ export interface NextChangeInput {
 }
 
 /**
- * The next boundary if nobody keeps the compute as it is then. Otherwise the end of the freeze, hold or respected manual change if another
- * value is wanted then, or else the first later boundary with another value. Undefined if none is near.
+ * The next boundary, if nobody then keeps the compute as it is. Otherwise the end of the freeze, hold or respected manual change, if another
+ * value is wanted then; or else the first later boundary with another value. Undefined if none is near.
  */
 export function nextChange(input: NextChangeInput): number | undefined {
   const { nowMs, evaluateAt } = input;
@@ -49,7 +49,7 @@ export function nextChange(input: NextChangeInput): number | undefined {
   return undefined;
 }
 
-/** The next boundary, or the end of what keeps the compute as it is, if that is earlier; infinity if there is neither. */
+/** The next boundary, or the earlier end of what keeps the compute as it is; infinity if there is neither. */
 function stepAfter(
   { nowMs, nextBoundaryMs, boundaryAfter }: NextChangeInput,
   instantMs: number,

@@ -28,7 +28,7 @@ import { anyOpenAt, nextChangeOfAny } from '../time/windows.ts';
 const IDLE_CHANGE_MS = 3_000;
 const ACTIVE_CHANGE_MS = 15_000;
 
-/** The maximum number of openings of one window that get waves; later ones have none. */
+/** The maximum number of openings of one window that get waves; later openings have none. */
 const MAX_OPENINGS = 500;
 
 export interface ReadyWavesInput {
@@ -49,7 +49,7 @@ export function readyOpenings({ set }: CompiledPolicies, fromMs: number, toMs: n
   return [...new Set(openings)].toSorted((a, b) => a - b);
 }
 
-/** The openings after now, up to `toMs`, whose waves must be computed: fixed waves stay if they are of these policies, or have begun. */
+/** The openings after now, up to `toMs`, whose waves must be computed. Fixed waves stay if they are of these policies, or have begun. */
 export function openingsWithoutWaves(
   policies: CompiledPolicies,
   fixed: readonly ReadyWaves[],
@@ -71,7 +71,7 @@ function openingsOf({ at }: ScheduleWindow, fromMs: number, toMs: number): numbe
   return openings;
 }
 
-/** Returns the policies with waves for all openings in this time: those fixed for this policy set, and computed ones for the others. */
+/** Returns the policies with waves for all openings in this time: fixed waves of this policy set, and computed ones for all other openings. */
 export function withWavesBetween(
   input: ReadyWavesInput & { fixed: readonly ReadyWaves[] },
   { fromMs, toMs }: { fromMs: number; toMs: number },
@@ -90,8 +90,8 @@ interface Raise extends HerdPosition {
 }
 
 /**
- * Computes each account's waves for these openings: 15 s each, at most 40 for an opening, as few as the rate limits allow. Each raise is in
- * the last wave that is still in time; the first of the herd start earliest. Empty if no compute is raised.
+ * Computes each account's waves for these openings: 15 s each, at most 40 for an opening, and as few as the rate limits allow. Each raise is in
+ * the last wave in which it is still in time, and the first computes of the herd are raised in the earliest waves. Empty if no compute is raised.
  */
 export function readyWaves(input: ReadyWavesInput, openings: readonly number[]): ReadyWaves[] {
   const raisesLastFirst = openings.toSorted((a, b) => b - a).flatMap((opensAtMs) => raisesAt(input, opensAtMs));

@@ -93,7 +93,7 @@ export function trialGateInput(input: DecideInput): TrialGateInput | undefined {
   };
 }
 
-/** True if a trial that has not begun will first put the compute in its control group and thereby change its size. */
+/** True if a trial that has not begun will put the compute in its control group in the first period, and thereby change its size. */
 export function changesSizeAtFirstFlip(
   input: Pick<DecideInput, 'policies' | 'compute' | 'baseline' | 'trials' | 'floors' | 'holds'>,
   nowMs: number,
@@ -107,7 +107,7 @@ export function changesSizeAtFirstFlip(
   return size !== null && !hasSettings(compute, size);
 }
 
-/** The start of a value's deadline after a flip: the last boundary without the trial, if it was at or after the flip; else −Infinity. */
+/** The start of a value's deadline after a flip: the last boundary without the trial, if it came at or after the flip; otherwise −Infinity. */
 export function deadlineStartAfterFlip(trial: TrialGateInput | undefined, group: FieldGroup, nowMs: number): number {
   const flippedAtMs = trial?.flips.findLast((flipMs) => flipMs <= nowMs);
   if (!trial || flippedAtMs === undefined) return Number.NEGATIVE_INFINITY;
@@ -204,7 +204,7 @@ function complianceSums(compliance: Compliance, untilMs: number): Pick<Complianc
   return { ...sums, [arm]: [compliantMs + (isKept ? lastedMs : 0), allMs + lastedMs] };
 }
 
-/** For each arm, the share of time in which its computes had its settings; null if none was in that arm. */
+/** For each arm, the share of time in which its computes had the settings of the arm; null if no compute was in that arm. */
 export function complianceOf(
   design: TrialDesign,
   all: readonly Compliance[],

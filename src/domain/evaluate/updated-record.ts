@@ -20,8 +20,8 @@ interface RecordSituation extends Pick<Situation, 'policies' | 'holds' | 'manual
 }
 
 /**
- * Updates a record, whose pending write is already confirmed, from its compute and the policies. Daemons and plans base
- * their decisions on the result. Returns the same object if nothing has changed.
+ * Updates a record, whose pending write is already confirmed, from its compute and the policies. Daemons and plans base their decisions on the
+ * result. Returns the same record if nothing has changed.
  */
 export function updatedRecord(confirmed: ComputeRecord, compute: Compute, situation: RecordSituation): ComputeRecord {
   const { policies, nowMs, readAtMs = nowMs, enforcedSinceMs } = situation;

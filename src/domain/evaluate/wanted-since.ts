@@ -14,7 +14,10 @@ interface WantedInput extends BoundaryInput {
   decision: Decision;
 }
 
-/** The instant since which the value is wanted, milliseconds since the epoch: −Infinity if longer ago than any deadline, now if unknown. */
+/**
+ * The instant since which the value is wanted, milliseconds since the epoch. −Infinity if that is longer ago than any deadline, now if it is
+ * unknown.
+ */
 export function wantedSince(input: WantedInput, group: FieldGroup): number {
   const { record, decision } = input;
   const boundaryMs = lastBoundary(input, decision.instantMs, group);

@@ -61,7 +61,7 @@ export interface Forecast {
 
 /** The requested time span of a forecast, and the instant of its facts. */
 export interface ForecastRange extends Span {
-  /** When the computes' settings were read: changes are forecast from then on. Absent or later than `fromMs`: `fromMs`. */
+  /** When the computes' settings were read: changes are forecast from then on. Absent or after `fromMs`: `fromMs`. */
   knownAtMs?: number | undefined;
 }
 
@@ -74,8 +74,8 @@ export function forecast(input: ForecastSubject & ForecastRange & { policies: Co
 }
 
 /**
- * Forecasts many computes, in the order of the input. Goes from one change of a policy to the next, not by time steps. A field that
- * nothing sets keeps its value. The forecast of a day does not depend on the requested span around it. An empty span has no segments.
+ * Forecasts many computes, in the order of the input. Goes from one change of a policy to the next, not by time steps. A field that nothing sets
+ * keeps its value. The forecast of a day is the same for every requested span that contains it. An empty span has no segments.
  */
 export function forecastFleet(
   input: ForecastRange & { policies: CompiledPolicies; subjects: readonly ForecastSubject[] },
@@ -143,7 +143,7 @@ export function differencesOf(before: readonly Segment[], after: readonly Segmen
   const differences: Difference[] = [];
   let first = 0;
   for (const segmentBefore of before) {
-    // Skip segments that end before this one begins; they cannot overlap later ones either.
+    // Segments that end before this one begins can't overlap later ones either, so they are skipped for good.
     while (after[first] && (after[first]?.toMs ?? 0) <= segmentBefore.fromMs) first += 1;
     for (let index = first; (after[index]?.fromMs ?? segmentBefore.toMs) < segmentBefore.toMs; index += 1) {
       const segment = after[index];
@@ -198,7 +198,10 @@ function startWalk(policies: CompiledPolicies, { holds, ...subject }: ForecastSu
   };
 }
 
-/** The changes that would be written. None of a field that a hold keeps or whose manual change is respected; in a freeze only allowed raises. */
+/**
+ * The changes that would be written. A field that a hold keeps, or whose manual change is respected, does not change. During a freeze only
+ * allowed raises are written.
+ */
 function changesOf(
   { enforced, hardLimits, holds }: Decision,
   compute: Compute,

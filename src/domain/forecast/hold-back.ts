@@ -36,9 +36,9 @@ export function limitsRestarts({ set }: CompiledPolicies, disruption?: PartialDi
 }
 
 /**
- * Returns the forecasts with delayed changes of sizes, assuming that all computes are awake. As in a daemon, a policy changes no more
- * computes within a window than its `at_most` allows, in write order, and none during a freeze. Changes that wait for sleep are not
- * delayed, since they restart nothing.
+ * Returns the forecasts with delayed changes of sizes, assuming that all computes are awake. As in a daemon, a policy changes no more computes
+ * within a window than its `at_most` allows, in write order, and none during a freeze. Changes that wait for sleep restart nothing, so they are
+ * not delayed.
  */
 export function holdBack<F extends Forecast>(
   forecasts: readonly F[],

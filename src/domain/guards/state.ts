@@ -41,7 +41,7 @@ export function guardKey({ name, source, query, match, badWhen, noData }: GuardT
   return JSON.stringify([name, source, query, match, badWhen, noData]);
 }
 
-/** The verdict that counts at an instant; undefined if none is known. See {@link datedVerdict} for an old one. */
+/** The verdict that counts at an instant; undefined if none is known. An old verdict becomes unknown, see {@link datedVerdict}. */
 export function verdictAt(
   states: readonly GuardState[] | undefined,
   guard: GuardTerms & { name: string },

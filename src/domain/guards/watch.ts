@@ -266,7 +266,7 @@ function badNow(
 
 /**
  * Decides whether a suspect suffers from its lowering, or from a common cause: it was bad before, or others became bad in the same minutes.
- * `not_known` while others are bad, but have not been for half of `for`.
+ * `not_known` while others are bad, but not yet for half of `for`.
  */
 function causeOf(
   { forMs, settleMs }: WatchTerms,

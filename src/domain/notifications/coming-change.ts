@@ -16,8 +16,8 @@ export interface ComingChange {
   /** Milliseconds since the epoch. */
   instantMs: number;
   /**
-   * Changes with the same slot and owner are announced together: those of one boundary and its waves, or those whose waits end in the same
-   * quarter of an hour.
+   * Changes with the same slot and owner are announced together. A slot has the changes of one boundary and its waves, or the changes whose waits
+   * end in the same quarter of an hour.
    */
   slotMs: number;
 }
@@ -110,7 +110,7 @@ function changesOf(state: State, { nowMs, untilMs, readyWaves }: Horizon): Comin
   return changes;
 }
 
-/** The boundaries that are near, up to the first that changes the size or restarts: after that the compute's state differs. */
+/** The near boundaries, up to the first that changes the size or restarts the compute: after that, the state of the compute differs. */
 function boundariesWhile(
   isNear: (boundaryMs: number) => boolean,
   nextBoundaryMs: number | undefined,

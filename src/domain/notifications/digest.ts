@@ -8,7 +8,7 @@ import type { Notification } from './notification.ts';
 /** Digests are sent this long after the end of the week (Monday 00:00 UTC), when its usage has arrived, in milliseconds. */
 const SENT_AFTER_MS = 8 * HOUR_MS;
 
-/** Digests are not sent later than this after they were due, in milliseconds: a store that has lost its data does not know what was sent. */
+/** Digests are not sent later than this after they were due, in milliseconds: a store that has lost its data does not know which were sent. */
 const NEWS_MS = 2 * DAY_MS;
 
 /** The facts about an owner's week. */
@@ -34,7 +34,7 @@ export interface WeekOfOwner {
   wouldHaveSaved?: Range;
 }
 
-/** The week (from Monday 00:00 UTC) whose digest is due; undefined if it is too late to send that one. */
+/** The week (from Monday 00:00 UTC) whose digest is due; undefined if it is too late to send its digest. */
 export function digestWeek(nowMs: number): Span | undefined {
   const monday = DateTime.fromMillis(nowMs - SENT_AFTER_MS, { zone: 'utc' }).startOf('week');
   const toMs = monday.toMillis();

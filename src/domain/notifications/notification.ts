@@ -29,7 +29,7 @@ export type NotificationKind = keyof typeof NOTIFICATION_KINDS;
 
 /** One notification. It never contains a secret. */
 export interface Notification {
-  /** Its kind, a colon and more; always the same for the same event, so that it is queued only once. */
+  /** The kind, a colon and more. It is always the same for the same event, so that the event is queued only once. */
   id: string;
   kind: NotificationKind;
   /** When the event happened or was found, milliseconds since the epoch. */
@@ -53,7 +53,7 @@ export interface Notification {
   };
   /** Receivers named by a policy; they get the notification whatever their own filters are. */
   receivers?: readonly string[];
-  /** Receivers that were told of it before it happened: they are not told again. */
+  /** Receivers that were told of the event before it happened: they are not told again. */
   toldBefore?: readonly string[];
 }
 
@@ -161,7 +161,7 @@ export interface NotifyRules {
   statusUrl?: string;
 }
 
-/** The receivers of a notification: those that accept its owner and kind, and those that its policy names. */
+/** The receivers of a notification: the receivers that accept its owner and kind, and those that its policy names. */
 export function receiversOf(
   receivers: readonly Receiver[],
   {
@@ -176,7 +176,7 @@ export function receiversOf(
   return receivers.filter(({ name, owners, kinds }) => {
     if (toldBefore.includes(name)) return false;
     if (receiverNames.includes(name)) return true;
-    // Receivers of the whole fleet often set holds themselves: they get messages about them only if `kinds` names them.
+    // Receivers of the whole fleet often belong to people who set holds themselves: they get messages about holds only if `kinds` names them.
     if (owners === undefined && kind === 'hold') return kinds?.includes(kind) ?? false;
     const acceptsOwner = owners === undefined || owners.some((one) => concerned.includes(one));
     return acceptsOwner && (kinds?.includes(kind) ?? true);

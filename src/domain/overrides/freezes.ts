@@ -20,7 +20,10 @@ export interface Freeze {
   team?: string;
 }
 
-/** The active freezes that select the compute, or may select it. A freeze is active as soon as it is read, even if its creation time is ahead. */
+/**
+ * The active freezes that select the compute, or may select it. A freeze is active as soon as it is read, even if its creation time is in the
+ * future.
+ */
 export function freezesAt(freezes: readonly Freeze[], compute: Compute, instantMs: number): Freeze[] {
   return freezes.filter(({ select, expiresAtMs }) => instantMs < expiresAtMs && mayConcern(select)(compute));
 }
@@ -31,13 +34,13 @@ const MAX_STEPS = 250;
 /** The total length of all globs. */
 const MAX_CHARACTERS = 256 * 1024;
 
-/** The maximum number of freezes of one team, and its share of the limits for globs, so that teams don't use up the limits of all. */
+/** The maximum number of freezes of one team, and the share of the limits for globs that it may use, so that teams don't use up the limits of all. */
 const MAX_OF_TEAM = 20;
 const SHARE_OF_TEAM = 0.2;
 
 /**
- * The problem if these freezes exceed the limits, in one line. The freezes of each team are counted separately, and so are those without
- * a team. The first freeze of a team is always allowed: its scope was checked when the settings were read.
+ * The problem, in one line, if these freezes exceed the limits. The freezes of each team are counted separately, and so are freezes without a
+ * team. The first freeze of a team is always allowed: its scope was checked when the settings were read.
  */
 export function whyTooManyFreezes(
   freezes: readonly Pick<Freeze, 'select' | 'team'>[],

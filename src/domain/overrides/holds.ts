@@ -50,8 +50,8 @@ export function holdsAt(holds: readonly Hold[], compute: { computeId: string }, 
 }
 
 /**
- * Limits creation times to now: a hold is active as soon as it is read, although the clock by which it was set may be ahead. Sorts the
- * holds first, so that {@link holdsAt} still knows the newest of those that get the same time.
+ * Limits creation times to now: a hold is active as soon as it is read, although the clock by which it was set may be ahead. Sorts the holds
+ * first, so that {@link holdsAt} still knows which of two holds with the same time is newer.
  */
 export function setByNow(holds: readonly Hold[], nowMs: number): readonly Hold[] {
   if (holds.every(({ createdAtMs }) => createdAtMs <= nowMs)) return holds;

@@ -5,8 +5,8 @@ import { RESTORE_LASTS_MS } from './restore.ts';
 export const MAX_AHEAD_MS = 5 * 60_000;
 
 /**
- * Returns the record with every instant that is too far ahead set to the latest plausible one, so that waits begin now. Returns the same
- * record, and 0, if there is none. Any number that is large enough is taken for an instant.
+ * Sets every instant of a record that is too far ahead to the latest plausible instant, so that waits begin now. Any number that is large enough
+ * is taken for an instant. Returns the same record, and 0, if no instant is too far ahead.
  */
 export function withoutInstantsAhead(record: ComputeRecord, nowMs: number): { record: ComputeRecord; aheadMs: number } {
   const aheadMs = farthestAheadMs(record, '', nowMs);

@@ -128,8 +128,8 @@ function restartOf({ restart, instantMs }: Decision, compute: Compute): Change |
 }
 
 /**
- * True if a restart is due in an open window: the compute was last started at least `every` ago or, without `every`, before the window
- * opened. Never for a sleeping compute, since waking restarts it, or one with an unknown start, which would be restarted repeatedly.
+ * True if a restart is due in an open window: the compute was last started at least `every` ago or, without `every`, before the window opened.
+ * Never for a sleeping compute, since waking restarts it. Never for a compute with an unknown start, since it would be restarted repeatedly.
  */
 function isRestartDue({ everyMs, openSinceMs }: RestartWindow, compute: Compute, instantMs: number): boolean {
   const { state, disabled, startedAtMs } = compute;

@@ -33,9 +33,9 @@ const LONGEST_RESPECT_MS = 24 * HOUR_MS;
 const SHORTEST_RAISE_RESPECT_MS = 12 * HOUR_MS;
 
 /**
- * Returns the record with new manual changes marked, and without marks of values that are gone. Detects nothing while a change by ebb or
- * an operation is running, nor in lagging fields. A manual change becomes the baseline once a reading that begins 30 s later shows it
- * too, unless it will be reverted.
+ * Returns the record with new manual changes marked, and without marks of values that are gone. Detects nothing while a change by ebb or an
+ * operation is running, nor in lagging fields. Unless it will be reverted, a manual change becomes the baseline once a reading that begins 30 s
+ * later shows it too.
  */
 export function detectManualChanges(
   record: ComputeRecord,
@@ -81,8 +81,8 @@ function withDetected(
 }
 
 /**
- * Records present values that policies want as applied by ebb, whoever set them. Excludes values that are only kept because connection
- * counts are missing: no policy wants those. Changes nothing while the policies of the compute's team are not loaded.
+ * Records present values that policies want as applied by ebb, whoever set them. Excludes values that are kept only because connection counts are
+ * missing, since no policy wants them. Changes nothing while the policies of the compute's team are not loaded.
  */
 export function withAgreed(record: ComputeRecord, compute: Compute, decision: Decision): ComputeRecord {
   if (notLoadedAmong(decision.freezes)) return record;
@@ -134,7 +134,7 @@ export function describeManualChange(
   return `${fieldOf(group)} changed by a person: ${describeFields(group, applied)} → ${describeFields(group, fields)}`;
 }
 
-/** The size or timeout as policies write it; `?` if it is not among the settings. */
+/** The size or timeout as policies write it; `?` if the settings lack it. */
 export function describeFields(group: FieldGroup, settings: Partial<ComputeSettings>): string {
   const fields = fieldsOf(group, settings);
   return fields ? describeValue(settingOf(group, fields as ComputeSettings)) : '?';

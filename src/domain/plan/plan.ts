@@ -20,7 +20,7 @@ export interface Action {
   raises: boolean;
   /** Set if connections are so scarce that the call does not wait for a restart permit. */
   urgent?: true;
-  /** The deciding policy; if there are several, the one for the size. */
+  /** The deciding policy; the one that decides the size if there are several. */
   policy: string;
   priority: number;
   /** Disruption rules of the deciding policy or budget step; missing fields are as in the settings. */
@@ -30,8 +30,8 @@ export interface Action {
 }
 
 /**
- * The plan for a compute now. `act`: take these actions now; `wait`: take them later, at `untilMs` if that is known; `none`: there is
- * nothing to do.
+ * The plan for a compute now. `act`: take these actions now. `wait`: take them later, at `untilMs` if that is known. `none`: there is nothing to
+ * do.
  */
 export interface Plan {
   verdict: 'act' | 'wait' | 'none';
@@ -207,7 +207,7 @@ export function changeKind([first]: readonly Action[]): 'raise' | 'lower' | 'tim
   return first.fields.maxCu === undefined ? 'timeout' : 'lower';
 }
 
-/** The rank of a write among those that are due at the same time. */
+/** The rank of a write among the writes that are due at the same time. */
 export interface WriteRank {
   priority: number;
   raises: boolean;
@@ -232,7 +232,7 @@ export function rankOf(
   return { raises, priority, isAwake: state !== 'idle', reductionCu: Math.max(0, maxCu - (fields.maxCu ?? maxCu)) };
 }
 
-/** Compares by priority; then raises first, awake computes first, and those that save most first. */
+/** Compares by priority; then raises come first, then awake computes, then the changes that save most. */
 export function compareRanks(a: WriteRank, b: WriteRank): number {
   return (
     b.priority - a.priority ||

@@ -21,8 +21,8 @@ export interface CompiledPolicies {
   /** True if a policy needs the names or roles of branches. */
   readonly selectsByBranch: boolean;
   /**
-   * Indexes of the policies that select the compute, whatever its age. Where that is unknown, a policy counts as selecting only if its
-   * kind stops writes.
+   * Indexes of the policies that select the compute, whatever its age. If it is unknown whether a policy selects it, the policy counts as
+   * selecting only if its kind stops writes.
    */
   selecting(compute: ComputeIdentity): readonly number[];
   /** True if the policy with this index selects the compute at this instant. */

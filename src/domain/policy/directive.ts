@@ -1,6 +1,6 @@
 /**
- * Directives state what a policy wants at an instant, for every compute that it selects. They contain everything that the stages of a
- * decision need; of the policy itself, stages read only the fields that all kinds have.
+ * Directives state what a policy wants at an instant, for every compute that it selects. They contain everything that the stages of a decision
+ * need: of the policy itself, stages read only the fields that all kinds have.
  */
 
 import type { FieldGroup, Size } from '../compute/compute.ts';
@@ -18,7 +18,7 @@ export type ProposedValue<T> = T | 'baseline';
 
 interface FromPolicy {
   policy: PolicyBase;
-  /** Place of the policy in its set; a later one wins a tie. */
+  /** Place of the policy in its set; of equal policies the later one wins. */
   policyIndex: number;
 }
 

@@ -6,7 +6,7 @@ export type Moment = 'any' | 'idle' | 'quiet';
 
 export interface DisruptionRule {
   when: Moment;
-  /** The longest wait for the condition, from the start of the window, or since the value is wanted if that is later; absent: for ever. */
+  /** The longest wait for the condition. It begins when the window starts, or when the value becomes wanted if that is later. Absent: for ever. */
   deadlineMs?: number;
   /** The action at the deadline; `skip` lasts until the next boundary. */
   atDeadline: 'apply' | 'skip';
@@ -54,7 +54,7 @@ export function waitsForQuiet({ raise, lower }: PartialDisruption): boolean {
   return raise?.when === 'quiet' || lower?.when === 'quiet';
 }
 
-/** Combines the rules for a change: the policy's, then the settings', then the defaults. */
+/** Combines the rules for a change: the policy's rules first, then the settings', then the defaults. */
 export function resolveDisruption(...mostImportantFirst: readonly (PartialDisruption | undefined)[]): Disruption {
   return Object.assign({}, DEFAULT_DISRUPTION, ...mostImportantFirst.toReversed());
 }

@@ -19,7 +19,7 @@ export type GlobRule<T> = readonly [glob: string, value: T];
 /** Globs on the projects of a team, with the name of the team. */
 type ScopeRule = readonly [scope: readonly string[], team: string];
 
-/** Assigns an owner to computes that match a glob; or, after policies of teams, a team to the projects of its scope. */
+/** Assigns an owner to computes that match a glob. Or, if policies of teams do not decide, assigns a team to the projects of its scope. */
 export type OwnerRule = GlobRule<string> | ScopeRule;
 
 /** The rules of `owners`, without the scopes of teams. */
@@ -43,15 +43,11 @@ export interface KnownProjects {
 }
 
 /**
- * Returns a function for the owner of a unit, by the first of these that decides:
- * - the first label that matches;
- * - of the teams' schedules and limits that select one of its computes (of any age), the one with the highest priority;
- * - the first team whose scope has its project, even if the team's policies are not loaded;
- * - of the other schedules and limits that select one of its computes, the one with the highest priority;
- * - {@link UNOWNED}.
- * A unit without computes belongs to the owner of its deleted ones or, if these are unknown, of its whole project. Units of a project that
- * has not been read belong to the owner of its last known computes or, without these, of a matching label if no label names branches; else to
- * {@link NOT_READ}.
+ * Returns a function for the owner of a unit. It is, in this order: the label that matches first; the owner of the schedule or limits of a team
+ * that select one of the unit's computes, of any age, by priority; the first team whose scope has the project, even if the policies of the team
+ * are not loaded; the owner of any other such schedule or limits; {@link UNOWNED}. A unit without computes belongs to the owner of its deleted
+ * computes or, if these are unknown, of its whole project. Units of a project that was never read belong to the owner of the last known computes.
+ * Without these, a matching label decides if no label names branches; otherwise the owner is {@link NOT_READ}.
  */
 export function ownersOf(
   options: {
@@ -164,7 +160,10 @@ function unlabelledOwner(
   return ofTeam?.owner ?? (project && teamOf(project)) ?? owning[0]?.owner ?? UNOWNED;
 }
 
-/** The schedules and limits with an owner that select one of the computes, or without computes the whole project, by descending priority. */
+/**
+ * The schedules and limits with an owner that select one of the computes, by descending priority; without computes, those that select the whole
+ * project.
+ */
 function owningPolicies(
   policies: CompiledPolicies | undefined,
   computes: readonly ComputeIdentity[],

@@ -5,8 +5,8 @@ import { policiesOfKind, ruleOf } from './kinds/kinds.ts';
 import type { ConnectionSource, Policy, PolicySet } from './policy.ts';
 
 /**
- * Builds a policy set: sorts the policies by file and computes the hash. The hash of a team's part includes the team, so that
- * approving the empty part of one team does not approve that of another.
+ * Builds a policy set: sorts the policies by file and computes the hash. The hash of a team's part includes the team, so that an approval of one
+ * team's empty part does not approve the empty part of another team.
  */
 export function policySet(
   policies: readonly Policy[],
@@ -23,7 +23,7 @@ export function comparePaths(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-/** Hashes the content of policies and sources. File names and formatting don't matter; the order of policies does, that of sources doesn't. */
+/** Hashes the content of policies and sources. File names, formatting and the order of sources don't matter; the order of policies does. */
 function hashPolicies(policies: readonly Policy[], sources: ReadonlyMap<string, ConnectionSource>): string {
   const content = joinAsList(policies.map(({ file: _file, ...policy }) => canonical(policy)));
   if (sources.size === 0) return digest(content);

@@ -57,7 +57,7 @@ export function mayBeOfUnloadedTeam({ policies }: PolicySet, name: string): bool
   return policies.some((policy) => isNotLoaded(policy) && name.startsWith(`${policy.team}/`));
 }
 
-/** The team whose {@link unloadedPart} selects the compute: what its policies want is unknown. Undefined if there is none. */
+/** The team whose {@link unloadedPart} selects the compute, so that the wishes of its policies are unknown; undefined if there is none. */
 export function unloadedTeamOf(
   { set, selecting }: Pick<CompiledPolicies, 'set' | 'selecting'>,
   compute: ComputeIdentity,

@@ -69,7 +69,7 @@ export interface PermitGrant {
 
 /** Requests are granted at most this far ahead, in milliseconds, so that more urgent callers can come first. */
 export const BATCH_MS = 250;
-/** The share of the second's limit that may be sent at once; the rest is spread over the second, so that delays do not bunch it. */
+/** The share of the second's limit that may be sent at once. The rest is spread over the second, so that delays on the way do not bunch requests. */
 export const AT_ONCE_SHARE = 0.25;
 /** The share of the minute's limit that may be sent at once at the steady rate. */
 export const STEADY_BURST_SHARE = 0.03;
@@ -87,9 +87,9 @@ export const SECOND_SHARE = 0.75;
 export const SAME_EVENT_MS = 2_000;
 /** The duration of each level above {@link STEADY_LEVEL}; lower ones last {@link RateBudgetState.probeMs}. */
 export const HALVED_MS = MINUTE_MS;
-/** The time before a lower level is tried after a first 429, or after one whose cause may be a lost log. */
+/** The time before a lower level is tried after a first 429, or after a 429 whose cause may be a lost log. */
 export const FIRST_PROBE_MS = 5 * MINUTE_MS;
-/** The same time if a 429 has come again; doubled if a lower level then leads to another 429. */
+/** The time before a lower level is tried if a 429 has come again; it is doubled if the lower level then leads to another 429. */
 export const PROBE_MS = HOUR_MS;
 export const LONGEST_PROBE_MS = DAY_MS;
 /** The pause after a 429 that names none. */
@@ -115,7 +115,7 @@ export function newRateBudget({ jitterMs }: RateLimits, nowMs: number, isUnused 
   };
 }
 
-/** The budget's own time, which never runs backwards: if the clock is set back, the budget's time stays ahead of it from then on. */
+/** The budget's own time, which never runs backwards. If the clock is set back, the budget's time is ahead of it from then on. */
 function budgetTime({ lastMs, offsetMs }: RateBudgetState, nowMs: number): { timeMs: number; offsetMs: number } {
   const timeMs = Math.max(lastMs, nowMs + offsetMs);
   return { timeMs, offsetMs: timeMs - nowMs };
@@ -166,9 +166,9 @@ export function steadyIntervalMs({ perMinute, jitterMs }: RateLimits, level: num
 }
 
 /**
- * Grants as many requests as may be sent within the next {@link BATCH_MS}: at most `perMinute` in any minute and `perRouteSecond` in
- * any second on the route (both windows extended by the jitter), and none while a more urgent caller waits. Patient requests leave part
- * of the minute free.
+ * Grants as many requests as may be sent within the next {@link BATCH_MS}: at most `perMinute` in any minute, and at most `perRouteSecond` in any
+ * second on the route. Both windows are extended by the jitter. Grants none while a more urgent caller waits. Patient requests leave part of the
+ * minute free.
  */
 export function grant(
   limits: RateLimits,
@@ -264,8 +264,8 @@ export function learn(
 }
 
 /**
- * How long the new level lasts: an hour, or twice as long as before if a lower level was just tried without success. It lasts only five
- * minutes if the 429 is the first, which may have a passing cause, or if earlier requests are unknown, as after a loss of the store's data.
+ * How long the new level lasts: an hour, or twice as long as before if a lower level was just tried without success. It lasts only five minutes
+ * after a first 429, which may have a passing cause, and while earlier requests are unknown, as after a loss of the store's data.
  */
 function probeAfter(
   { level, learnedAtMs, probeMs, unknownUntilMs }: RateBudgetState,

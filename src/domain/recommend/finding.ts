@@ -39,7 +39,7 @@ export interface RecommendFacts extends AwakeFacts {
   profile: ConnectionProfile;
   /** What sets each group of fields now, such as `policy nights` or a hold. A finding about such a field gets no draft of a policy. */
   decided?: { size?: string; suspend_timeout?: string };
-  /** The text that is in `decided` if policies for this compute are staged or can't be read: whether they set a field is not known. */
+  /** The text in `decided` that means: policies for this compute are staged or can't be read, so it is not known whether they set the field. */
   unreadDecider?: string;
   /**
    * Looks up the settings that policies give the compute in the coming week if it begins with these settings. Costly: called only if a policy

@@ -38,8 +38,8 @@ export interface WindowProposal {
 }
 
 /**
- * Replays windows with a longer timeout. Undefined unless they are 5 % cheaper than the best constant timeout, and better in three of the
- * last four weeks, each time chosen from the data before that week.
+ * Replays windows with a longer timeout. Undefined unless they are 5 % cheaper than the best constant timeout, and better in three of the last
+ * four weeks. For each of these weeks, both are chosen from the data before it.
  */
 export function proposeWindows(options: {
   visits: Visits;

@@ -40,8 +40,8 @@ export function validationPeriods(days: number): DaySpan[] {
 }
 
 /**
- * The option with the largest gain over the whole log that beats `other` in three of four validation periods. Undefined unless the options
- * that would have been chosen before each period beat it, too. `optionsBefore` returns the options after this many days.
+ * The option with the largest gain over the whole log among those that beat `other` in three of four validation periods. Undefined unless the
+ * options that would have been chosen before each period beat it, too. `optionsBefore` returns the options that are found from this many days.
  */
 export function bestInLaterWeeks<T extends Option>(
   days: number,
@@ -95,9 +95,9 @@ function expectedDay(byDay: readonly number[]): number {
 }
 
 /**
- * The 80 % interval of a coming month's mean, as factors of the expected mean, from the coefficient of variation of the weeks. Fitted to
- * generated databases with the shape of real ones. Irregular use may also stop, so its low end is 0. For values that are not negative, the
- * coefficient is at most the root of the number of weeks less one; for gains and losses with a mean near 0 it is limited to that.
+ * The 80 % interval of a coming month's mean, as factors of the expected mean, from the coefficient of variation of the weeks. It was fitted to
+ * generated databases with the shape of real ones. The low end is 0 for irregular use, which may also stop. The coefficient is limited to the
+ * root of the number of weeks less one, its maximum for values that are not negative: gains and losses with a mean near 0 would exceed it.
  */
 export function monthFactors(byDay: readonly number[]): Range {
   const weeks = byWeek(byDay);

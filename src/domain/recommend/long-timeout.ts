@@ -24,13 +24,13 @@ export const LONG_TIMEOUT_SECONDS = 1800;
  */
 const [BUSY_SHARE, BUSY_SHARE_ABOVE_MINIMUM] = [0.95, 0.75];
 /**
- * A shorter timeout is not proposed if it saves less than this share of the time awake, not counting the waits before suspends: additional
- * starts could cost as much.
+ * A shorter timeout is not proposed if it saves less than this share of the time awake, not counting the waits before suspends. Additional starts
+ * could cost as much.
  */
 const MIN_GAIN = 0.02;
 /**
- * The time awake with a timeout of five minutes, as a factor of the share of used hours; above 1 if it is also awake in hours without visible
- * use. Fitted to generated databases with the shape of real ones, as is the next constant.
+ * The time awake with a timeout of five minutes, as a factor of the share of used hours. It is above 1 if a compute is also awake in hours
+ * without visible use. Fitted to generated databases with the shape of real ones, like the next constant.
  */
 const AWAKE_IN_USED_HOUR: Estimate = { low: 0.1, mid: 0.85, high: 1.15 };
 /** The part of an awake interval, without its final wait, in which the compute would sleep with a short timeout. */
@@ -60,7 +60,7 @@ function skiRentalSeconds({ plan }: RecommendFacts, coldStartWorthMs: number): n
   return CANDIDATES_SECONDS.toSorted((a, b) => distance(a) - distance(b))[0] ?? DEFAULT_SUSPEND_TIMEOUT_SECONDS;
 }
 
-/** True if a compute whose timeout is "never" would suspend with another one, and the plan allows that. */
+/** True if a compute whose timeout is "never" would suspend with another timeout, and the plan allows another one. */
 function mayBeLetSleep({ compute, plan }: RecommendFacts): boolean {
   return maySetTimeout({ plan }) && maySleep({ ...compute, suspendTimeoutSeconds: DEFAULT_SUSPEND_TIMEOUT_SECONDS });
 }
@@ -68,14 +68,14 @@ function mayBeLetSleep({ compute, plan }: RecommendFacts): boolean {
 /** The past of a compute, as far as the effect of timeouts needs it. */
 export type TimeoutFacts = Pick<RecommendFacts, 'compute' | 'history' | 'hours'>;
 
-/** How much a compute that never suspends is awake now, how much it would be if it could suspend, and what that saves in a month. */
+/** How much a compute that never suspends is awake now, how much it would be awake if it could suspend, and what that saves in a month. */
 function effectOfSleeping(facts: TimeoutFacts) {
   const { compute, history, hours = [] } = facts;
   const { share: used, idleCu = compute.minCu, isAtMinimum = true } = workWhileAwake(facts) ?? {};
   const after = used === undefined ? AWAKE_ANYWHERE : awakeAfter(used);
   const measured = hours.filter(({ cuSeconds }) => cuSeconds !== null);
   const isUnused = measured.length > 0 && measured.every(({ cuSeconds }) => cuSeconds === 0);
-  // A compute that never suspends stays awake once it has started: it sleeps only if nothing has started it in the known time.
+  // A compute that never suspends stays awake once it has started. So it sleeps only if nothing has started it in the known time.
   const isAwake = history.intervals.at(-1)?.end === 'open' || (awakeShare(history) ?? (isUnused ? 0 : 1)) > 0;
   const before = isAwake || compute.state === 'active' ? 1 : 0;
   const cuHours = (share: number) => before * (1 - share) * idleCu * MONTH_HOURS;
@@ -83,7 +83,7 @@ function effectOfSleeping(facts: TimeoutFacts) {
   return { used, idleCu, isAtMinimum, before, after, saves };
 }
 
-/** The CU-hours of a month that a compute which never suspends would save if it could suspend, by its use in the hours given. */
+/** The CU-hours of a month that a compute which never suspends would save if it could suspend, by its use in these hours. */
 export function savedBySleeping(facts: TimeoutFacts): Estimate {
   return effectOfSleeping(facts).saves;
 }

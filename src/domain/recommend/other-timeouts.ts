@@ -14,7 +14,7 @@ interface TimeoutEffect {
   atMs: number;
   /** The awake time saved, in milliseconds; negative if the compute would have been awake longer. */
   savedMs: Range;
-  /** `replayed`: for a longer timeout, exact if nothing runs by itself. `at_least`: for a shorter one; only the low end is certain. */
+  /** `replayed`: for a longer timeout; exact if nothing runs in the compute by itself. `at_least`: for a shorter one; only the low end is certain. */
   figure: 'replayed' | 'at_least';
 }
 

@@ -8,9 +8,9 @@ const MIN_BIN_MS = 60_000;
 const MAX_BINS = 60;
 
 /**
- * Indexes into the counts of awake intervals, per day or in total. SUSPENDS: the intervals that ended by timeout. The other counts leave out
- * availability checks. INTERVALS: all intervals. TOTAL_MS: their time, without their final timeouts. SHORTEST_MS: the same for those in the
- * first bin. From BINS on: the number of intervals in each bin of lengths, up to the timeout; longer ones are in no bin.
+ * Indexes into the counts of awake intervals, per day or in total. SUSPENDS counts the intervals that ended by timeout. All other counts leave
+ * out availability checks. INTERVALS counts all intervals; TOTAL_MS sums their time without final timeouts, and SHORTEST_MS that of the intervals
+ * in the first bin. From BINS on are the numbers of intervals by length; intervals longer than the timeout are in no bin.
  */
 const [SUSPENDS, INTERVALS, TOTAL_MS, SHORTEST_MS, BINS] = [0, 1, 2, 3, 4];
 type IntervalCounts = Float64Array<ArrayBufferLike>;
@@ -21,7 +21,7 @@ interface ShorterTimeout {
   startWorthMs: number;
 }
 
-/** The expected milliseconds awake that a shorter timeout saves, and its gain: those minus the cost of additional starts. */
+/** The expected milliseconds awake that a shorter timeout saves, and its gain: what it saves minus the cost of additional starts. */
 interface ShorterGain extends Option {
   savedMs: number;
   gainMs: number;
@@ -74,7 +74,7 @@ const REGULAR_MS = 10_000;
 const MIN_INTERVALS = 20;
 
 /**
- * True if a client returns just when the timeout passes: usually in time, sometimes too late, which ends the interval. Lengths are then
+ * True if a client returns just when the timeout passes: usually in time, sometimes too late, so that the interval ends. Lengths are then
  * memoryless multiples of the timeout, and each pause within an interval is as long as the timeout.
  */
 function areWholeTimeouts({ intervals, timeoutMs }: Visits): boolean {

@@ -38,7 +38,7 @@ export function recommend(fleet: Iterable<RecommendFacts>, options: RecommendOpt
   return findings.toSorted((a, b) => expectedSaving(b) - expectedSaving(a));
 }
 
-/** The findings for one compute: at most one about its awake time, so that no time is saved twice, and one about its size. */
+/** The findings for one compute: at most one about its time awake, so that no time is saved twice, and at most one about its size. */
 export function findingsOf(facts: RecommendFacts, options: RecommendOptions = {}): Finding[] {
   const factsSinceTimeout = withoutOtherTimeouts(facts);
   const timeFinding = firstOf(DELETION_CHECKS, facts, options) ?? firstOf(AWAKE_CHECKS, factsSinceTimeout, options);
@@ -63,8 +63,8 @@ function withoutOtherTimeouts(facts: RecommendFacts): RecommendFacts {
 }
 
 /**
- * Computes the savings of constant settings by `savingOf`, so that plans, diffs and findings agree. A second finding has the saving that it
- * adds to the first, so that the sum is the saving of both together. Windows and findings that propose no setting keep their own savings.
+ * Computes the savings of constant settings by `savingOf`, so that plans, diffs and findings agree. A second finding has only the saving that it
+ * adds to the first: the sum is the saving of both together. Windows, and findings that propose no setting, keep their own savings.
  */
 function withSavings(found: readonly Unpriced[], facts: RecommendFacts): Unpriced[] {
   const { compute, history, hours } = facts;
@@ -181,8 +181,8 @@ const SIZE_CHECKS: readonly Check[] = [smallerMinimum, smallerMaximum];
 const DELETION_KINDS = ['preview', 'unused'];
 
 /**
- * Drops the policy draft if a policy or hold already decides the field: that one will make the change anyway, or must itself be changed.
- * Policies under which the compute keeps the present value and would keep the proposed one, such as limits that allow both, decide nothing.
+ * Drops the policy draft if a policy or hold already decides the field: that one will make the change anyway, or must itself be changed. Policies
+ * that allow both the present and the proposed value, as limits may, do not decide the field.
  */
 function withoutContradiction(found: Unpriced, facts: RecommendFacts): Unpriced {
   const { compute, decided = {}, wanted, unreadDecider } = facts;

@@ -51,8 +51,8 @@ export interface Saving {
   /** The usage in the hours with known usage; without measurements, the time awake at the minimum size. */
   used: Amount;
   /**
-   * The parts of the saving: by other sizes, minus the cost of never sleeping any more; and by other timeouts, or by sleeping at all. Their
-   * low ends don't add up to that of `saved`, since more sleep leaves less to save by sizes.
+   * The parts of the saving. `bySizes`: by other sizes, minus the cost of never sleeping any more. `byTimeouts`: by other timeouts, or by
+   * sleeping at all. Their low ends don't add up to that of `saved`, since a compute that sleeps more has less to save by sizes.
    */
   bySizes: Amount;
   byTimeouts: Amount;
@@ -60,8 +60,8 @@ export interface Saving {
   /** The usage and the saving of a month of 730 h, at the rate of the known time. The usage includes days without known hours. */
   month: { used: Amount; saved: Amount };
   /**
-   * How well the effect of timeouts is known: `at_least` for shorter ones, `estimate` for a compute that never suspends or after a long
-   * time, `unknown` if it is not known when the compute was awake.
+   * How well the effect of timeouts is known. `at_least`: for shorter timeouts. `estimate`: for a compute that never suspends, or only after a
+   * long time. `unknown`: if it is not known when the compute was awake.
    */
   timeoutsFigure: 'replayed' | 'at_least' | 'estimate' | 'unknown';
 }
@@ -135,7 +135,7 @@ export function savingBetween(before: Amount, after: Amount): Amount {
   };
 }
 
-/** The figure of a sum: `estimate` before `at_least` before `unknown`, since a part of which nothing is known must not hide estimates. */
+/** The figure of a sum. `estimate` goes before `at_least`, and that before `unknown`: a part of which nothing is known must not hide estimates. */
 export function weakestFigure(figures: readonly Saving['timeoutsFigure'][]): Saving['timeoutsFigure'] {
   return (['estimate', 'at_least', 'unknown'] as const).find((figure) => figures.includes(figure)) ?? 'replayed';
 }
@@ -197,8 +197,8 @@ function pastWithin({ compute, had, hours, history }: Evidence, span: Span) {
 type Past = ReturnType<typeof pastWithin>;
 
 /**
- * A compute that was unused for this share of the known time before its first use has only just begun to be used: only the time since then
- * is taken as typical.
+ * If a compute was unused for this share of the known time before its first use, its use has only just begun: only the time since then is
+ * typical.
  */
 const UNUSED_BEFORE = 2 / 3;
 /** The least time for a rate: a week, and the hour in which it begins. */
@@ -211,13 +211,13 @@ function firstUsed({ fromMs, toMs, intervals, unknown }: AwakeHistory): number |
   return hasBegun ? Math.min(first.startMs, toMs - LEAST_KNOWN_MS) : undefined;
 }
 
-/** The end of the hour of the last start, even if that was on the hour: the known hours must be the same as by {@link startByUsage}. */
+/** The end of the hour of the last start, even if the start was on the hour: the known hours must be the same as by {@link startByUsage}. */
 function startByOperations({ fromMs, intervals }: AwakeHistory): number | undefined {
   const startMs = intervals.at(-1)?.startMs;
   return startMs === undefined || startMs <= fromMs ? startMs : startMs - (startMs % HOUR_MS) + HOUR_MS;
 }
 
-/** The end of the hour in which a compute that never suspends last started: the first used hour after an unused one. */
+/** The end of the hour in which a compute that never suspends last started: of the first used hour after an unused one. */
 function startByUsage(hours: readonly UsageBucket[] = [], { toMs }: Span): number | undefined {
   const before = hours.filter(({ startMs, cuSeconds }) => startMs < toMs && cuSeconds !== null);
   const lastUsed = before.findLastIndex(({ cuSeconds }) => cuSeconds !== 0);
@@ -296,7 +296,10 @@ function shareAtMinimum({ hours, had }: Past, awakeIn: ((startMs: number) => num
   return sum(shares) / Math.max(1, shares.length);
 }
 
-/** The saving by size in one hour, in CU-seconds. The more hours were at the minimum, the less work they had, and the more a smaller one saves. */
+/**
+ * The saving by size in one hour, in CU-seconds. The more hours were at the minimum, the less work the compute had, and the more a smaller
+ * minimum saves.
+ */
 function savedInHour(
   cuSeconds: number,
   had: ComputeSettings,
@@ -318,8 +321,8 @@ interface SavedByTimeouts {
 }
 
 /**
- * The saving by timeouts in a month, in CU-hours, at the minimum size: a compute that waits for its timeout has no clients. Time that it no longer
- * waits is counted at the size that it had; additional time at the size of the rules.
+ * The saving by timeouts in a month, in CU-hours. A compute that waits for its timeout has no clients, so the minimum sizes count: that of the
+ * settings it had for time that it no longer waits, and that of the rules for additional time.
  */
 function savedByTimeouts(past: Past, rules: SettingsOverTime): SavedByTimeouts {
   const { had, history } = past;

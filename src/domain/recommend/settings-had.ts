@@ -18,7 +18,7 @@ interface ComputePast {
   changes?: ChangeFacts | undefined;
 }
 
-/** The settings that a compute had in the time of these rules, and the rules for the part of it in which it had them. */
+/** The settings that a compute had in the time of these rules; and the rules, cut to the part of this time in which it had these settings. */
 export function settingsHad(
   past: ComputePast,
   rules: SettingsOverTime,
@@ -30,9 +30,9 @@ export function settingsHad(
 }
 
 /**
- * Until ebb enforced, a compute had its baseline; since the last change, its present settings. Returns the longer of these two parts, without
- * the hours of changes, if it is at least a week. Otherwise returns the whole span with the widest range of both settings, except for
- * fields that were the same all the time.
+ * Until ebb enforced, a compute had its baseline; since the last change, it has its present settings. Returns the longer of these two parts,
+ * without the hours of changes, if it lasts at least a week. Otherwise returns the whole span with the widest range of both settings; fields that
+ * were the same all the time keep their value.
  */
 function partWithSettings({ compute, baseline, changes = {} }: ComputePast, whole: Span): PastPart {
   const present = settingsOf(compute);

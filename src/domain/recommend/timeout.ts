@@ -70,9 +70,9 @@ interface TimeoutOptions {
 }
 
 /**
- * Proposes a better timeout; undefined if the log is short, visits are memoryless, or no timeout passes the validation on later weeks.
- * Longer timeouts are replayed. For shorter ones a lower bound is promised: each suspend saves the difference, minus the starts after the
- * largest number of additional suspends that fit into the remaining awake time. Their expected number is estimated.
+ * Proposes a better timeout. Longer timeouts are replayed. For shorter ones a lower bound is promised: each suspend saves the difference, minus
+ * the starts after the largest number of additional suspends that fit into the remaining awake time; their expected number is estimated.
+ * Undefined if the log is short, visits are memoryless, or no timeout passes the validation on later weeks.
  */
 export function proposeTimeout(options: TimeoutOptions): TimeoutProposal | undefined {
   const { history, suspendTimeoutSeconds, plan, coldStartWorthMs = DEFAULT_COLD_START_WORTH_MS } = options;
@@ -229,8 +229,8 @@ function tryShorter(
 }
 
 /**
- * The amount by which a coming month's sum, scaled to the number of known days, may fall below theirs: half of a prediction interval for
- * the mean of a month (Student's t). Of a thousand computes, all stay within it in 99 of 100 months.
+ * The amount by which a coming month's sum, scaled to the number of known days, may fall below the sum of the known days: half of a prediction
+ * interval for the mean of a month (Student's t). Of a thousand computes, all stay within it in 99 of 100 months.
  */
 export function fluctuationOf(byDay: readonly number[]): number {
   const known = byDay.length;

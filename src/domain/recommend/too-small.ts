@@ -82,7 +82,7 @@ function tooShort(harm: HarmFacts, guard: string): Unpriced | undefined {
   };
 }
 
-/** The saving of the proposal in CU-hours a month against the policies with their floors, if any; negative if it costs more. */
+/** The saving of the proposal in CU-hours a month, against the policies with their floors; negative if it costs more. */
 function savedAgainstNow(
   { compute, history, hours }: RecommendFacts,
   { floors, rulesBetween }: HarmFacts,
@@ -114,7 +114,7 @@ function hourly(rules: SettingsOverTime): SettingsOverTime {
   });
 }
 
-/** The window of lower sizes in which the harm happened, on all weekdays with the same window; undefined if it lasts a day or longer. */
+/** The window of lower sizes in which the harm happened, on all weekdays that have the same window; undefined if it lasts a day or longer. */
 function windowOf({ hours = [] }: RecommendFacts, harm: HarmFacts, size: Size): UseWindow | undefined {
   const { badSinceMs } = harm.finding;
   const { zone } = harm.policy;
@@ -142,7 +142,7 @@ function lowerRuns(rules: SettingsOverTime, size: Size): Span[] {
   return runs;
 }
 
-/** The hours around the harm that are about as busy as its own, by the median over `alike`; the whole run if the usage is unknown. */
+/** The hours around the harm that are about as busy as its own hour, by the median over `alike`; the whole run if the usage is unknown. */
 function busyPart(
   run: Span,
   alike: readonly Span[],

@@ -45,9 +45,9 @@ export interface TimeoutOutcome {
 }
 
 /**
- * Replays the visits under another `timeout`: milliseconds or, if it changes with time, a function from the last activity to the suspend after
- * it. Assumes that clients were last active one timeout before each suspend, and would come at the same times. Exact for the present timeout
- * and longer ones, if nothing runs in the compute by itself.
+ * Replays the visits under another timeout: milliseconds, or a function from the last activity to the suspend after it if the timeout changes
+ * with time. Assumes that clients were last active one timeout before each suspend, and would come at the same times. Exact for the present
+ * timeout and longer ones, if nothing runs in the compute by itself.
  */
 export function replay(
   { intervals, timeoutMs, fromMs, toMs, unknownFromMs }: Visits,
@@ -99,9 +99,9 @@ const MIN_GAPS_TO_TEST = 5;
 const ROUNDED_MS = 1_000;
 
 /**
- * True if visits seem memoryless: the time since the last one says nothing about the next, so no timeout is better than another. Tests
- * the excess of gaps over the timeout for an exponential distribution (Kolmogorov-Smirnov). If most gaps end right after the timeout,
- * visits are not memoryless: otherwise they would come every few seconds, and the timeout would never pass.
+ * True if visits seem memoryless: the time since the last one says nothing about the next, so no timeout is better than another. Tests the excess
+ * of gaps over the timeout for an exponential distribution (Kolmogorov-Smirnov). Visits are not memoryless if most gaps end right after the
+ * timeout: memoryless ones would come every few seconds, and the timeout would never pass.
  */
 export function areMemoryless(excessMs: readonly number[]): boolean {
   if (excessMs.filter((ms) => ms < SOONEST_MS).length > excessMs.length / 2) return false;

@@ -96,8 +96,8 @@ export function usePattern(options: PatternOptions): UsePattern | undefined {
 }
 
 /**
- * The zone in which the weekly pattern is sharpest. Zones that change their clocks on the same days are equally sharp: of these, the
- * region of the compute decides, then the most plausible working day.
+ * The zone in which the weekly pattern is sharpest. Zones that change their clocks on the same days are equally sharp: among them, the region of
+ * the compute decides, then the most plausible working day.
  */
 function findBestZone(used: Slots, regionId: string): CandidateZone & { profile: number[] } {
   const candidates = ZONES.map((zone) => {
@@ -218,7 +218,7 @@ function minutesOf({ days, startMinute, endMinute }: UseWindow): number {
   return days.length * (endMinute - startMinute);
 }
 
-/** The country's public holidays, if most of those in the data on used weekdays are unused; otherwise undefined. */
+/** The country's public holidays, if the data show no use on most of those that fall on usually used weekdays; otherwise undefined. */
 function unusedHolidays(
   { zone, country }: CandidateZone,
   { first, used }: Slots,

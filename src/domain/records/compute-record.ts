@@ -31,7 +31,7 @@ export interface Intent {
   policy?: string;
   /** The id of the request to the control API. */
   requestId?: string;
-  /** The number of clients that the change disconnects; absent if none, or if unknown. */
+  /** The number of clients that the change disconnects; absent if it disconnects none, or an unknown number. */
   dropped?: number;
   /** True for an urgent raise, made because connections were running out. */
   urgent?: true;
@@ -52,7 +52,7 @@ export interface LateChange {
   owner: string;
   /** The first announced instant of the restarts, milliseconds since the epoch. */
   announcedAtMs: number;
-  /** The last one; absent if it is the same. */
+  /** The last announced instant; absent if it equals the first. */
   announcedToMs?: number;
   /** The beginning of the announced slot, which the restarts have in common; absent in records of earlier versions. */
   slotMs?: number;
@@ -109,7 +109,7 @@ export type ChangeGroup = FieldGroup | 'restart';
 export interface Wanted {
   fields: Partial<ComputeSettings>;
   sinceMs: number;
-  /** The first decision that wanted it; absent: at `sinceMs`. */
+  /** The first decision that wanted the fields; absent: at `sinceMs`. */
   notedAtMs?: number;
 }
 
@@ -151,7 +151,7 @@ export interface BaselineChange {
 
 /** A compute's draw in a trial, and its settings before the trial. */
 export interface TrialRecord extends Draw {
-  /** The settings for the control group; null if they can't be trusted: the compute is then in no arm. */
+  /** The settings for the control group; null if they can't be trusted, and the compute is in no arm. */
   baseline: ComputeSettings | null;
   /** The digest of the trial's terms at the time of the draw. */
   terms: string;
@@ -214,7 +214,7 @@ export interface ComputeRecord {
   /** The settings when ebb first saw the compute, or those that a person has set since. */
   baseline: ComputeSettings;
   firstSeenAtMs: number;
-  /** The first reconcile that could change it; absent while it is only observed, or while the policies of its team are not loaded. */
+  /** The first reconcile that could change the compute; absent while it is only observed, or while the policies of its team are not loaded. */
   enforcedSinceMs?: number;
   /** The values that ebb last applied, or that the compute already had when policies wanted them, by field. */
   lastApplied: Partial<ComputeSettings>;
@@ -239,7 +239,7 @@ export interface ComputeRecord {
   lastChanges?: Partial<Record<FieldGroup, LastChange>>;
   /** Groups that the last reading showed with outdated values, and the newest `updated_at` of consecutive such readings. */
   lagging?: Partial<Record<FieldGroup, true>> & { updatedAtMs?: number };
-  /** The last change of the baseline, by group; absent where it is as ebb first saw it, or was given with a request to restore. */
+  /** The last change of the baseline, by group. Absent where the baseline is as ebb first saw it, or was given with a request to restore. */
   baselineChanges?: Partial<Record<FieldGroup, BaselineChange>>;
   baselineCandidates?: Partial<Record<FieldGroup, BaselineCandidate>>;
   /** The instants at which ebb overwrote other values, oldest first. */
@@ -258,7 +258,7 @@ export interface ComputeRecord {
   setBy?: SetBy;
   guardFinding?: GuardFinding;
   floors?: Floors;
-  /** Set if a PATCH of size and timeout together was refused: they are then sent separately, so that one does not block the other. */
+  /** Set if a PATCH of size and timeout together was refused. They are then sent separately, so that one does not block the other. */
   oneFieldGroupAtATime?: true;
 }
 

@@ -48,7 +48,7 @@ export function degradedFailures({ failures = {} }: Pick<ComputeRecord, 'failure
   return Object.values(failures).filter(isDegraded);
 }
 
-/** The first failure that became degraded between two records, with the desired settings of all that did; undefined if none did. */
+/** The first failure that became degraded between two records, with the desired settings of all failures that did; undefined if none did. */
 export function newlyDegraded(before: ComputeRecord, after: ComputeRecord): Failures | undefined {
   const groups = Object.entries(after.failures ?? {}) as [ChangeGroup, Failures][];
   const added = groups.filter(([group, failures]) => isDegraded(failures) && !isDegraded(before.failures?.[group]));
@@ -96,8 +96,8 @@ export function withoutFailures(record: ComputeRecord, changed: Partial<ComputeS
 }
 
 /**
- * Returns the record without failures whose desired values are now in place, once nothing is running. The values become ebb's own: a
- * request that counted as lost may take effect late, and must not look like a person's change.
+ * Returns the record without failures whose desired values are now in place, once nothing is running. These values become ebb's own: a request
+ * that counted as lost may take effect late, and must not look like a person's change.
  */
 export function withoutResolvedFailures(record: ComputeRecord, actual: Compute): ComputeRecord {
   if (!record.failures || record.openOperations.length > 0 || record.intent) return record;
@@ -111,9 +111,9 @@ export function withoutResolvedFailures(record: ComputeRecord, actual: Compute):
 }
 
 /**
- * Counts values that a lost write has set late as ebb's own (`lastApplied`), even if ebb has written others since, and removes lost writes
- * that can no longer take effect. Returns the same record while a change or an operation is running; lagging fields are left out.
- * `readAtMs` is the start of the reading; instants are milliseconds since the epoch.
+ * Counts a value that a lost write has set late as ebb's own (`lastApplied`), even if ebb has written another one since. Removes lost writes that
+ * can no longer take effect. Skips lagging fields, and changes nothing while a change or an operation is running. `readAtMs` is the start of the
+ * reading; instants are milliseconds since the epoch.
  */
 export function withLateEffects(
   record: ComputeRecord,
@@ -201,9 +201,9 @@ function dropFailures(record: ComputeRecord, groups: ReadonlySet<ChangeGroup>): 
 }
 
 /**
- * Concludes a change that got no answer: it was applied if the compute shows it; otherwise it counts as failed after
- * {@link RECOVERY.answerGraceMs}; until then the record stays the same. A reading that may lag behind the previous change proves nothing: it
- * may show the requested values from an earlier time. `readAtMs` is the start of the reading.
+ * Concludes a change that got no answer. It was applied if the compute shows it. Otherwise it counts as failed after {@link
+ * RECOVERY.answerGraceMs}; until then the record stays the same. A reading that may lag behind the previous change proves nothing: it may show
+ * the requested values from an earlier time. `readAtMs` is the start of the reading.
  */
 export function confirmWrite(record: ComputeRecord, actual: Compute, nowMs: number, readAtMs = nowMs): ComputeRecord {
   if (!record.intent) return record;

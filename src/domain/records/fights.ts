@@ -40,8 +40,8 @@ export function stoppedGroups(record: ComputeRecord): FieldGroup[] {
 }
 
 /**
- * Returns the record with all fields released: none is left alone after a fight, and no manual change is respected. Marks stay but count
- * as seen long ago; without them the same values would be detected again. Returns the same record if there was nothing to release.
+ * Returns the record with all fields released: no field is left alone after a fight, and no manual change is respected. Marks of manual changes
+ * stay, but count as seen long ago: without them the same values would be detected again. Returns the same record if there is nothing to release.
  */
 export function releaseRecord(record: ComputeRecord): ComputeRecord {
   const released = stoppedGroups(record).length > 0 ? withoutReversals(record) : record;

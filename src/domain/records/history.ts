@@ -57,7 +57,10 @@ export interface HistoryEntry {
   id?: string;
 }
 
-/** The message for a write that may have taken effect. `status` is that of the HTTP answer, if one came; after a 500 the effect is unknown. */
+/**
+ * The message for a write that may have taken effect. `status` is that of the HTTP answer; undefined if none came. After a 500, too, the effect
+ * is unknown.
+ */
 export function unknownOutcome(status: number | undefined): string {
   if (status === undefined) return 'no answer came, so it may have been changed';
   return 'the answer does not say whether it was changed';

@@ -54,7 +54,10 @@ export function laggingGroups({ lagging }: Pick<ComputeRecord, 'lagging'>): Fiel
   return FIELD_GROUPS.filter((group) => lagging?.[group]);
 }
 
-/** Returns the compute with its last known values, a person's or those that ebb has applied, where the reading begun at `readAtMs` lags. */
+/**
+ * Returns the compute with its last known values in the fields in which the reading begun at `readAtMs` lags: values that a person has set, or
+ * that ebb has applied.
+ */
 export function withoutLag(compute: Compute, record: ComputeRecord, readAtMs: number): Compute {
   const groups = FIELD_GROUPS.filter((group) => lags(record, group, compute, readAtMs));
   if (groups.length === 0) return compute;

@@ -30,7 +30,7 @@ export type LoweringFacts = Pick<ComputeRecord, 'lastApplied' | 'lastChanges' | 
 };
 
 /**
- * The lowering after `sinceMs` that guards watch; undefined if there is none, or if it failed or a person has changed the field since. It
+ * The lowering after `sinceMs` that guards watch. Undefined if there is none, if it failed, or if a person has changed the field since. It
  * follows from the record alone, so it is stored in the same step as the change.
  */
 export function loweringOf(record: LoweringFacts, sinceMs: number): Lowering | undefined {
@@ -38,7 +38,7 @@ export function loweringOf(record: LoweringFacts, sinceMs: number): Lowering | u
   const lowered = FIELD_GROUPS.flatMap((group) => {
     const change = record.lastChanges?.[group];
     const to = fieldsOf(group, record.lastApplied);
-    // `lastApplied` also has values that a person set and that policies want: those are no change by ebb.
+    // `lastApplied` also has values that a person set and that policies want. ebb did not change these.
     if (change?.to && to && !sameFields(change.to, to)) return [];
     if (!change || !to || record.manual?.[group] || !isLower(to, change.before)) return [];
     const { answeredAtMs: atMs, before: from } = change;
@@ -51,7 +51,7 @@ export function loweringOf(record: LoweringFacts, sinceMs: number): Lowering | u
   return { atMs: Math.max(...lowered.map(({ atMs }) => atMs)), changes: lowered.map(({ change }) => change) };
 }
 
-/** Compares one group of fields: true if the maximum falls, or the minimum with an equal maximum; or if the timeout gets shorter. */
+/** Compares one group of fields. A size is lower if its maximum is or, with an equal maximum, its minimum. A timeout is lower if it is shorter. */
 export function isLower(to: Partial<ComputeSettings>, from: Partial<ComputeSettings>): boolean {
   const { minCu = 0, maxCu = 0, suspendTimeoutSeconds = 0 } = to;
   if (from.suspendTimeoutSeconds !== undefined)

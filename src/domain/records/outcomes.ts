@@ -12,8 +12,8 @@ interface Line {
 const NO_ANSWER = /^no clear answer came, and /;
 
 /**
- * Moves the outcomes of changes that got no clear answer into the lines of these changes. An outcome stays a line of its own if `lines`,
- * which may be a part of the audit, lack its change.
+ * Moves the outcome of a change that got no clear answer into the line of the change. `lines` may be a part of the audit: an outcome whose change
+ * they lack stays a line of its own.
  */
 export function withOutcomes<L extends Line>(lines: readonly L[]): L[] {
   const outcomes = new Map(lines.filter(isOutcome).map((line) => [keyOf(line), line]));

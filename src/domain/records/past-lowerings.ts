@@ -16,7 +16,7 @@ export interface PastLowerings {
   instants: readonly number[];
   /** The number of changes whose earlier values are not known: each may be a lowering. */
   unknownChanges: number;
-  /** The lowering that guards watched at an instant. Undefined if it was made up to `concludedAtMs`: its harm is known already. */
+  /** The lowering that guards watched at an instant. Undefined for one that was made up to `concludedAtMs`, since its harm is known already. */
   at(atMs: number, concludedAtMs?: number): Lowering | undefined;
 }
 

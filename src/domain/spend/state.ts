@@ -50,7 +50,7 @@ export interface BudgetFacts {
   days: KnownDays;
 }
 
-/** `reached`: the step's receivers are notified; `begun`, `ended`: the step begins or stops limiting computes. */
+/** `reached`: the receivers of the step are notified. `begun`, `ended`: the step begins or stops limiting computes. */
 export interface StepEvent {
   kind: 'reached' | 'begun' | 'ended';
   step: BudgetStep;
@@ -243,7 +243,7 @@ function isDecisionDue(zone: string, decidedAtMs: number, facts: BudgetFacts, ha
 }
 
 interface StepOutcome {
-  /** `not_yet`: a step that limits goes on, unless the amount has changed. `unknown`: it goes on even then. Neither begins a step. */
+  /** `not_yet` and `unknown` begin no step, and a step that limits continues; after a change of the amount, `not_yet` ends it. */
   limits: 'begin' | 'end' | 'not_yet' | 'unknown';
   notifies: boolean;
 }

@@ -35,7 +35,7 @@ const FLIP_SPREAD_SECONDS = 6 * 3600;
 export interface Draw {
   slot: number;
   flipDelayMs: number;
-  /** When the trial was ended early: each unit leaves it after its delay. Absent if it was not. */
+  /** When the trial was ended early: each unit leaves it after its delay. Absent for a trial that was not. */
   stoppedAtMs?: number;
 }
 

@@ -40,8 +40,8 @@ interface UnitDays {
 }
 
 /**
- * Builds the table of a trial. The first day of each period is left out for all units, since flips happen on it, and so are days in
- * `leftOut`, which must not depend on the draw: otherwise the test would not be exact.
+ * Builds the table of a trial. Leaves out the first day of each period for all units, since flips happen on it, and the days in `leftOut`. The
+ * latter must not depend on the draw: otherwise the test would not be exact.
  */
 export function cellsOf(
   design: TrialDesign,
@@ -151,7 +151,7 @@ export function localDays(
   return new Map([...partsByDay].map(([day, part]) => [day, toLocalDay(zone, day, part)]));
 }
 
-/** Merges two readings by day: the more complete one wins, `later` if they are equally complete. */
+/** Merges two readings by day: the more complete reading of a day wins, and `later` if both are equally complete. */
 export function moreComplete(
   before: ReadonlyMap<number, LocalDay>,
   later: ReadonlyMap<number, LocalDay>,

@@ -21,7 +21,7 @@ const FIRST_STEP = 0.05;
 export interface EffectTest {
   /** The deviation of an effect's score in standard deviations: 0 at the best estimate, decreasing with b. */
   statistic(b: number): number;
-  /** One-sided p-values: the probability that a draw's score is at most, or at least, that of the real one. */
+  /** One-sided p-values: the probabilities that the score of a draw is at most (low), or at least (high), the score of the real draw. */
   pValues(b: number): Range;
 }
 
@@ -140,8 +140,8 @@ interface KnownCells {
 }
 
 /**
- * Returns a function that computes the scores h of an effect b: `h[row * oneOf + slot]` is the score that the unit in this row would have
- * in this slot, that is, the sum of the unit's residuals on the days on which the slot is treated.
+ * Returns a function that computes the scores h of an effect b. `h[row * oneOf + slot]` is the score that the unit of this row would have in this
+ * slot: the sum of the unit's residuals on the days on which the slot is treated.
  */
 export function scoreFunction(cells: Cells): (b: number) => Float64Array {
   const { slots, periodOf, periods } = cells;

@@ -202,8 +202,8 @@ export function isStopOf({ policy, terms }: TrialStop, trial: { name: string; di
 }
 
 /**
- * The cost of the trial in US dollars if it exceeds `maxUsd`; undefined if it does not, or if it is not measurable or has no price.
- * It is the middle of the cost that `ebb savings` shows.
+ * The cost of the trial in US dollars, the middle of the cost that `ebb savings` shows, if it exceeds `maxUsd`. Undefined for a lower cost, and
+ * for one that is not measurable or has no price.
  */
 export function tooHighCost(input: SavingsInput, maxUsd: number): number | undefined {
   const { usd } = savingsOf(input).trialCost;

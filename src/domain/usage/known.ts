@@ -56,8 +56,8 @@ export function knownBuckets(
 }
 
 /**
- * Joins days and hours of one unit into one series: the hours of a day if all are known and agree with its total up to rounding;
- * otherwise the total, if it is known. Both lists cover whole UTC days, oldest first.
+ * Joins days and hours of one unit into one series. A day is represented by its hours if all are known and agree with its total up to rounding;
+ * otherwise by the total, if that is known. Both lists cover whole UTC days, oldest first.
  */
 export function joinDaysAndHours(days: readonly UsageBucket[], hours: readonly UsageBucket[]): UsageBucket[] {
   const hoursOfDay = groupBy(hours, ({ startMs }) => startMs - (startMs % DAY_MS));

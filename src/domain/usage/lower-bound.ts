@@ -16,8 +16,8 @@ const START_TAKES_MS = 60_000;
 const MIN_AWAKE_SECONDS = 60;
 
 /**
- * Lower bounds from the state of computes at `nowMs`: each was awake from its last start until now or, if it sleeps, until its last
- * activity. The present minimum size counts only if the compute has not been changed since that start.
+ * Lower bounds from the state of computes at `nowMs`. Each was awake from its last start until now or, if it sleeps, until its last activity. Its
+ * present minimum size counts only if it has not been changed since that start.
  */
 export function usageLowerBound(computes: Iterable<Compute>, nowMs: number): UsageLowerBound {
   const awakeSpans = [...computes].flatMap((compute) => {
@@ -35,7 +35,7 @@ export function usageLowerBound(computes: Iterable<Compute>, nowMs: number): Usa
     }, 0);
 }
 
-/** True if the compute has certainly not changed since its start. Unknown for a sleeping one: a suspend also sets `updated_at`. */
+/** True if the compute has certainly not changed since its start. That is unknown for a sleeping compute: a suspend also sets `updated_at`. */
 function isUnchangedSince({ state, updatedAtMs }: Compute, fromMs: number): boolean {
   return state === 'active' && updatedAtMs !== undefined && updatedAtMs <= fromMs + START_TAKES_MS;
 }

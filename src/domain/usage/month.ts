@@ -42,7 +42,7 @@ function hasBegunOnFirstDay(plans: PlanTimes, firstMs: number): boolean {
   return plans.some(([fromMs]) => fromMs < firstMs && fromMs === monthStart(fromMs));
 }
 
-/** US dollars per CU-hour at an instant, by the plan at that time or else `otherwise`; undefined for a plan without a price. */
+/** US dollars per CU-hour at an instant, by the plan at that time or, if it is not known, by `otherwise`; undefined for a plan without a price. */
 export function priceAt(
   startMs: number,
   { plans, prices, otherwise }: { plans: PlanTimes; prices: Prices; otherwise: AccountPlan | undefined },

@@ -68,9 +68,9 @@ export function projectedAt(days: KnownDays, { month, spent, unknown }: Projecte
 }
 
 /**
- * Returns the quantile at `z` of a gamma distribution of mean 1, since a sum of usage is skewed and never negative (approximation of Wilson
- * and Hilferty, 1931). `distance` is how far the normal quantile at `z` is above the mean, or below if negative. For standard deviations above
- * 3.85 the approximation puts the 90 % quantile below the mean; so upper quantiles are at least 1 here.
+ * Returns the quantile at `z` of a gamma distribution of mean 1, since a sum of usage is skewed and never negative (approximation of Wilson and
+ * Hilferty, 1931). `distance` is how far the normal quantile at `z` is above the mean; negative if it is below. For standard deviations above
+ * 3.85 the approximation would put the 90 % quantile below the mean, so upper quantiles are at least 1 here.
  */
 function gammaQuantile(z: number, distance: number): number {
   const sigma = distance / z;

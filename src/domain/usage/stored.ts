@@ -108,7 +108,7 @@ export function addUsage(sum: UnitUsage, added: UnitUsage): UnitUsage {
   return mergeUsage(sum, { buckets }).usage;
 }
 
-/** Encodes usage: a version; the first hour and the number of hours; the same for days; and 4 bytes for each value. */
+/** Encodes usage: a version; the first hour and the number of hours; the first day and the number of days; and 4 bytes for each value. */
 export function encodeUsage({ hours, days }: Pick<UnitUsage, 'hours' | 'days'>): Uint8Array {
   const bytes = new Uint8Array(HEADER_BYTES + 4 * (hours.values.length + days.values.length));
   const view = new DataView(bytes.buffer);

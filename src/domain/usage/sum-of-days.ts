@@ -15,8 +15,8 @@ interface Prediction {
 }
 
 /**
- * `walk`: the standard deviation of the level's daily step, relative to the mean; `prior`: the weight before any data. The largest step, of a
- * single database that stops or begins, is rarer.
+ * `walk` is the standard deviation of the level's daily step, relative to the mean; `prior` is the weight before any data. The largest step, as
+ * of a single database that stops or begins, is rarer.
  */
 const WALKS = [
   { walk: 0.003, prior: 1 },
@@ -58,7 +58,10 @@ export function predictSum(
   return mixture(fits, freedomOf(known));
 }
 
-/** The scale of each weekday's noise: its mean, shrunk towards that of workdays or the weekend, which is shrunk towards the overall mean. */
+/**
+ * The scale of the noise of each weekday: the mean of the weekday, shrunk towards the mean of workdays or of the weekend, which is itself shrunk
+ * towards the overall mean.
+ */
 function scalesOf(known: readonly (Day & { value: number })[]): number[] {
   const shrunk = (days: readonly { value: number }[], towards: number) =>
     (sum(days.map(({ value }) => value)) + towards) / (days.length + 1);
@@ -102,7 +105,8 @@ interface Problem {
 /** Fits one model: the mean by generalised least squares, the prediction by the covariance of days. */
 function fitted(problem: Problem, model: (typeof MODELS)[number]): Fit {
   const { known, values, ahead, parts } = problem;
-  // The walk is relative to the mean, but the covariance to the noise: fit once to estimate the noise, then again with it.
+  // The step of the walk is relative to the mean, but the covariance is relative to the noise: fit once to estimate the noise, then again with
+  // it.
   const freedom = freedomOf(known);
   const noise = Math.max(
     squaresOf(problem, covariance(problem, model, varianceOf(values))).squares / freedom,

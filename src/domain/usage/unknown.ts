@@ -10,8 +10,8 @@ export interface PastOfProject extends Span {
 }
 
 /**
- * The expected usage of a project in its unknown hours: as much an hour as in its known ones, by line; names may repeat. Computed for each
- * project, since unknown hours often belong to the few projects that are always awake. Empty without known hours.
+ * The expected usage of a project in its unknown hours, by line: as much per hour as in its known hours. Names may repeat. It is computed for
+ * each project, since unknown hours often belong to the few projects that are always awake. Empty without known hours.
  */
 export function expectedInUnknown(unknownHours: number, { fromMs, toMs, lines }: PastOfProject): BillLine[] {
   const knownHours = (toMs - fromMs) / HOUR_MS - sum(lines.map((line) => line.unknownHours));

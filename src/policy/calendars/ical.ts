@@ -112,7 +112,10 @@ function rulesOf({ component }: ICAL.Event): RuleParts[] {
     .map((parts) => new Map(parts.map((part) => part.split('=') as [string, string])));
 }
 
-/** Refuses rules that ical.js can't handle: on some that never match it does not terminate, and for dates that don't exist it returns wrong days. */
+/**
+ * Refuses rules that ical.js can't handle. It does not terminate on some rules that never match, and returns wrong days for dates that don't
+ * exist.
+ */
 function checkRule(event: ICAL.Event, parts: RuleParts): void {
   const interval = Number(parts.get('INTERVAL') ?? 1);
   if (interval > MAX_INTERVAL) {

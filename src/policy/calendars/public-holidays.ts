@@ -60,7 +60,7 @@ function openHolidays(): Holidays {
 interface PlaceCode {
   level: 'country' | 'state' | 'region';
   code: string | undefined;
-  /** The place that contains it, such as `DE` for a state; empty for a country. */
+  /** The place that contains this one, such as `DE` for a state; empty for a country. */
   within: string;
 }
 

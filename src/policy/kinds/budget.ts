@@ -98,7 +98,7 @@ function toStep({ at, notify = [], limits, disruption }: Step): BudgetStep<Parti
   };
 }
 
-/** A message if the step does not come after the one before it. For equal shares, the projected one comes first. */
+/** A message if the step does not come after the step `before`. For equal shares, `projected` comes first. */
 function whyNotAscending(before: BudgetStep | undefined, { at, of }: BudgetStep): string | undefined {
   if (!before || before.at < at || (before.at === at && before.of === 'projected' && of === 'spent')) return undefined;
   return `comes after the step ${stepText(before)}; write steps in ascending order, each once`;

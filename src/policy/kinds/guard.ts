@@ -138,8 +138,8 @@ export const PROMQL_STRING = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`/g;
 const LEADING_AGGREGATION = /^[\s(]*(?:sum|avg|min|max|count|group|stddev|stdvar|quantile)\s*\(/;
 
 /**
- * The labels of `match` that the result of an aggregating query certainly can't have: with set operators or `on`, other labels may remain.
- * A label that the query names outside of aggregations, as `label_replace` does in a string, is not lost.
+ * The labels of `match` that the result of an aggregating query certainly lacks. With set operators or `on`, other labels may remain. A label
+ * that the query names outside of aggregations, as `label_replace` does in a string, is not lost.
  */
 function lostLabels(query: string, match: Match): { name: string; remedy: string }[] {
   const strings = query.match(PROMQL_STRING) ?? [];

@@ -63,7 +63,7 @@ function longestOf(policy: Policy): number {
   return Math.max(0, ...settings.map((setting) => (setting.field === 'suspend_after' ? setting.maxSeconds : 0)));
 }
 
-/** A query that gives every compute the same count, or the count of its project or branch. */
+/** Finds a query that gives every compute the same count, or the count of its project or branch. */
 export const queryWithoutCompute: LintRule = function* (context) {
   const warned = new Set<string>();
   for (const policy of policiesOfKind(context.policies, 'headroom')) {
@@ -86,7 +86,7 @@ export const queryWithoutCompute: LintRule = function* (context) {
   }
 };
 
-/** The place of a key in the policy's source, if that is in the same file; otherwise that of `connections` in the policy. */
+/** The place of a key in the policy's source, if the source is in the same file; otherwise the place of `connections` in the policy. */
 function placeInSource(policy: HeadroomPolicy, key: string, { written }: LintContext): Pick<Remark, 'at' | 'fromTop'> {
   const at = ['sources', policy.connections, key];
   return written(policy)?.valueAt(at) === undefined ? { at: ['connections'] } : { at, fromTop: true };

@@ -16,8 +16,8 @@ interface Schedule {
 }
 
 /**
- * Two schedules of the same mode and priority whose open windows want different values for the same compute. An absolute
- * interval takes precedence over a recurring time, so these don't contradict each other.
+ * Finds two schedules of the same mode and priority whose open windows want different values for the same compute. An absolute interval never
+ * contradicts a recurring time, since it takes precedence.
  */
 export const contradiction: LintRule = function* (context) {
   for (const group of groupsOf(context)) {

@@ -1,7 +1,7 @@
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import type { LintRule, Remark } from './rule.ts';
 
-/** A `critical` that is reached before `target`: every raise then disconnects at once, and `target` has no effect. */
+/** Finds a `critical` below `target`: every raise then disconnects at once, and `target` has no effect. */
 export const criticalBelowTarget: LintRule = function* ({ policies }) {
   for (const policy of policiesOfKind(policies, 'headroom')) {
     const { criticalShare, targetShare } = policy;

@@ -29,7 +29,7 @@ export const deadlineBeforeNotice: LintRule = function* ({ policies, disruption,
   }
 };
 
-/** The time after which a waiting change is made anyway, in milliseconds; undefined if it does not wait, or is not made then. */
+/** The time after which a waiting change is made anyway, in milliseconds; undefined if the change does not wait, or is skipped at its deadline. */
 function restartDeadlineMs({ when, deadlineMs, atDeadline }: DisruptionRule): number | undefined {
   return when === 'any' || atDeadline === 'skip' ? undefined : deadlineMs;
 }

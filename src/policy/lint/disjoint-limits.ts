@@ -6,7 +6,7 @@ import { type LimitsPolicy, rangesOf } from '../../domain/policy/kinds/limits.ts
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { FIELDS, type Field } from './schedules.ts';
 
-/** Limits of the same compute without a common value: the later one wins. An error if the fleet has such a compute. */
+/** Finds limits of the same compute without a common value: the later policy wins. An error if the fleet has such a compute. */
 export const disjointLimits: LintRule = function* (context) {
   const limits = policiesOfKind(context.policies, 'limits');
   for (const field of FIELDS) {

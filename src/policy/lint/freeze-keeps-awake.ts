@@ -7,7 +7,7 @@ import { isoInstant } from '../../domain/time/units.ts';
 import { type LintContext, type LintRule, nameOf, type Remark } from './rule.ts';
 import { timeoutWith } from './schedules.ts';
 
-/** A freeze that starts while a window keeps computes awake: they stay awake, at their size, until the freeze ends. */
+/** Finds a freeze that starts while a window keeps computes awake: they stay awake, at their size, until the freeze ends. */
 export const freezeKeepsAwake: LintRule = function* (context) {
   for (const policy of policiesOfKind(context.policies, 'freeze')) {
     for (const schedule of context.schedules.filter((candidate) => context.overlap.mayMeet(policy, candidate))) {

@@ -10,8 +10,8 @@ import type { LintContext, LintRule, Remark } from './rule.ts';
 import { FIELDS, type Field, proposedValue } from './schedules.ts';
 
 /**
- * A field that the windows of a schedule set, and that no policy sets once they close: it stays as they left it. Without a
- * fleet, every policy that may select the same compute counts as setting it. Policies that are not read may set it, too.
+ * Finds a field that the windows of a schedule set, and that no policy sets once they close: it stays as they left it. Without a fleet, every
+ * policy that may select the same compute counts as setting the field. Unread policies may set it, too.
  */
 export const noValue: LintRule = function* (context) {
   if (!context.isWhole) return;

@@ -122,7 +122,7 @@ const ALWAYS_OPEN: Openings = {
   nextChangeAfter: () => undefined,
 };
 
-/** Windows whose next change counts as one step if their openings are cached. */
+/** The number of windows whose next change costs one step together, if their openings are cached. */
 const WINDOWS_PER_STEP = 100;
 
 /** Open while any part is open. */

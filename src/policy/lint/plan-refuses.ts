@@ -66,7 +66,7 @@ function refusedSize(cu: number, allowed: Allowed): string | undefined {
   return cu > allowed.maxCu ? `refuses ${cu} CU; ${allowed.maxCu} CU is its largest size` : undefined;
 }
 
-/** The problem of bounds that move a timeout of the plan to one that the plan refuses; undefined if there is none. */
+/** The problem of bounds that move a timeout of the plan to one that the plan refuses; undefined if they move none. */
 function refusedTimeout(
   { minSeconds, maxSeconds }: Extract<WrittenSetting, { field: 'suspend_after' }>,
   allowed: Allowed,

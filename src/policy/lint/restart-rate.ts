@@ -11,7 +11,7 @@ import type { LintContext, LintRule, Remark } from './rule.ts';
 /** Openings of a window that are compared: the shortest is usually among the first. */
 const MAX_OPENINGS = 50;
 
-/** An `at_most` that allows less than one compute, or so few that a change of all is not complete before the next one. */
+/** Finds an `at_most` that allows less than one compute, or so few that one change of all computes is not complete before the next. */
 export const restartRate: LintRule = function* (context) {
   for (const policy of context.policies) {
     const limit = policy.disruption?.atMost;
@@ -61,7 +61,7 @@ function timesOf(policy: Policy): (readonly TimeSpec[])[] {
     .map(({ at }) => at);
 }
 
-/** The times from one change to the next, assuming that windows raise and their ends lower. Changes that wait for sleep don't count. */
+/** The times from one change to the next, assuming that windows raise sizes and their ends lower them. Changes that wait for sleep don't count. */
 function* changesOf(specs: readonly TimeSpec[], policy: Policy, context: LintContext): Iterable<Span> {
   const { raise, lower } = resolveDisruption(policy.disruption, context.disruption);
   const isRestart = ruleOf(policy).restartsAt(policy) !== undefined;

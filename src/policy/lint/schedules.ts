@@ -14,7 +14,7 @@ export function proposedValue(values: ScheduleValues, field: Field): string | un
   return seconds === undefined ? undefined : formatSuspendTimeout(seconds);
 }
 
-/** The timeout that applies together with some values of a schedule: their own, or that of `otherwise`. */
+/** The timeout that applies together with some values of a schedule: the timeout among them, or else that of `otherwise`. */
 export function timeoutWith({ otherwise }: SchedulePolicy, { values }: PlacedValues): number | undefined {
   if (values.suspendTimeoutSeconds !== undefined || typeof otherwise === 'string') return values.suspendTimeoutSeconds;
   return otherwise.suspendTimeoutSeconds;

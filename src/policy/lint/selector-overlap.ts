@@ -18,7 +18,7 @@ export function isProjectId(glob: string): boolean {
   return ID_PATTERNS.projects.test(glob);
 }
 
-/** The globs of one key, without those that the list itself excludes. */
+/** The globs of one key. Globs that the list itself excludes are left out. */
 interface GlobList {
   includes: readonly (Glob & { isId: boolean })[];
   excludes: readonly Glob[];
@@ -30,7 +30,7 @@ type GlobLists = Partial<Record<keyof typeof ID_PATTERNS, GlobList>>;
 const COMPARISONS_PER_STEP = 200;
 const CELLS_PER_STEP = 2000;
 
-/** Cached for one run only: a list is incomplete if the steps of its run have run out. */
+/** Cached for one run only: a list is incomplete if the steps of its run were exhausted. */
 const listsByRun = new WeakMap<StepLimit, Map<SelectorKeys, GlobLists>>();
 
 /**

@@ -3,7 +3,7 @@ import type { TrialPolicy } from '../../domain/policy/kinds/trial.ts';
 import { endDayOf } from '../../domain/trial/assignment.ts';
 import { type LintRule, nameOf, type Remark } from './rule.ts';
 
-/** Two trials that share units while both run: a shared unit counts in one of them only, so that the other has fewer units. */
+/** Finds two trials that share units while both run. A shared unit counts in one of them only, so the other trial has fewer units. */
 export const twoTrials: LintRule = function* (context) {
   const { overlap } = context;
   const trials = policiesOfKind(context.policies, 'trial');

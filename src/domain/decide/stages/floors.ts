@@ -35,7 +35,7 @@ export function validFloors({ set }: CompiledPolicies, floors: Floors | undefine
   return Object.fromEntries(Object.entries(floors).filter(([, floor]) => isValid(floor)));
 }
 
-/** The floors that hold at an instant: their policy is unchanged, and their guard enforces, selects the compute and takes lowerings back. */
+/** The floors that hold at an instant: their lowering policy is unchanged, and their guard enforces, selects the compute and takes lowerings back. */
 export function floorsInEffect(
   policies: CompiledPolicies,
   compute: Compute,

@@ -102,7 +102,7 @@ function usableAt(profile: ConnectionProfile, size: Size): number {
   return profile.maxConnections(size) - profile.reserved;
 }
 
-/** The minimum, if it limits the connections: the policy may not raise it, although a higher one would provide more. */
+/** The minimum, if it limits the connections: a higher minimum would provide more of them, but the policy may not raise it. */
 function limitingMinimum(
   size: Size,
   need: number,

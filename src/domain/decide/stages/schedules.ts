@@ -79,8 +79,8 @@ function withWave(proposal: ProposedValues, { readyWaves, compute, instantMs }: 
 }
 
 /**
- * A compute's settings where no proposal sets a value: those that later stages will set, otherwise the present ones. The present ones alone
- * would not do: once a window that opens soon has raised the compute, the raised size is the present one, and later stages would undo it.
+ * A compute's settings where no proposal sets a value: the ones that later stages will set, or else the present ones. The present ones alone
+ * would not do. Once a window that opens soon has raised the compute, the raised size is the present one, and later stages would undo it.
  */
 function fallbackSettings(input: ScheduleInput, group: FieldGroup): ComputeSettings {
   const { effective, baseline, compute } = input;
@@ -127,14 +127,14 @@ function decideGroup<T extends Size | number>(
 }
 
 /**
- * True if a window that opens soon needs no early raise, since the deciding window has a higher priority or is still open by then. The
- * winner is never an `otherwise` here, since all windows come before those.
+ * True if a window that opens soon needs no early raise: the deciding window has a higher priority, or is still open by then. The deciding
+ * proposal is never an `otherwise`, since all windows come before any `otherwise`.
  */
 function isCovered({ policy, openSinceMs = 0 }: ProposedValues, winner: ProposedValues | undefined): boolean {
   return winner !== undefined && (winner.policy.priority > policy.priority || anyOpenAt(winner.at ?? [], openSinceMs));
 }
 
-/** A proposal for one group; its `value` is undefined if it is the baseline and that is unknown. */
+/** A proposal for one group. `value` is undefined if it is the baseline and the baseline is unknown. */
 interface GroupProposal<T> {
   proposal: ProposedValues;
   proposed: ProposedValue<T>;
@@ -178,7 +178,7 @@ function codeOf({ proposal, proposed, value }: GroupProposal<unknown>, isOutrank
 }
 
 /**
- * After schedules, before limits: in the control group, sets the fields that withdrawn policies may change to their values before the
+ * Runs after schedules and before limits. In the control group, sets the fields that withdrawn policies may change to their values before the
  * trial, unless another policy sets them.
  */
 export const giveTrialBaseline = stage(['trial'], (draft, input) => {

@@ -1,7 +1,7 @@
 import { isoInstant } from '../../time/units.ts';
 import type { Gate } from './gate.ts';
 
-/** The end of a budget step must not cause a restart: the value waits for sleep, or for the next boundary, at which it may change anyway. */
+/** The end of a budget step must not cause a restart. So the value waits for sleep, or for the next boundary, at which it may change anyway. */
 export const budgetReset: Gate = ({ change, nowMs, stepEndedAtMs, nextBoundaryAfter }) => {
   const { group } = change;
   if (group === 'restart' || !change.disconnects || change.urgent || change.hard) return undefined;

@@ -54,7 +54,7 @@ function waitForQuiet(connections: number | undefined, below: number): Objection
   return { code: 'waiting_for_quiet', message: `${count}: waiting for fewer than ${below}` };
 }
 
-/** The deadline, counted from the opening of the window, or since the value is wanted if that is later; undefined if there is none. */
+/** The deadline, counted from the opening of the window, or from when the value became wanted if that is later; undefined if there is none. */
 function deadlineOf(
   { change, wantedSince }: GateInput,
   group: FieldGroup,
@@ -86,7 +86,7 @@ function wholeShare(selected: number, share: number): number {
   return Math.floor(selected * share + 1e-9);
 }
 
-/** The number of computes that a policy may disturb at once, of those that it selects. */
+/** How many of its selected computes a policy may disturb at once. */
 export function atOnceAllowed(selected: number, share: number): number {
   return Math.max(MIN_AT_ONCE, wholeShare(selected, share));
 }
@@ -100,14 +100,14 @@ export const atOnce: Gate = ({ change, nowMs, disruption, isAtOnceReached }) => 
   return { code: 'at_once', message, untilMs: nowMs + RETRY_MS };
 };
 
-/** The number of computes that a policy may disturb within the window of its `at_most`, of those that it selects; at least one. */
+/** How many of its selected computes a policy may disturb within the window of its `at_most`; at least one. */
 export function atMostAllowed(selected: number, { share }: AtMost): number {
   return Math.max(1, wholeShare(selected, share));
 }
 
 /**
- * True if the policy with this index made a restart, so that it counts towards the policy's limit. In older records the policy is
- * missing: the restart then counts for each policy that selected the compute.
+ * True if the policy with this index made a restart, so that the restart counts towards the policy's limit. Older records lack the policy: the
+ * restart then counts for each policy that selected the compute.
  */
 export function countsTowardsLimit(
   policies: CompiledPolicies,
@@ -146,11 +146,11 @@ export const atMost: Gate = ({ change, nowMs, disruption, isAtMostReached }) => 
 const LONGEST_WAIT_MS = DAY_MS;
 
 /**
- * Holds changes that would restart a newly discovered compute until it sleeps, until its next boundary, or for a day, so that starting ebb
- * at noon disconnects nobody. Exceptions are urgent raises, and policies with `newly_discovered: act`.
+ * Holds changes that would restart a newly discovered compute until it sleeps, until its next boundary, or for a day: so starting ebb at noon
+ * disconnects nobody. Urgent raises don't wait, nor do changes by policies with `newly_discovered: act`.
  */
 export const newlyDiscovered: Gate = ({ change, record, nowMs, nextBoundaryAfter, disruption }) => {
-  // `lastApplied` may be a size that the compute already had when policies first wanted it: that is no change by ebb.
+  // `lastApplied` may be a size that the compute already had when policies first wanted it. ebb did not change that.
   if (!change.disconnects || change.urgent || record?.lastChanges?.size) return undefined;
   if (resolveDisruption(change.disruption, disruption).newlyDiscovered === 'act') return undefined;
   const discoveredAtMs = record?.enforcedSinceMs ?? nowMs;

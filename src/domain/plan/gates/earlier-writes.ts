@@ -35,7 +35,10 @@ const FIRST_RETRY_MS = 20_000;
 const REFUSED_RETRY_MS = 60_000;
 const DEGRADED_RETRY_MS = HOUR_MS;
 
-/** The instant of the next retry, milliseconds since the epoch: after 20 s and 40 s, or after 60 s if it was refused; then every hour. */
+/**
+ * The instant of the next retry, milliseconds since the epoch. A failed change is retried after 20 s and 40 s, a refused one after 60 s, a
+ * degraded one every hour.
+ */
 function retryAtMs(failures: Failures): number {
   const { count, lastAtMs, refused } = failures;
   if (isDegraded(failures)) return lastAtMs + DEGRADED_RETRY_MS;

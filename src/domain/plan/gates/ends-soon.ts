@@ -5,7 +5,7 @@ import { isoInstant, MINUTE_MS } from '../../time/units.ts';
 import type { Change } from '../change.ts';
 import type { Gate } from './gate.ts';
 
-/** A change that lasts no longer than this, or than the cooldown if that is shorter, is worth less than its two restarts cost. */
+/** A change that lasts no longer than this, or than a shorter cooldown, is worth less than its two restarts cost. */
 const SOON_MS = 2 * MINUTE_MS;
 
 /**

@@ -52,7 +52,7 @@ export interface TrialGateInput {
   flips: readonly number[];
   /** The end of the period at an instant; undefined outside of the trial. */
   periodEndMs(instantMs: number): number | undefined;
-  /** The values that would be wanted now if the compute had not changed its arm; undefined if none. */
+  /** The values that would be wanted now if the compute had not changed its arm; undefined if none would. */
   wantedInOtherArm(group: FieldGroup): Partial<ComputeSettings> | undefined;
   /** When the wanted value would last have changed without the trial; undefined if that is too long ago. */
   lastBoundaryWithoutTrial(group: FieldGroup): number | undefined;

@@ -9,8 +9,8 @@ import { fightStopped, freeze, hold, manualChange, observe } from './people.ts';
 import { trialFlip } from './trial-flip.ts';
 
 /**
- * All gates in the order of evaluation; the first that holds a change gives the reason. `disruption` holds until a deadline, `deadline`
- * skips after it. The limits `atOnce` and `atMost` come last, so that they only count changes that would otherwise be made.
+ * All gates in the order of evaluation; the first that holds a change gives the reason. `disruption` holds a change until its deadline;
+ * `deadline` skips it after that. The limits `atOnce` and `atMost` come last, so that they only count changes that no other gate holds.
  */
 export const GATES: readonly Gate[] = [
   observe,

@@ -7,7 +7,7 @@ import type { Change } from '../change.ts';
 import { describeManualChange, respectedUntil } from '../manual-changes.ts';
 import type { Gate } from './gate.ts';
 
-/** Holds all changes during a freeze, except raises if it allows them; and all changes of a team that has no policies in effect. */
+/** Holds all changes during a freeze, except raises if the freeze allows them. Also holds all changes by a team that has no policies in effect. */
 export const freeze: Gate = ({ change, decision, freezes = [] }) => {
   const stopsChange = ({ allowRaise }: { allowRaise: boolean }) => !(allowRaise && change.raises);
   const byPolicy = withoutNotLoaded(decision.freezes).find(stopsChange);

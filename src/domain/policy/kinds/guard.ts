@@ -8,7 +8,7 @@ import { type Rule, supporting, timeless } from './kind.ts';
 export interface GuardPolicy extends PolicyBase, GuardTerms, WatchTerms {
   kind: 'guard';
   remedy: GuardRemedy;
-  /** The time after which a lowering that was undone is tried again; absent: not before its policy changes. */
+  /** The time after which a lowering that was undone is tried again. Absent: not before the lowering policy changes. */
   retryMs?: number;
 }
 

@@ -9,7 +9,7 @@ import { restartRule } from './restart.ts';
 import { scheduleRule } from './schedule.ts';
 import { trialRule } from './trial.ts';
 
-/** The behaviour of each policy kind. To add one: a file here and an entry in this table, and the same in src/policy/kinds for its YAML. */
+/** The behaviour of each policy kind. A new kind is a file here and an entry in this table, and the same in src/policy/kinds for its YAML. */
 const RULES = registered({
   schedule: scheduleRule,
   headroom: headroomRule,

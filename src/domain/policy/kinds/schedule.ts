@@ -13,7 +13,7 @@ export interface SchedulePolicy extends PolicyBase {
   otherwise: ScheduleValues | 'leave' | 'baseline';
 }
 
-/** `kind: schedule`: sizes and timeouts by windows of time, and `otherwise` outside of them. */
+/** `kind: schedule`: sizes and timeouts in windows of time, and `otherwise` outside of all windows. */
 export const scheduleRule: Rule<SchedulePolicy> = {
   stopsWrites: false,
   directivesAt(policy, policyIndex, instantMs) {

@@ -38,8 +38,8 @@ interface CronTimes {
 const timesCache = new Map<string, CronTimes>();
 
 /**
- * The nearest local time at which an expression fires on an allowed date: at or after `fromMs`, or at or before it; undefined if it does
- * not fire for eight years. Local times are milliseconds since the epoch, as if in UTC.
+ * The nearest local time at which an expression fires on an allowed date: at or after `fromMs` (`next`), or at or before it (`prev`). Undefined
+ * if it does not fire for eight years. Local times are milliseconds since the epoch, as if in UTC.
  */
 export function nearestLocalTime(
   { cron, dates }: { cron: string; dates?: DateFilter },

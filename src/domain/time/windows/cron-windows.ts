@@ -34,8 +34,8 @@ function openingOf(spec: CronWindow, firing: Firing): Opening {
 }
 
 /**
- * All openings of a firing's day as one, if they touch each other and no clock changes on that day. Expressions that fire every minute
- * are thus merged day by day. If clocks go back just after midnight, the last minutes of the day come again: these firings are not merged.
+ * All openings of a firing's day as one opening, if they touch each other and no clock changes on that day. Expressions that fire every minute
+ * are thus merged day by day. If clocks go back just after midnight, the last minutes of the day come again: their firings are not merged.
  */
 function openingOfDay({ cron, forMs, zone }: CronWindow, { ms, localMs }: Firing): Opening | undefined {
   const { firstMinute, lastMinute, longestPauseMinutes } = firingsOfDay(cron);
@@ -48,8 +48,8 @@ function openingOfDay({ cron, forMs, zone }: CronWindow, { ms, localMs }: Firing
 }
 
 /**
- * When clocks go forward, a start and an end may fall on the same instant; the one with the later local time undoes the other. That happens
- * at most once a year, so a search skips at most this many starts that are undone.
+ * When clocks go forward, a start and an end may fall on the same instant; then the one with the later local time undoes the other. That happens
+ * at most once a year, so a search skips at most this many undone starts.
  */
 const MAX_UNDONE = 16;
 

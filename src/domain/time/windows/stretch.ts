@@ -1,8 +1,8 @@
 import type { TimeSpec } from '../time-spec.ts';
 
 /**
- * The maximum number of evaluations of windows in one search, which then returns how far it got. Otherwise, two crons that alternate every
- * minute, or a switch whose ends are all undone by starts, would be followed for years.
+ * The maximum number of evaluations of windows in one search, which then returns how far it got. Without a maximum, a search would follow two
+ * crons that alternate every minute, or a switch whose ends are all undone by starts, for years.
  */
 const MAX_EVALUATIONS = 60;
 /** The minimum number of steps of a search, however many windows there are. */

@@ -11,8 +11,8 @@ const DAYS_TO_SEARCH = 5;
 const MAX_ALLOWED_DAYS = 20_000;
 
 /**
- * The last opening that has started by an instant; openings start and end in order of their days. The search begins with tomorrow: when
- * clocks go back over midnight, it is today again. Undefined if no opening that may touch the instant has started.
+ * The last opening that has started by an instant; openings start and end in order of their days. The search begins with tomorrow, which becomes
+ * today again when clocks go back over midnight. Undefined if no opening that may touch the instant has started.
  */
 function lastStartedOpening(spec: WeeklyWindow, instantMs: number): Opening | undefined {
   const today = localDayAt(spec.zone, instantMs);
