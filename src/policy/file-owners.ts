@@ -72,7 +72,7 @@ export async function ownersOfFiles(
     else owners.problems.push(unresolved(path, claims, cwd));
   }
   const hardLinks = await hardLinksOf(claims, byReal.keys());
-  for (const [real, foundPaths] of byReal) assign({ real, foundPaths, hardLinks, claims, cwd }, owners);
+  for (const [real, foundPaths] of byReal) assignOwner({ real, foundPaths, hardLinks, claims, cwd }, owners);
   owners.problems.push(...found.problems.filter(({ file }) => !isMissedByTeam(file, claims, cwd)));
   for (const claim of claims) owners.problems.push(...missingFiles(claim, owners.files, { cwd, isComplete }));
   return owners;
@@ -87,7 +87,7 @@ interface FileToAssign {
 }
 
 /** Adds a file with its owner, or its problem. */
-function assign({ real, foundPaths, hardLinks, claims, cwd }: FileToAssign, owners: FileOwners): void {
+function assignOwner({ real, foundPaths, hardLinks, claims, cwd }: FileToAssign, owners: FileOwners): void {
   const { files, takenByLink } = owners;
   const sorted = foundPaths.toSorted((a, b) => a.links.length - b.links.length || comparePaths(a.name, b.name));
   const name = sorted[0]?.name ?? real;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ACCOUNT_FACTS } from '../domain/compute/account-facts.ts';
-import { isAllowedSize, nearestSizes } from '../domain/compute/compute-units.ts';
+import { isAllowedSize, nearestSizesText } from '../domain/compute/compute-units.ts';
 import { ACCOUNT_PLANS, DEFAULT_PRICES } from '../domain/compute/cost.ts';
 import { CONNECTION_PROFILES, type ConnectionProfile, tableProfile } from '../domain/connections/connection-profile.ts';
 import { keyPath, nameText, oneOf, text, variableName } from './schema-parts.ts';
@@ -34,7 +34,7 @@ const byCu = z
   .refine((rows) => Object.keys(rows).length > 0, { error: 'must have at least one size' })
   .superRefine((rows, context) => {
     for (const size of Object.keys(rows).filter((one) => !isAllowedSize(Number(one)))) {
-      const message = `is not a size in CU${nearestSizes(Number(size))}`;
+      const message = `is not a size in CU${nearestSizesText(Number(size))}`;
       context.addIssue({ code: 'custom', path: [size], message });
     }
   })

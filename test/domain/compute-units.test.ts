@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
   COMPUTE_SIZES_CU,
-  impossibleSize,
+  impossibleSizeText,
   isAllowedSize,
   maxConnectionsAt,
-  nearestSizes,
+  nearestSizesText,
   sizeProblems,
 } from '../../src/domain/compute/compute-units.ts';
 
@@ -23,8 +23,8 @@ describe('compute units', () => {
   });
 
   it('name the sizes next to one that is not allowed', () => {
-    expect(impossibleSize(0.3)).toBe('0.3 CU is not a size; the nearest are 0.25 and 0.5');
-    expect([17, 60, 0.1, Number.NaN].map(nearestSizes)).toEqual([
+    expect(impossibleSizeText(0.3)).toBe('0.3 CU is not a size; the nearest are 0.25 and 0.5');
+    expect([17, 60, 0.1, Number.NaN].map(nearestSizesText)).toEqual([
       '; the nearest are 16 and 18',
       '; the nearest is 56',
       '; the nearest is 0.25',

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { messageOf } from '../../common/errors.ts';
 import { parseJson, type Result } from '../../common/result.ts';
 import { COMPUTE_STATES, type Compute, canonicalSuspendTimeout } from '../../domain/compute/compute.ts';
-import { impossibleSize, isAllowedSize } from '../../domain/compute/compute-units.ts';
+import { impossibleSizeText, isAllowedSize } from '../../domain/compute/compute-units.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import type { Branch, ComputeFacts, ControlApi, FleetFacts, Project } from '../../ports/control-api.ts';
 import { createReadOnlyApi, type ProjectContents, UNKNOWN_PARENT } from './read-only-api.ts';
@@ -172,7 +172,7 @@ function contradictionIn(projects: readonly SnapshotProject[]): string | undefin
 const Id = z.string().refine((text) => isSafeId(text), { error: 'must be 1 to 128 of a-z, 0-9 and "-"' });
 
 const Size = z.number().superRefine((cu, context) => {
-  if (!isAllowedSize(cu)) context.addIssue({ code: 'custom', message: impossibleSize(cu) });
+  if (!isAllowedSize(cu)) context.addIssue({ code: 'custom', message: impossibleSizeText(cu) });
 });
 
 /** Shortest and longest timeout in seconds; 0 is the default and −1 never. */

@@ -1,7 +1,7 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import { isHashOf, type Policy, type PolicySet, shortHash } from '../../domain/policy/policy.ts';
 import { compileScope } from '../../domain/policy/select.ts';
-import { isUnloaded, NO_TEAM, teamPart, unloadedTeams, withParts } from '../../domain/policy/team-parts.ts';
+import { hasUnloaded, NO_TEAM, teamPart, unloadedTeams, withParts } from '../../domain/policy/team-parts.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { Approval } from '../../ports/store.ts';
@@ -261,7 +261,7 @@ function hashesOf({ sets }: ActivateDeps, offered: readonly Rules[]): string[] {
 async function registerRules(deps: ActivateDeps, rules: Rules): Promise<void> {
   const { sets } = deps;
   const identity = identityOf(sets, rules);
-  if (!isUnloaded(rules.policies)) return registerGeneration(deps, identity);
+  if (!hasUnloaded(rules.policies)) return registerGeneration(deps, identity);
   // By these rules, the log line about a newer generation names the teams whose policies they lack.
   const current = compileRules(rules, deps.rules.current);
   return registerGeneration({ ...deps, rules: { current } }, identity, sets.generation ?? 0);

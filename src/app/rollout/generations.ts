@@ -1,7 +1,7 @@
 /** Generations number the rules by which a group decides. Each daemon compares the newest registered generation with its own. */
 import { decisionHash } from '../../domain/evaluate/decision-version.ts';
 import { shortHash } from '../../domain/policy/policy.ts';
-import { isUnloaded, unloadedTeams } from '../../domain/policy/team-parts.ts';
+import { hasUnloaded, unloadedTeams } from '../../domain/policy/team-parts.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { DecisionIdentity, Generation, Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -70,7 +70,7 @@ export async function compareGenerations(deps: CompareGenerationsDeps): Promise<
   const latest = await latestGeneration(deps);
   if (latest === undefined) return;
   const own = currentIdentity(deps);
-  const mayReplace = !isUnloaded(rules.current.policies.set);
+  const mayReplace = !hasUnloaded(rules.current.policies.set);
   if (mayReplace && mustRegisterAgain(latest, own, sets)) await registerGeneration(deps, own, latest.number);
   else noteGeneration(deps, latest, own);
 }

@@ -2,7 +2,7 @@ import { decisionHash } from '../../domain/evaluate/decision-version.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
 import { shortHash } from '../../domain/policy/policy.ts';
 import { changedTrials, removedProtections } from '../../domain/policy/policy-set.ts';
-import { isUnloaded, NO_TEAM, teamPart, withScopes } from '../../domain/policy/team-parts.ts';
+import { hasUnloaded, NO_TEAM, teamPart, withScopes } from '../../domain/policy/team-parts.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { DaemonDocument } from '../../ports/documents.ts';
 import type { Rules, RulesReading, RulesSource } from '../../ports/rules.ts';
@@ -264,7 +264,7 @@ function delayReading(deps: ActivateDeps, reading: GoodReading, before: DelayedR
   const vanished: string[] = [];
   for (const { team, old, part, problems } of partsOf(deps, reading)) {
     noteProblems(deps, team, problems);
-    if (problems.length === 0 && !isUnloaded(old)) vanished.push(...removedProtections(old.policies, part.policies));
+    if (problems.length === 0 && !hasUnloaded(old)) vanished.push(...removedProtections(old.policies, part.policies));
   }
   deps.sets.delayed = { reading, vanished };
   const { hash } = reading.rules.policies;

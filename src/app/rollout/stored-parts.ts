@@ -4,7 +4,7 @@
  */
 import type { ConnectionSource, Policy, PolicySet } from '../../domain/policy/policy.ts';
 import { policySet } from '../../domain/policy/policy-set.ts';
-import { isUnloaded, type TeamScope, teamPart, unloadedPart, withScopes } from '../../domain/policy/team-parts.ts';
+import { hasUnloaded, type TeamScope, teamPart, unloadedPart, withScopes } from '../../domain/policy/team-parts.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/store.ts';
 import type { Mode } from '../evaluate-project/evaluate.ts';
@@ -62,7 +62,7 @@ export function createPartsWriter(deps: StorePartsDeps): () => Promise<void> {
 }
 
 async function storePart({ sets, store }: StorePartsDeps, team: string, part: PolicySet): Promise<void> {
-  if (isUnloaded(part)) return;
+  if (hasUnloaded(part)) return;
   const { hash, policies } = part;
   const { decisionVersion } = sets;
   const sources = [...part.sources];

@@ -1,7 +1,7 @@
 import type { Reason, ReasonCode } from '../../domain/compute/reasons.ts';
 import { DECISION_VERSION } from '../../domain/evaluate/decision-version.ts';
 import { shortHash } from '../../domain/policy/policy.ts';
-import { isUnloaded, NO_TEAM, teamPart } from '../../domain/policy/team-parts.ts';
+import { hasUnloaded, NO_TEAM, teamPart } from '../../domain/policy/team-parts.ts';
 import type { Caller } from '../../ports/operator.ts';
 import type { Rules } from '../../ports/rules.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -147,7 +147,7 @@ export const LEFT_ALONE = 'nothing is written to computes of';
  */
 export function staysCurrent({ current: { policies } }: CurrentRules, team: string): string {
   if (team === NO_TEAM) return `${shortHash(policies.set.hash)} stays current`;
-  if (isUnloaded(teamPart(policies.set, team))) return `${LEFT_ALONE} ${team}`;
+  if (hasUnloaded(teamPart(policies.set, team))) return `${LEFT_ALONE} ${team}`;
   return `the current policies of ${team} stay in effect`;
 }
 

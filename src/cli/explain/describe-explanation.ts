@@ -15,7 +15,7 @@ import {
 import { unknownBefore } from '../../domain/evaluate/trials.ts';
 import { type GuardFacts, guardsJson } from '../../domain/notifications/guards-of-compute.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
-import { describeFields, fieldOf } from '../../domain/plan/manual-changes.ts';
+import { describeFields, fieldNameOf } from '../../domain/plan/manual-changes.ts';
 import { withoutNotLoaded } from '../../domain/policy/team-parts.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { isoInstant } from '../../domain/time/units.ts';
@@ -55,7 +55,7 @@ export function describeExplanation({ atMs, planned, verified, ...facts }: Expla
     `  baseline  ${describeSettings(record.baseline.minCu, record.baseline.maxCu, record.baseline.suspendTimeoutSeconds)}`,
     ...baselineChanges(record).map(
       ([group, { seenAtMs, before }]) =>
-        `  baseline  ${fieldOf(group)} was ${describeFields(group, before)} until somebody else changed it, first seen at ${isoInstant(seenAtMs)}`,
+        `  baseline  ${fieldNameOf(group)} was ${describeFields(group, before)} until somebody else changed it, first seen at ${isoInstant(seenAtMs)}`,
     ),
     ...notPlanned.flatMap(({ team, problem }) => [
       printable(`  team      ${team}: what it wants is not known: ${unreadText(problem)}`),

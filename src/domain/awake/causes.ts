@@ -139,7 +139,7 @@ const neverSuspends: Check = (input) => {
       : `a compute of ${compute.maxCu} CU never suspends`;
   const awake = awakeMs(history);
   if (flatShare === undefined) return { cause: 'never_suspends', evidence: [why], dueMs: { low: 0, high: awake } };
-  if (flatShare < ALWAYS_ON_FLAT_SHARE) return busy(input);
+  if (flatShare < ALWAYS_ON_FLAT_SHARE) return busyCause(input);
   const evidence = [why, `${percent(flatShare)} of its hours at the minimum of ${compute.minCu} CU`];
   return { cause: 'never_suspends', evidence, dueMs: exactly(awake * flatShare) };
 };
@@ -155,24 +155,24 @@ const replication: Check = ({ sessions, history }) => {
   const count = sessions?.replicationConnections ?? 0;
   if (count === 0) return undefined;
   const evidence = [`${count} replication ${count === 1 ? 'connection' : 'connections'}`];
-  return { cause: 'replication', evidence, dueMs: exactly(longMs(history)) };
+  return { cause: 'replication', evidence, dueMs: exactly(longIntervalsMs(history)) };
 };
 
 const ebbItself: Check = ({ queryIntervalMs, compute, history }) => {
   if (queryIntervalMs === undefined || queryIntervalMs >= 1000 * compute.suspendTimeoutSeconds) return undefined;
-  if (longMs(history) < MOSTLY_AWAKE * awakeMs(history)) return undefined;
+  if (longIntervalsMs(history) < MOSTLY_AWAKE * awakeMs(history)) return undefined;
   const evidence = [
     `a source of ebb asks it every ${duration(queryIntervalMs)}, its timeout is ${duration(1000 * compute.suspendTimeoutSeconds)}`,
   ];
-  return { cause: 'ebb_itself', evidence, dueMs: { low: 0, high: longMs(history) } };
+  return { cause: 'ebb_itself', evidence, dueMs: { low: 0, high: longIntervalsMs(history) } };
 };
 
 /** Detects awake intervals that are longer than any working day. */
 const longIntervals: Check = (input) => {
   const { history, compute } = input;
-  const long = longMs(history);
+  const long = longIntervalsMs(history);
   if (long < MOSTLY_AWAKE * awakeMs(history)) return undefined;
-  if (isBusy(input)) return busy(input);
+  if (isBusy(input)) return busyCause(input);
   const longest = Math.max(...history.intervals.map(lengthMs));
   const evidence = [`awake for ${duration(longest)} without a pause`];
   const { flatShare = 0 } = input.use;
@@ -184,7 +184,7 @@ const longIntervals: Check = (input) => {
 
 const periodicProbe: Check = ({ history, compute, share }) => {
   const found = periodicStarts(history);
-  if (!found || !areShort(found.intervals, compute)) return undefined;
+  if (!found || !areShortVisits(found.intervals, compute)) return undefined;
   const due = sum(found.intervals.map(lengthMs));
   const dueShare = (due / awakeMs(history)) * share;
   if (dueShare < MIN_SHARE || due < PROBE_PART * awakeMs(history)) return undefined;
@@ -211,7 +211,7 @@ const shortVisits: Check = ({ history, compute, share }) => {
 const mostlyAwake: Check = (input) => {
   const { share, history } = input;
   if (share < MOSTLY_AWAKE) return undefined;
-  if (isBusy(input)) return busy(input);
+  if (isBusy(input)) return busyCause(input);
   const evidence = [`awake ${percent(share)} of the time`];
   return { cause: 'unknown', evidence, dueMs: { low: 0, high: awakeMs(history) } };
 };
@@ -252,7 +252,7 @@ function isBusy({ use: { flatShare, averageCu = 0 }, compute }: CheckInput): boo
   return flatShare !== undefined && flatShare < BUSY_FLAT_SHARE && averageCu >= BUSY_AVERAGE * compute.minCu;
 }
 
-function busy({ compute, history, use: { averageCu = 0 } }: CheckInput): DetectedCause {
+function busyCause({ compute, history, use: { averageCu = 0 } }: CheckInput): DetectedCause {
   const evidence = [`${toHundredths(averageCu)} CU on average while awake, its minimum is ${compute.minCu}`];
   return { cause: 'busy', evidence, dueMs: exactly(awakeMs(history)) };
 }
@@ -261,7 +261,7 @@ function startsOf({ intervals }: AwakeHistory): AwakeInterval[] {
   return intervals.filter(({ start }) => start === 'client');
 }
 
-function areShort(intervals: readonly AwakeInterval[], compute: Compute): boolean {
+function areShortVisits(intervals: readonly AwakeInterval[], compute: Compute): boolean {
   return timeoutMsOf(intervals, compute) >= SHORT_PART * sum(intervals.map(lengthMs));
 }
 
@@ -272,7 +272,7 @@ function timeoutMsOf(intervals: readonly AwakeInterval[], { suspendTimeoutSecond
 }
 
 /** The total length of the intervals that are longer than a working day, in milliseconds. */
-function longMs({ intervals }: AwakeHistory): number {
+function longIntervalsMs({ intervals }: AwakeHistory): number {
   return sum(intervals.map(lengthMs).filter((ms) => ms >= LONG_MS));
 }
 

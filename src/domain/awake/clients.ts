@@ -121,7 +121,7 @@ function clientOf(
     queries: text === '' ? [] : [{ ...(queryId !== undefined && { queryId }), text }],
     ...period,
     visits: calls,
-    share: coverMs(visits, { ...span, ...period }) / (span.toMs - span.fromMs),
+    share: awakeForMs(visits, { ...span, ...period }) / (span.toMs - span.fromMs),
     confidence: kind !== 'queries' || calls >= CONFIDENT_VISITS ? 'high' : 'low',
     activity,
   };
@@ -151,7 +151,7 @@ export function keptAwakeMs({
   const span = { fromMs, toMs: toMs + timeoutMs, timeoutMs };
   const others = collectActivity({ samples, texts }).flatMap(({ visits }) => visits);
   const ofEbb = samples.map(({ atMs }): Visit => ({ fromMs: atMs, toMs: atMs, calls: 1, errorMs: 0 }));
-  return coverMs([...others, ...ofEbb], span) - coverMs(others, span);
+  return awakeForMs([...others, ...ofEbb], span) - awakeForMs(others, span);
 }
 
 /** The last activity of other clients that a sample shows, milliseconds since the epoch; `beforeMs` is the instant of the previous sample. */
@@ -167,7 +167,7 @@ function spanOf(samples: readonly ClientSample[]): [number, number] {
 }
 
 /** The time in the span in which the visits keep the compute awake, each for its length and the timeout. A periodic client also came before. */
-function coverMs(
+function awakeForMs(
   visits: readonly Visit[],
   { fromMs, toMs, timeoutMs, periodMs }: { fromMs: number; toMs: number; timeoutMs: number; periodMs?: number },
 ): number {
@@ -188,7 +188,7 @@ function mergeClients(all: readonly ActiveClient[], resolutionMs: number): Activ
   const clients: ActiveClient[] = [];
   const isFraming = ({ queries }: NamedClient) => Number(queries.every(isFrame));
   for (const added of all.toSorted((a, b) => isFraming(a) - isFraming(b) || byShare(a, b))) {
-    const same = clients.find((client) => isSame(client, added, resolutionMs));
+    const same = clients.find((client) => isSameClient(client, added, resolutionMs));
     if (!same) {
       clients.push({ ...added });
       continue;
@@ -200,7 +200,7 @@ function mergeClients(all: readonly ActiveClient[], resolutionMs: number): Activ
   return clients;
 }
 
-function isSame(client: ActiveClient, other: ActiveClient, resolutionMs: number): boolean {
+function isSameClient(client: ActiveClient, other: ActiveClient, resolutionMs: number): boolean {
   const { user, application } = client;
   if (user !== other.user || (application !== other.application && application && other.application)) return false;
   if (client.kind === 'replication' || other.kind === 'replication') return false;

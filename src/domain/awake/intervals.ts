@@ -74,14 +74,14 @@ export function awakeHistory(
   function wake(event: ComputeEvent, index: number): void {
     if (event.result === 'done') history.startDurationsMs.push(event.durationMs);
     if (awake) history.unknown.push({ fromMs: awake.startMs, toMs: event.atMs });
-    awake = { startMs: event.atMs, endMs: toMs, start: startOf(events, index, lastSuspend), end: 'open' };
+    awake = { startMs: event.atMs, endMs: toMs, start: causeOfStart(events, index, lastSuspend), end: 'open' };
   }
 
   function sleep(event: ComputeEvent, index: number): void {
     const unknownFromMs = lastSuspend?.atMs ?? startMs;
     if (awake) {
       awake.endMs = event.atMs;
-      awake.end = endOf(events, index, awake.startMs);
+      awake.end = causeOfEnd(events, index, awake.startMs);
       history.intervals.push(awake);
     } else if (event.atMs > unknownFromMs) history.unknown.push({ fromMs: unknownFromMs, toMs: event.atMs });
     awake = undefined;
@@ -110,7 +110,7 @@ function withClientsAtTimeout(history: AwakeHistory, events: readonly ComputeEve
     const isSuspend = ({ atMs, effect }: ComputeEvent) => atMs === endMs && effect === 'suspend';
     const others = nearby.filter((event) => isSuspend(event) || event.atMs !== next.startMs);
     const suspend = others.findLastIndex(isSuspend);
-    return suspend >= 0 && endOf(others, suspend, startMs) === 'timeout' ? [{ interval, next }] : [];
+    return suspend >= 0 && causeOfEnd(others, suspend, startMs) === 'timeout' ? [{ interval, next }] : [];
   });
   if (misread.length < Math.max(MIN_RESTARTS, (MAX_RESTARTS_PER_DAY * (toMs - fromMs)) / DAY_MS)) return history;
   for (const { interval, next } of misread) {
@@ -135,7 +135,7 @@ function withoutOperations(history: AwakeHistory, present: PresentState | undefi
   return { ...history, intervals: [{ startMs: fromMs, endMs: toMs, start: 'unknown', end: 'open' }] };
 }
 
-function startOf(
+function causeOfStart(
   events: readonly ComputeEvent[],
   index: number,
   suspended: ComputeEvent | undefined,
@@ -149,7 +149,7 @@ function startOf(
  * What ended an interval: the timeout, unless another operation is near. The start of the interval itself does not count, nor does a
  * start after the compute fell asleep.
  */
-function endOf(events: readonly ComputeEvent[], index: number, startMs: number): AwakeInterval['end'] {
+function causeOfEnd(events: readonly ComputeEvent[], index: number, startMs: number): AwakeInterval['end'] {
   const suspend = events[index] as ComputeEvent;
   const asleepMs = suspend.atMs + suspend.durationMs + RESTART_MS;
   const isOther = ({ effect, atMs }: ComputeEvent) => !(effect === 'start' && (atMs === startMs || atMs > asleepMs));

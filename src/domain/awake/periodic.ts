@@ -26,7 +26,7 @@ export function periodicStarts(history: AwakeHistory): { periodMs: number; inter
   if (intervals.length < MIN_STARTS) return undefined;
   const candidates = candidatePeriods(intervals)
     .map((periodMs) => ({ periodMs, chained: chainedBy(history.intervals, intervals, periodMs) }))
-    .filter(({ periodMs, chained }) => isClear(chained.length, intervals.length, history, periodMs));
+    .filter(({ periodMs, chained }) => isClearPeriod(chained.length, intervals.length, history, periodMs));
   const maxChained = Math.max(...candidates.map(({ chained }) => chained.length));
   // Multiples of the period fit nearly as well, so the shortest good one is taken.
   const [best] = candidates
@@ -98,7 +98,7 @@ function lastUntil(intervals: readonly AwakeInterval[]): (atMs: number) => Awake
 }
 
 /** True if the period is clear, compared with as many visits at random instants while the compute slept. */
-function isClear(chainedCount: number, startCount: number, history: AwakeHistory, periodMs: number): boolean {
+function isClearPeriod(chainedCount: number, startCount: number, history: AwakeHistory, periodMs: number): boolean {
   const covered = awakeShare(history) ?? 1;
   const asleepMs = (history.toMs - history.fromMs) * (1 - covered);
   const expectedStarts = (2 * toleranceOf(periodMs) * startCount) / Math.max(1, asleepMs);

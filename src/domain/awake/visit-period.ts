@@ -52,20 +52,21 @@ interface Rhythm {
 export function rhythmsOf(visits: readonly Visit[], sampling: Sampling): Rhythm[] {
   const { fromMs, toMs, resolutionMs } = sampling;
   const inSpan = visits.filter((visit) => visit.fromMs >= fromMs);
-  const intervals = byInterval(inSpan, sampling);
+  const intervals = joinByInterval(inSpan, sampling);
   const density = (intervals.size * resolutionMs) / (toMs - fromMs);
   const shown = burstsOf(inSpan, resolutionMs, NEAR_IF_DENSE, 0).length;
   if (!sampling.countsCalls && shown * resolutionMs > FULL_SHARE * (toMs - fromMs)) {
     return [{ visits, periodMs: (toMs - fromMs) / shown, isFrequent: true }];
   }
-  const periodMs = sampling.countsCalls && density > DENSE_SHARE ? undefined : byGaps(burstsOf(inSpan, resolutionMs));
+  const periodMs =
+    sampling.countsCalls && density > DENSE_SHARE ? undefined : gapPeriod(burstsOf(inSpan, resolutionMs));
   if (periodMs !== undefined || !sampling.countsCalls) return [{ visits, periodMs }];
-  const separated = density < FULL_SHARE ? byLevels([...intervals.values()], resolutionMs) : undefined;
-  return separated ?? [{ visits, periodMs: byCalls(intervals, sampling) }];
+  const separated = density < FULL_SHARE ? separateByLevels([...intervals.values()], resolutionMs) : undefined;
+  return separated ?? [{ visits, periodMs: callPeriod(intervals, sampling) }];
 }
 
 /** Joins the visits of each interval between samples: how their calls are distributed is unknown. */
-function byInterval(visits: readonly Visit[], { fromMs, resolutionMs }: Sampling): Map<number, Visit> {
+function joinByInterval(visits: readonly Visit[], { fromMs, resolutionMs }: Sampling): Map<number, Visit> {
   const intervals = new Map<number, Visit>();
   for (const visit of visits) {
     const interval = Math.floor((visit.fromMs - fromMs) / resolutionMs);
@@ -94,7 +95,7 @@ function burstsOf(visits: readonly Visit[], resolutionMs: number, near = NEAR, e
 }
 
 /** The period by the gaps between visits. */
-function byGaps(bursts: readonly Visit[], regularShare = REGULAR_SHARE): number | undefined {
+function gapPeriod(bursts: readonly Visit[], regularShare = REGULAR_SHARE): number | undefined {
   if (bursts.length < MIN_VISITS) return undefined;
   const gaps = bursts.slice(1).map((visit, index) => {
     const before = bursts[index] as Visit;
@@ -108,7 +109,7 @@ function byGaps(bursts: readonly Visit[], regularShare = REGULAR_SHARE): number 
 }
 
 /** Separates two clients: one with the same number of calls (the level) at each visit, and another with the remaining calls. */
-function byLevels(bursts: readonly Visit[], resolutionMs: number): Rhythm[] | undefined {
+function separateByLevels(bursts: readonly Visit[], resolutionMs: number): Rhythm[] | undefined {
   const levels = [...new Set(bursts.map(({ calls }) => calls))].filter((level) => level >= MIN_LEVEL);
   for (const level of levels.toSorted((a, b) => a - b)) {
     const heavy = bursts.filter(({ calls }) => calls >= level);
@@ -116,8 +117,8 @@ function byLevels(bursts: readonly Visit[], resolutionMs: number): Rhythm[] | un
       const calls = burst.calls >= level ? burst.calls - level : burst.calls;
       return calls > 0 ? [{ ...burst, calls }] : [];
     });
-    const first = byGaps(burstsOf(heavy, resolutionMs), VERY_REGULAR_SHARE);
-    const second = byGaps(burstsOf(rest, resolutionMs));
+    const first = gapPeriod(burstsOf(heavy, resolutionMs), VERY_REGULAR_SHARE);
+    const second = gapPeriod(burstsOf(rest, resolutionMs));
     if (heavy.length > MIN_VISITS && first !== undefined && second !== undefined) {
       return [
         { visits: heavy.map((burst) => ({ ...burst, calls: level })), periodMs: first },
@@ -129,7 +130,10 @@ function byLevels(bursts: readonly Visit[], resolutionMs: number): Rhythm[] | un
 }
 
 /** The period of visits that are about as frequent as samples, if the number of calls over time is steady. */
-function byCalls(intervals: ReadonlyMap<number, Visit>, { fromMs, toMs, resolutionMs }: Sampling): number | undefined {
+function callPeriod(
+  intervals: ReadonlyMap<number, Visit>,
+  { fromMs, toMs, resolutionMs }: Sampling,
+): number | undefined {
   const counts = [...intervals.values()].map(({ calls }) => calls);
   const isFull = counts.length * resolutionMs > FULL_SHARE * (toMs - fromMs);
   const callsPerVisit = isFull ? 1 : callsPerVisitOf(counts);

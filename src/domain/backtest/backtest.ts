@@ -59,7 +59,7 @@ export function backtest(input: BacktestInput): Backtest {
   };
   const figuresOf = (replays: readonly Replay[], targetShare: number) =>
     sumOfFigures(replays.map((replayed) => measure(replayed, targetShare)));
-  const replays = replayAll(enforced(policy, writtenVariant));
+  const replays = replayAll(enforcedVariant(policy, writtenVariant));
   const computes = replays.map((replayed, index) => ({
     ...replayed,
     recording: recordings[index] as Recording,
@@ -69,13 +69,13 @@ export function backtest(input: BacktestInput): Backtest {
     asWritten: { ...writtenVariant, figures: sumOfFigures(computes.map(({ figures }) => figures)) },
     alternatives: variants.map((variant) => ({
       ...variant,
-      figures: figuresOf(replayAll(enforced(policy, variant)), variant.targetShare),
+      figures: figuresOf(replayAll(enforcedVariant(policy, variant)), variant.targetShare),
     })),
     withoutPolicy: figuresOf(replayAll(undefined), writtenVariant.targetShare),
     computes,
   };
 }
 
-function enforced(policy: HeadroomPolicy, { targetShare, windowMs }: Variant): HeadroomPolicy {
+function enforcedVariant(policy: HeadroomPolicy, { targetShare, windowMs }: Variant): HeadroomPolicy {
   return { ...policy, targetShare, scaleDownAfterMs: windowMs, mode: 'enforce', act: 'apply' };
 }

@@ -42,7 +42,7 @@ export function isAllowedSize(cu: number): boolean {
 /** The problems for which the platform refuses a range, each with a remedy; empty for a valid range. */
 export function sizeProblems({ minCu, maxCu }: Size): string[] {
   const impossible = [...new Set([minCu, maxCu])].filter((cu) => !isAllowedSize(cu));
-  if (impossible.length > 0) return impossible.map(impossibleSize);
+  if (impossible.length > 0) return impossible.map(impossibleSizeText);
   if (minCu > maxCu)
     return [`the minimum, ${minCu} CU, is above the maximum, ${maxCu} CU; write the smaller one first`];
   if (minCu === maxCu) return [];
@@ -57,12 +57,12 @@ export function sizeProblems({ minCu, maxCu }: Size): string[] {
 }
 
 /** The message that a size does not exist, with the nearest sizes that do. */
-export function impossibleSize(cu: number): string {
-  return `${cu} CU is not a size${nearestSizes(cu)}`;
+export function impossibleSizeText(cu: number): string {
+  return `${cu} CU is not a size${nearestSizesText(cu)}`;
 }
 
 /** Text such as `; the nearest are 3 and 4` for a size that is not allowed; empty for NaN. */
-export function nearestSizes(cu: number): string {
+export function nearestSizesText(cu: number): string {
   const below = COMPUTE_SIZES_CU.findLast((size) => size < cu);
   const above = COMPUTE_SIZES_CU.find((size) => size > cu);
   const nearest = [below, above].filter((size) => size !== undefined);

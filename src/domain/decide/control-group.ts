@@ -106,12 +106,12 @@ function drawFor(terms: TrialTerms, name: string, { compute, trials }: TrialSubj
   return stored.baseline === null || stored.terms !== terms.digest ? undefined : stored;
 }
 
-const draws = new WeakMap<TrialTerms, Map<string, Draw>>();
+const drawsByTerms = new WeakMap<TrialTerms, Map<string, Draw>>();
 
 /** The draw that follows from the terms alone, cached by unit. */
 export function pureDraw(terms: TrialTerms, compute: Compute): Draw {
-  const drawsOfTerms = draws.get(terms) ?? new Map<string, Draw>();
-  draws.set(terms, drawsOfTerms);
+  const drawsOfTerms = drawsByTerms.get(terms) ?? new Map<string, Draw>();
+  drawsByTerms.set(terms, drawsOfTerms);
   const unit = unitOf(terms, compute);
   const draw = drawsOfTerms.get(unit) ?? drawOf(terms.design, unit);
   drawsOfTerms.set(unit, draw);

@@ -165,11 +165,11 @@ function newGroup(
 ): PolicyGroup {
   const selected = compilePolicies({ ...set, policies: set.policies.filter((_, index) => selecting.includes(index)) });
   const policies = withReadyWaves(withBudgetSteps(selected, budgetSteps), readyWaves);
-  const changes = [...policies.set.policies.keys()].flatMap((index) => changesOf(policies, index, span));
+  const changes = [...policies.set.policies.keys()].flatMap((index) => changeInstants(policies, index, span));
   return { policies, instants: sortedUnique([span.fromMs, ...changes]), classes: [] };
 }
 
-function changesOf(policies: CompiledPolicies, index: number, { fromMs, toMs }: Span): number[] {
+function changeInstants(policies: CompiledPolicies, index: number, { fromMs, toMs }: Span): number[] {
   const changes: number[] = [];
   let instantMs = policies.nextChangeAfter(index, fromMs);
   while (instantMs !== undefined && instantMs < toMs) {

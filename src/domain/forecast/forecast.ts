@@ -178,7 +178,7 @@ function startWalk(policies: CompiledPolicies, { holds, ...subject }: ForecastSu
       updateFrozen(frozen, keepingHold(decision.holds, 'size') ? { allowRaise: false } : freeze, instantMs);
       const before = sizeOf(compute);
       const isRespected = (group: FieldGroup) => instantMs < (respected?.[group] ?? Number.NEGATIVE_INFINITY);
-      Object.assign(compute, changesOf(decision, compute, { freeze, isRespected }));
+      Object.assign(compute, writtenChanges(decision, compute, { freeze, isRespected }));
       if (!sameSize(compute, before)) resizes.push(resizeOf(decision, compute, instantMs));
       const last = segments.at(-1);
       const deciders = last && hasSettings(last, compute) ? last.deciders : new Set<string>();
@@ -202,7 +202,7 @@ function startWalk(policies: CompiledPolicies, { holds, ...subject }: ForecastSu
  * The changes that would be written. A field that a hold keeps, or whose manual change is respected, does not change. During a freeze only
  * allowed raises are written.
  */
-function changesOf(
+function writtenChanges(
   { enforced, hardLimits, holds }: Decision,
   compute: Compute,
   { freeze, isRespected }: { freeze: ReturnType<typeof freezeOf>; isRespected(group: FieldGroup): boolean },

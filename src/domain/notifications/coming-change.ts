@@ -32,7 +32,7 @@ const MAX_BOUNDARIES = 10;
 const MAX_WAITS = 10;
 
 /** Gates that only spread or retry a change that was announced for its boundary. */
-const RETRYING: ReadonlySet<ReasonCode> = new Set([
+const RETRYING_GATES: ReadonlySet<ReasonCode> = new Set([
   'at_once',
   'at_most',
   'reading_lags',
@@ -129,7 +129,7 @@ function boundariesWhile(
 
 /**
  * The instants from `startMs` on at which gates stop holding changes, up to the first change that disconnects. There may be several: another
- * gate may hold the changes from then on. The ends of {@link RETRYING} gates are left out.
+ * gate may hold the changes from then on. The ends of {@link RETRYING_GATES} gates are left out.
  */
 function endsOfWaits(startMs: number, { untilMs, plan }: Pick<Future, 'plan'> & { untilMs: number }): number[] {
   const ends: number[] = [];
@@ -139,7 +139,7 @@ function endsOfWaits(startMs: number, { untilMs, plan }: Pick<Future, 'plan'> & 
     if (actionsOf(planned).some(({ disconnects }) => disconnects)) break;
     const nextMs = planned.untilMs ?? atMs;
     if (nextMs <= atMs) break;
-    if (planned.waiting.some((one) => one.untilMs === nextMs && !RETRYING.has(one.gate.code))) ends.push(nextMs);
+    if (planned.waiting.some((one) => one.untilMs === nextMs && !RETRYING_GATES.has(one.gate.code))) ends.push(nextMs);
     atMs = nextMs;
   }
   return ends;
@@ -187,12 +187,14 @@ export function digestOfChanges(
     ...(policies.size === 1 && { policy: first.action.policy }),
     ...rest,
     text: obstacle === undefined ? text : `${text}; ${obstacle}`,
-    changes: { ...counts, fromMs: firstMs, toMs: lastMs, ...listed(changes) },
+    changes: { ...counts, fromMs: firstMs, toMs: lastMs, ...listedChanges(changes) },
   };
 }
 
 /** Changes that disconnect clients come first, since people may want to prevent them. */
-function listed(changes: readonly ComingChange[]): Pick<NonNullable<Notification['changes']>, 'list' | 'notListed'> {
+function listedChanges(
+  changes: readonly ComingChange[],
+): Pick<NonNullable<Notification['changes']>, 'list' | 'notListed'> {
   const sorted = changes.toSorted((a, b) => Number(b.action.disconnects) - Number(a.action.disconnects));
   const list = sorted.slice(0, MAX_LISTED).map(({ compute, action, instantMs: atMs }) => {
     const { fields: to, disconnects, policy } = action;

@@ -9,7 +9,7 @@ import type { Notification } from './notification.ts';
 const SENT_AFTER_MS = 8 * HOUR_MS;
 
 /** Digests are not sent later than this after they were due, in milliseconds: a store that has lost its data does not know which were sent. */
-const NEWS_MS = 2 * DAY_MS;
+const MAX_LATENESS_MS = 2 * DAY_MS;
 
 /** The facts about an owner's week. */
 export interface WeekOfOwner {
@@ -38,7 +38,7 @@ export interface WeekOfOwner {
 export function digestWeek(nowMs: number): Span | undefined {
   const monday = DateTime.fromMillis(nowMs - SENT_AFTER_MS, { zone: 'utc' }).startOf('week');
   const toMs = monday.toMillis();
-  if (nowMs > toMs + SENT_AFTER_MS + NEWS_MS) return undefined;
+  if (nowMs > toMs + SENT_AFTER_MS + MAX_LATENESS_MS) return undefined;
   return { fromMs: monday.minus({ weeks: 1 }).toMillis(), toMs };
 }
 

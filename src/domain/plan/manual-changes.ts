@@ -113,7 +113,7 @@ export function respectedUntil(
 }
 
 /** The name of a group's field in policies. */
-export function fieldOf(group: FieldGroup): string {
+export function fieldNameOf(group: FieldGroup): string {
   return group === 'size' ? 'size' : 'suspend_after';
 }
 
@@ -131,7 +131,7 @@ export function describeManualChange(
   applied: Partial<ComputeSettings>,
   fields: Partial<ComputeSettings>,
 ): string {
-  return `${fieldOf(group)} changed by a person: ${describeFields(group, applied)} → ${describeFields(group, fields)}`;
+  return `${fieldNameOf(group)} changed by a person: ${describeFields(group, applied)} → ${describeFields(group, fields)}`;
 }
 
 /** The size or timeout as policies write it; `?` if the settings lack it. */

@@ -43,7 +43,7 @@ export function unloadedPart({ name, projects }: TeamScope): PolicySet {
   return policySet([{ ...base, ...freeze, select: allWithinScope(projects) }], new Map(), name);
 }
 
-export function isUnloaded(set: PolicySet): boolean {
+export function hasUnloaded(set: PolicySet): boolean {
   return unloadedTeams(set).length > 0;
 }
 
@@ -62,7 +62,7 @@ export function unloadedTeamOf(
   { set, selecting }: Pick<CompiledPolicies, 'set' | 'selecting'>,
   compute: ComputeIdentity,
 ): string | undefined {
-  if (!isUnloaded(set)) return undefined;
+  if (!hasUnloaded(set)) return undefined;
   const selects = new Set(selecting(compute));
   return set.policies.find((policy, index) => selects.has(index) && isNotLoaded(policy))?.team;
 }

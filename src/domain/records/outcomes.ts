@@ -22,7 +22,7 @@ export function withOutcomes<L extends Line>(lines: readonly L[]): L[] {
   return lines.flatMap((line) => {
     if (isOutcome(line)) return changes.has(keyOf(line)) ? [] : [line];
     const outcome = outcomes.get(keyOf(line));
-    return outcome ? [{ ...line, reasons: [...line.reasons, ...seenAt(outcome)] }] : [line];
+    return outcome ? [{ ...line, reasons: [...line.reasons, ...reasonsSeenAt(outcome)] }] : [line];
   });
 }
 
@@ -34,6 +34,6 @@ function keyOf({ compute_id, request_id }: Line): string {
   return `${compute_id} ${request_id}`;
 }
 
-function seenAt({ at, reasons }: Line): Line['reasons'] {
+function reasonsSeenAt({ at, reasons }: Line): Line['reasons'] {
   return reasons.map((reason) => ({ ...reason, message: `${reason.message.replace(NO_ANSWER, '')} (seen at ${at})` }));
 }

@@ -38,7 +38,7 @@ export function pastLowerings(entries: readonly PastEntry[], guard: string): Pas
   const all: Lowering[] = [];
   let state: State = { atMs: 0, lastApplied: {}, sent: new Map(), unknownChanges: 0 };
   for (const entry of entries) {
-    state = { ...after(state, entry, guard), atMs: entry.atMs };
+    state = { ...stateAfter(state, entry, guard), atMs: entry.atMs };
     states.push(state);
     const lowering = state.isHeld ? undefined : loweringOf(state, Number.NEGATIVE_INFINITY);
     if (lowering?.atMs === entry.atMs) all.push(lowering);
@@ -57,15 +57,15 @@ export function pastLowerings(entries: readonly PastEntry[], guard: string): Pas
   };
 }
 
-function after(state: State, entry: PastEntry, guard: string): State {
+function stateAfter(state: State, entry: PastEntry, guard: string): State {
   const { kind, atMs, policy } = entry;
   switch (kind) {
     case 'write':
-      return afterWrite(state, entry);
+      return stateAfterWrite(state, entry);
     case 'manual':
       return { ...state, manual: { ...state.manual, ...byGroup(entry.to, true) } };
     case 'operation':
-      return failed(state, entry.to ?? state.written ?? {}, atMs);
+      return withFailed(state, entry.to ?? state.written ?? {}, atMs);
     case 'hold':
       return { ...state, isHeld: entry.reasons.some(({ code }) => code === 'hold') };
     case 'guard': {
@@ -77,12 +77,12 @@ function after(state: State, entry: PastEntry, guard: string): State {
   }
 }
 
-function afterWrite(state: State, entry: PastEntry): State {
+function stateAfterWrite(state: State, entry: PastEntry): State {
   const { atMs, policy, from, to = {}, reasons, requestId = '' } = entry;
   if (!tookEffect(entry)) {
     const sent = from ? new Map([...state.sent, [requestId, from]]) : state.sent;
     const isFailure = ['refused', 'confirmed'].includes(reasons.at(-1)?.code ?? '');
-    return isFailure ? failed({ ...state, sent }, to, atMs) : { ...state, sent };
+    return isFailure ? withFailed({ ...state, sent }, to, atMs) : { ...state, sent };
   }
   const before = from ?? state.sent.get(requestId) ?? state.lastApplied;
   const lastChanges = { ...state.lastChanges };
@@ -100,7 +100,7 @@ function afterWrite(state: State, entry: PastEntry): State {
   return withLastChange(next, to, { before, answeredAtMs: atMs });
 }
 
-function failed(state: State, fields: Partial<ComputeSettings>, lastAtMs: number): State {
+function withFailed(state: State, fields: Partial<ComputeSettings>, lastAtMs: number): State {
   return { ...state, failures: { ...state.failures, ...byGroup(fields, { lastAtMs }) } };
 }
 

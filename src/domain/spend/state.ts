@@ -200,7 +200,7 @@ function stepsEndedByMonth(before: BudgetState | undefined, { steps }: BudgetTer
 }
 
 /** The last decision instant up to `nowMs`, or the first after it. */
-function decisionAt(zone: string, nowMs: number, direction: -1 | 1): number {
+function decisionInstantMs(zone: string, nowMs: number, direction: -1 | 1): number {
   const now = DateTime.fromMillis(nowMs, { zone });
   const today = now.startOf('day').set({ hour: DECISION_HOUR });
   const isPast = today <= now;
@@ -209,7 +209,7 @@ function decisionAt(zone: string, nowMs: number, direction: -1 | 1): number {
 
 /** The next instant at which projected steps are decided. */
 export function nextDecisionMs({ zone }: Pick<BudgetTerms, 'zone'>, monthFromMs: number, nowMs: number): number {
-  return decisionAt(zone, Math.max(nowMs, monthFromMs + FIRST_DECISION_MS - 1), 1);
+  return decisionInstantMs(zone, Math.max(nowMs, monthFromMs + FIRST_DECISION_MS - 1), 1);
 }
 
 interface Projections {
@@ -237,7 +237,7 @@ function projectionsOf(
 function isDecisionDue(zone: string, decidedAtMs: number, facts: BudgetFacts, hasNewAmount: boolean): boolean {
   const { nowMs, month, knownUntilMs } = facts;
   if (nowMs - knownUntilMs > MAX_DATA_AGE_MS) return false;
-  const lastMs = decisionAt(zone, nowMs, -1);
+  const lastMs = decisionInstantMs(zone, nowMs, -1);
   if (lastMs < month.fromMs + FIRST_DECISION_MS) return false;
   return decidedAtMs < lastMs || hasNewAmount;
 }

@@ -14,8 +14,8 @@ import { weekly } from './windows/weekly.ts';
 /** Windows that together have no gap for this long count as always open. Three years contain every combination of clock changes. */
 const OPEN_FOR_EVER_MS = 3 * 366 * DAY_MS;
 
-const forward: StepCache = new WeakMap();
-const backward: StepCache = new WeakMap();
+const forwardSteps: StepCache = new WeakMap();
+const backwardSteps: StepCache = new WeakMap();
 
 /** True if the window is open at an instant (milliseconds since the epoch). */
 export function isOpenAt(spec: TimeSpec, instantMs: number): boolean {
@@ -50,7 +50,7 @@ export function mayChangeAfter(specs: readonly TimeSpec[], instantMs: number): n
   if (!anyOpenAt(specs, instantMs)) return earliest(specs, (spec) => kindOf(spec).nextStartAfter(spec, instantMs));
   const lastEndMs = latest(specs, (spec) => (spec.kind === 'interval' ? spec.endMs : undefined)) ?? instantMs;
   const horizonMs = Math.max(instantMs, lastEndMs) + OPEN_FOR_EVER_MS;
-  return followStretch(forward, specs, instantMs, {
+  return followStretch(forwardSteps, specs, instantMs, {
     step: (ms) => latest(specs, (spec) => kindOf(spec).endTouching(spec, ms)) ?? ms,
     isBeyondHorizon: (ms) => ms > horizonMs,
     never: undefined,
@@ -85,7 +85,7 @@ function followBack(
   if (!anyOpenAt(specs, instantMs)) return undefined;
   const firstStartMs = earliest(specs, (spec) => (spec.kind === 'interval' ? spec.startMs : undefined)) ?? instantMs;
   const horizonMs = Math.min(instantMs, firstStartMs) - OPEN_FOR_EVER_MS;
-  return followStretch(backward, specs, instantMs, {
+  return followStretch(backwardSteps, specs, instantMs, {
     step: (ms) => earliest(specs, (spec) => kindOf(spec).startTouching(spec, ms)) ?? ms,
     isBeyondHorizon: (ms) => ms < horizonMs,
     never: Number.NEGATIVE_INFINITY,

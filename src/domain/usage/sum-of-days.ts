@@ -54,8 +54,8 @@ export function predictSum(
   const scaleOf = (weekday: number) => scales[weekday] ?? 1;
   const values = known.map(({ weekday, value }) => value / scaleOf(weekday));
   const parts = ahead.map(({ weekday, part }) => part * scaleOf(weekday));
-  const fits = MODELS.map((model) => fitted({ known, values, ahead, parts }, model));
-  return mixture(fits, freedomOf(known));
+  const fits = MODELS.map((model) => fitModel({ known, values, ahead, parts }, model));
+  return mixture(fits, degreesOfFreedom(known));
 }
 
 /**
@@ -83,7 +83,7 @@ function isWeekend({ weekday }: Pick<Day, 'weekday'>): boolean {
 }
 
 /** The degrees of freedom: one is lost since the mean is estimated from the same days. */
-function freedomOf(known: readonly Day[]): number {
+function degreesOfFreedom(known: readonly Day[]): number {
   return known.length - 1 + PRIOR_DAYS;
 }
 
@@ -103,18 +103,18 @@ interface Problem {
 }
 
 /** Fits one model: the mean by generalised least squares, the prediction by the covariance of days. */
-function fitted(problem: Problem, model: (typeof MODELS)[number]): Fit {
+function fitModel(problem: Problem, model: (typeof MODELS)[number]): Fit {
   const { known, values, ahead, parts } = problem;
   // The step of the walk is relative to the mean, but the covariance is relative to the noise: fit once to estimate the noise, then again with
   // it.
-  const freedom = freedomOf(known);
+  const freedom = degreesOfFreedom(known);
   const noise = Math.max(
-    squaresOf(problem, covariance(problem, model, varianceOf(values))).squares / freedom,
+    leastSquares(problem, covariance(problem, model, varianceOf(values))).squares / freedom,
     LEAST_VARIANCE,
   );
   const covarianceOf = covariance(problem, model, noise);
-  const { root, whitenedValues, whitenedOnes, information, mean, squares } = squaresOf(problem, covarianceOf);
-  const toAhead = forward(
+  const { root, whitenedValues, whitenedOnes, information, mean, squares } = leastSquares(problem, covarianceOf);
+  const toAhead = solveForward(
     root,
     known.map((a) => sum(ahead.map((b, index) => (parts[index] ?? 0) * covarianceOf(a, b)))),
   );
@@ -145,10 +145,10 @@ function covariance({ known, ahead }: Problem, { walk, memory }: (typeof MODELS)
 }
 
 /** Estimates the mean and the residual sum of squares, including the prior's. */
-function squaresOf({ known, values }: Problem, covarianceOf: (a: Day, b: Day) => number) {
+function leastSquares({ known, values }: Problem, covarianceOf: (a: Day, b: Day) => number) {
   const root = cholesky(known.map((a, i) => known.slice(0, i + 1).map((b) => covarianceOf(a, b))));
-  const whitenedValues = forward(root, values);
-  const whitenedOnes = forward(
+  const whitenedValues = solveForward(root, values);
+  const whitenedOnes = solveForward(
     root,
     values.map(() => 1),
   );
@@ -214,7 +214,7 @@ function cholesky(matrix: readonly (readonly number[])[]): number[][] {
 }
 
 /** Forward substitution: solves L·x = right. */
-function forward(root: readonly (readonly number[])[], right: readonly number[]): number[] {
+function solveForward(root: readonly (readonly number[])[], right: readonly number[]): number[] {
   const x: number[] = [];
   for (const [i, row] of root.entries()) {
     let rest = right[i] as number;

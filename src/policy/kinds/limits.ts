@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { timeoutLength, timeoutOfLength } from '../../domain/compute/compute.ts';
-import { impossibleSize, isAllowedSize } from '../../domain/compute/compute-units.ts';
+import { impossibleSizeText, isAllowedSize } from '../../domain/compute/compute-units.ts';
 import type { Ranges } from '../../domain/policy/directive.ts';
 import * as domain from '../../domain/policy/kinds/limits.ts';
 import type { Path } from '../read-yaml.ts';
@@ -65,7 +65,7 @@ function toSizeBounds(text: string, context: z.RefinementCtx<string>): z.infer<t
   const [, min, max] = RANGE.exec(text) ?? [];
   const bounds = { min: Number(min), max: Number(max) };
   for (const size of new Set([bounds.min, bounds.max])) {
-    if (!isAllowedSize(size)) context.issues.push({ code: 'custom', message: impossibleSize(size), input: text });
+    if (!isAllowedSize(size)) context.issues.push({ code: 'custom', message: impossibleSizeText(size), input: text });
   }
   return bounds;
 }

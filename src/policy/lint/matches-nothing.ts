@@ -9,12 +9,12 @@ export const matchesNothing: LintRule = function* (context) {
     if (context.overlap.computesOf(policy)?.length === 0) {
       const message = 'selects no compute of the fleet; check its names, or remove the policy';
       yield { code: 'matches-nothing', policy, at: ['select'], message } satisfies Remark;
-    } else yield* unmatched(policy, context);
+    } else yield* unmatchedComputes(policy, context);
   }
 };
 
 /** Computes of projects that a mapping in `match` does not name: the guard never finds a value for them. */
-function* unmatched(policy: Policy, { overlap }: LintContext): Iterable<Remark> {
+function* unmatchedComputes(policy: Policy, { overlap }: LintContext): Iterable<Remark> {
   const guard = asKind(policy, 'guard');
   const computes = overlap.computesOf(policy);
   const hasMapping = guard && Object.values(guard.match).some((rule) => typeof rule !== 'string');

@@ -45,13 +45,13 @@ function tooSlow(policy: Policy, limit: AtMost, context: LintContext): string | 
 /** The shortest time from a change that may restart the policy's computes to its next change. */
 function shortestOf(policy: Policy, context: LintContext): Span | undefined {
   let shortest: Span | undefined;
-  for (const span of timesOf(policy).flatMap((specs) => [...changesOf(specs, policy, context)])) {
+  for (const span of timesOfChanges(policy).flatMap((specs) => [...changesOf(specs, policy, context)])) {
     if (!shortest || span.toMs - span.fromMs < shortest.toMs - shortest.fromMs) shortest = span;
   }
   return shortest;
 }
 
-function timesOf(policy: Policy): (readonly TimeSpec[])[] {
+function timesOfChanges(policy: Policy): (readonly TimeSpec[])[] {
   const rule = ruleOf(policy);
   const restartsAt = rule.restartsAt(policy);
   if (restartsAt) return [restartsAt];

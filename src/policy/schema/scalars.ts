@@ -6,7 +6,12 @@ import {
   type Size as DomainSize,
   NEVER_SUSPENDS,
 } from '../../domain/compute/compute.ts';
-import { COMPUTE_SIZES_CU, impossibleSize, isAllowedSize, sizeProblems } from '../../domain/compute/compute-units.ts';
+import {
+  COMPUTE_SIZES_CU,
+  impossibleSizeText,
+  isAllowedSize,
+  sizeProblems,
+} from '../../domain/compute/compute-units.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import { POLICY_LIMITS } from '../limits.ts';
 import { DURATION_PATTERN, SIZE_PATTERN, SUSPEND_AFTER_PATTERN } from './patterns.ts';
@@ -115,7 +120,7 @@ export function singleSize(what: string) {
     .number(expected(what))
     .meta({ title: 'a size in CU', enum: [...COMPUTE_SIZES_CU] })
     .superRefine((size, context) => {
-      if (!isAllowedSize(size)) context.addIssue({ code: 'custom', message: impossibleSize(size) });
+      if (!isAllowedSize(size)) context.addIssue({ code: 'custom', message: impossibleSizeText(size) });
     });
 }
 
