@@ -19,6 +19,11 @@ export function exactly(value: number): Range {
   return { low: value, high: value };
 }
 
+/** An estimate whose middle is that of its range. */
+export function withMiddle({ low, high }: Range): Estimate {
+  return { low, mid: (low + high) / 2, high };
+}
+
 export function mapEstimate({ low, mid, high }: Estimate, change: (value: number) => number): Estimate {
   return { low: change(low), mid: change(mid), high: change(high) };
 }

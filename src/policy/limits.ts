@@ -9,6 +9,7 @@ import {
 } from '../domain/decide/search-cost.ts';
 import { ruleOf } from '../domain/policy/kinds/kinds.ts';
 import type { Policy } from '../domain/policy/policy.ts';
+import { splitGlobs } from '../domain/policy/select.ts';
 import type { SelectorKeys } from '../domain/policy/selector.ts';
 import { ascending } from '../domain/sorted.ts';
 import { sum } from '../domain/sum.ts';
@@ -71,7 +72,7 @@ function extraStepsOf(glob: string): number {
 
 /** The literal beginnings (heads) of globs, or their ends read backwards. The head of a glob without wildcards ends in a NUL. */
 function headsOf(select: SelectorKeys, key: GlobKey, fromEnd: boolean): string[] {
-  const globs = select[key]?.filter((glob) => !glob.startsWith('!')) ?? ['*'];
+  const globs = splitGlobs(select[key] ?? ['*']).includes;
   const heads = globs.map((glob) => headOf(fromEnd ? glob.split('').reverse().join('') : glob));
   // Heads that begin with another head are left out, so that a name begins with at most one of them.
   const distinct: string[] = [];

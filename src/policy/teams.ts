@@ -1,4 +1,5 @@
 import type { PolicyKind } from '../domain/policy/kinds/kinds.ts';
+import { splitGlobs } from '../domain/policy/select.ts';
 import type { SelectorKeys } from '../domain/policy/selector.ts';
 import { globCovers, globsMeet } from './lint/glob-overlap.ts';
 import type { Path } from './read-yaml.ts';
@@ -49,16 +50,12 @@ export function beyondTeam(
 /** The fix for a glob that is not within the scope; undefined if it is. */
 function fixFor(glob: string, selected: readonly string[], scope: readonly string[]): string | undefined {
   if (glob.startsWith('!')) return undefined;
-  const includes = scope.filter((one) => !one.startsWith('!'));
+  const { includes, excludes } = splitGlobs(scope);
   if (!includes.some((include) => globCovers(include, glob))) return 'select only projects within these';
   const isExcluded = (exclude: string) =>
-    !globsMeet(exclude, glob) || excludesOf(selected).some((other) => globCovers(other, exclude));
-  const missing = excludesOf(scope).filter((exclude) => !isExcluded(exclude));
+    !globsMeet(exclude, glob) || splitGlobs(selected).excludes.some((other) => globCovers(other, exclude));
+  const missing = excludes.filter((exclude) => !isExcluded(exclude));
   return missing.length === 0
     ? undefined
     : `add ${missing.map((exclude) => `"!${exclude}"`).join(', ')} to select.projects`;
-}
-
-function excludesOf(globs: readonly string[]): string[] {
-  return globs.filter((glob) => glob.startsWith('!')).map((glob) => glob.slice(1));
 }

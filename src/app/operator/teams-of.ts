@@ -1,6 +1,6 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import { policiesOfKind } from '../../domain/policy/kinds/kinds.ts';
-import { compileScope } from '../../domain/policy/select.ts';
+import { compileProjectSelector } from '../../domain/policy/select.ts';
 import { budgetNamed, computeIn, findCompute } from './find-compute.ts';
 import type { DaemonView, OperatorParts } from './parts.ts';
 
@@ -33,7 +33,7 @@ export async function teamsOf(
   if (!compute) return hasReadAll(parts.daemon) ? [] : undefined;
   return parts.daemon
     .teams()
-    .filter((team) => compileScope(team)(compute) === 'yes')
+    .filter((team) => compileProjectSelector(team)(compute) === 'yes')
     .map(({ name }) => name);
 }
 

@@ -1,6 +1,6 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import { isHashOf, type Policy, type PolicySet, shortHash } from '../../domain/policy/policy.ts';
-import { compileScope } from '../../domain/policy/select.ts';
+import { compileProjectSelector } from '../../domain/policy/select.ts';
 import { hasUnloaded, NO_TEAM, teamPart, unloadedTeams, withParts } from '../../domain/policy/team-parts.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Rules } from '../../ports/rules.ts';
@@ -138,7 +138,7 @@ async function mayBecomeCurrent(
   }
   // The team's scope comes from the candidate: the current scopes change only with the part that belongs to no team.
   const scope = candidate.rules.teams.find(({ name }) => name === team);
-  const isInScope = scope && compileScope(scope);
+  const isInScope = scope && compileProjectSelector(scope);
   const isCounted = (compute: Compute) => isInScope?.(compute) !== 'no';
   const impact = candidate.impact ?? (await measureImpact(deps, rules, signal, isCounted));
   candidate.isUncounted = !impact;

@@ -18,11 +18,10 @@ import {
 } from '../../domain/spend/state.ts';
 import { limitsText, stepText } from '../../domain/spend/terms.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
-import { type BillLine, billOf, dailyLines } from '../../domain/usage/bill.ts';
+import { type BillLine, billOf, dailyLines, expectedInUnknown } from '../../domain/usage/bill.ts';
 import { billingMonth } from '../../domain/usage/month.ts';
 import { PAST_DAYS } from '../../domain/usage/projection.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
-import { expectedInUnknown } from '../../domain/usage/unknown.ts';
 import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { CostRules } from '../../ports/rules.ts';

@@ -7,7 +7,7 @@ import { NOT_READ } from '../../domain/policy/owners.ts';
 import { sum } from '../../domain/sum.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import { ANOMALY_PAST_DAYS, anomalyOf, type SpendAnomaly } from '../../domain/usage/anomaly.ts';
-import { addLine, type BillLine, billOf, dailyLines } from '../../domain/usage/bill.ts';
+import { addLine, type BillLine, billOf, dailyLines, expectedInUnknown } from '../../domain/usage/bill.ts';
 import { type BillingMonth, billingMonth, priceAt } from '../../domain/usage/month.ts';
 import {
   type NotProjected,
@@ -17,7 +17,6 @@ import {
   shownProjection,
 } from '../../domain/usage/projection.ts';
 import { seriesOf } from '../../domain/usage/stored.ts';
-import { expectedInUnknown } from '../../domain/usage/unknown.ts';
 import type { UsageSeries, UsageUnit } from '../../domain/usage/usage.ts';
 import type { CostRules } from '../../ports/rules.ts';
 import { type Counterfactual, counterfactualOf } from './counterfactual.ts';

@@ -6,7 +6,7 @@ import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import type { FleetPlan } from '../../domain/evaluate/plan-fleet.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { type PolicySet, shortHash } from '../../domain/policy/policy.ts';
-import { compileScope } from '../../domain/policy/select.ts';
+import { compileProjectSelector } from '../../domain/policy/select.ts';
 import { NO_TEAM, type TeamScope, teamPart } from '../../domain/policy/team-parts.ts';
 
 /**
@@ -33,7 +33,7 @@ export function approvalsNeeded(
 function inScope(teams: readonly TeamScope[], team: string): (compute: Compute) => boolean {
   if (team === NO_TEAM) return () => true;
   const scope = teams.find(({ name }) => name === team);
-  const covers = scope && compileScope(scope);
+  const covers = scope && compileProjectSelector(scope);
   return (compute) => covers?.(compute) === 'yes';
 }
 

@@ -2,7 +2,7 @@
 
 import type { ComputeSettings } from '../compute/compute.ts';
 import { isAtMinimum, maySleep } from '../compute/compute-units.ts';
-import type { Estimate, Range } from '../estimate.ts';
+import { type Estimate, type Range, withMiddle } from '../estimate.ts';
 import { HOUR_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import type { Segment } from './forecast.ts';
@@ -51,7 +51,7 @@ export function expectedCuHours(
       high += part * mean.high;
     }
   }
-  return { low, mid: (low + high) / 2, high };
+  return withMiddle({ low, high });
 }
 
 function endOfHour(ms: number): number {

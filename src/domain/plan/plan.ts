@@ -149,12 +149,10 @@ function withoutNeedlessRestart(changes: readonly Change[]): readonly Change[] {
 }
 
 function actionsFor(changes: readonly Change[]): Action[] {
-  const updates = changes.filter(({ group }) => group !== 'restart');
-  const restarts = changes.filter(({ group }) => group === 'restart');
-  return [
-    ...(updates.length > 0 ? [mergeChanges('update', updates)] : []),
-    ...(restarts.length > 0 ? [mergeChanges('restart', restarts)] : []),
-  ];
+  return (['update', 'restart'] as const).flatMap((kind) => {
+    const ofKind = changes.filter(({ group }) => (group === 'restart') === (kind === 'restart'));
+    return ofKind.length > 0 ? [mergeChanges(kind, ofKind)] : [];
+  });
 }
 
 function mergeChanges(kind: Action['kind'], changes: readonly Change[]): Action {

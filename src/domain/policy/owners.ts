@@ -113,7 +113,7 @@ function compileOwners(rules: readonly OwnerRule[]): CompiledOwners {
   const cached = compiledOwners.get(rules);
   if (cached) return cached;
   const scopes = rules.flatMap(([projects, team]) =>
-    typeof projects === 'string' ? [] : [{ team, matches: compileProjectSelector({ projects, minAgeMs: 0 }) }],
+    typeof projects === 'string' ? [] : [{ team, matches: compileProjectSelector({ projects }) }],
   );
   const compiled: CompiledOwners = {
     labelOf: firstMatch(labelRules(rules)),

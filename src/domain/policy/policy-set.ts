@@ -87,7 +87,7 @@ export function removedProtections(before: readonly Policy[], after: readonly Po
     const next = afterByName.get(policy.name);
     if (!next || next.kind !== policy.kind) return [`${nounOf(policy)} ${policy.name} is gone`];
     if (policy.mode === 'enforce' && next.mode === 'observe') return [`${nounOf(policy)} ${policy.name} only observes`];
-    if (ruleOf(policy).protectionNoun(policy) && contentOf(next) !== contentOf(policy))
+    if (ruleOf(policy).protectionNoun(policy) && termsDigest(next) !== termsDigest(policy))
       return [`${nounOf(policy)} ${policy.name} was changed`];
     return countTimes(next) < countTimes(policy) ? [`a window of ${policy.name} is gone`] : [];
   });
@@ -95,10 +95,6 @@ export function removedProtections(before: readonly Policy[], after: readonly Po
 
 function nounOf(policy: Policy): string {
   return ruleOf(policy).protectionNoun(policy) ?? 'policy';
-}
-
-function contentOf({ file: _file, ...policy }: Policy): string {
-  return JSON.stringify(policy);
 }
 
 function countTimes(policy: Policy): number {

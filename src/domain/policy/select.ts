@@ -19,12 +19,6 @@ interface Names {
   isPartial: boolean;
 }
 
-/** Compiles the scope of a team, to which computes of any age belong. */
-export function compileScope({ projects }: { projects: readonly string[] }): (compute: ComputeIdentity) => Selection {
-  const matches = compileSelector({ projects, minAgeMs: 0 });
-  return (compute) => matches(compute, AT_ANY_AGE);
-}
-
 /**
  * Compiles a selector. All given keys must match. Of a list of globs at least one must match, and none that starts with `!`, in any
  * order; case matters. A compute younger than `minAgeMs` is never selected. Unknown facts make the result unknown only if the known
@@ -55,7 +49,9 @@ export function compileSelector(selector: SelectorKeys): ComputeMatcher {
 /** The facts by which a whole project is selected. */
 export type ProjectNames = Pick<ComputeIdentity, 'account' | 'projectId' | 'projectName' | 'projectNameUnknown'>;
 
-function projectKeys({ accounts, projects, scope }: SelectorKeys): ((project: ProjectNames) => Selection)[] {
+type ProjectKeys = Pick<SelectorKeys, 'accounts' | 'projects' | 'scope'>;
+
+function projectKeys({ accounts, projects, scope }: ProjectKeys): ((project: ProjectNames) => Selection)[] {
   const matchesAccount = accounts && compileGlobs(accounts);
   return [
     ...(matchesAccount ? [({ account }: ProjectNames) => matchesAccount(toNames(account))] : []),
@@ -68,8 +64,8 @@ function projectKeys({ accounts, projects, scope }: SelectorKeys): ((project: Pr
   ];
 }
 
-/** Compiles the project keys of a selector; the result also works for projects without computes. */
-export function compileProjectSelector(selector: SelectorKeys): (project: ProjectNames) => Selection {
+/** Compiles the project keys of a selector, or the projects of a team; the result also works for projects without computes. */
+export function compileProjectSelector(selector: ProjectKeys): (project: ProjectNames) => Selection {
   const keys = projectKeys(selector);
   return (project) => all(keys.map((matches) => matches(project)));
 }
@@ -101,9 +97,15 @@ export function hashFraction(id: string): number {
   return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
 }
 
+/** Splits globs into those that include and, without their `!`, those that exclude. */
+export function splitGlobs(globs: readonly string[]): { includes: string[]; excludes: string[] } {
+  const excludes = globs.filter((glob) => glob.startsWith('!')).map((glob) => glob.slice(1));
+  return { includes: globs.filter((glob) => !glob.startsWith('!')), excludes };
+}
+
 function compileGlobs(globs: readonly string[]): (names: Names) => Selection {
-  const includes = compileTests(globs.filter((glob) => !glob.startsWith('!')));
-  const excludes = compileTests(globs.filter((glob) => glob.startsWith('!')).map((glob) => glob.slice(1)));
+  const split = splitGlobs(globs);
+  const [includes, excludes] = [compileTests(split.includes), compileTests(split.excludes)];
   const anyMatches = (tests: readonly TextTest[], { known: names, isPartial }: Names): Selection => {
     if (tests.some((test) => names.some((name) => test(name)))) return 'yes';
     return isPartial && tests.length > 0 ? 'unknown' : 'no';

@@ -3,7 +3,7 @@ import { historyFrom } from '../awake/intervals.ts';
 import { averageUseCu } from '../awake/usage-while-awake.ts';
 import { type ComputeSettings, hasSettings, settingsOf } from '../compute/compute.ts';
 import { formatSuspendTimeout } from '../compute/compute-units.ts';
-import { type Estimate, mapEstimate, mapRange, type Range, ZERO } from '../estimate.ts';
+import { type Estimate, mapEstimate, mapRange, withMiddle, ZERO } from '../estimate.ts';
 import { HOUR_MS, WEEK_MS } from '../time/units.ts';
 import {
   causeOf,
@@ -224,8 +224,4 @@ function withPrice(found: Unpriced, { compute, owner, price }: RecommendFacts): 
   const usd = (end: keyof Estimate) => hours[end] * price + other[end];
   const priced = { ...found, compute, owner, savesUsd: { low: usd('low'), mid: usd('mid'), high: usd('high') } };
   return price === 0 && other.high === 0 ? { ...priced, isFree: true } : priced;
-}
-
-function withMiddle({ low, high }: Range): Estimate {
-  return { low, mid: (low + high) / 2, high };
 }

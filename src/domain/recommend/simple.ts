@@ -6,7 +6,7 @@ import { usageWhileAwake, workWhileAwake } from '../awake/usage-while-awake.ts';
 import type { Size } from '../compute/compute.ts';
 import { COMPUTE_SIZES_CU, formatSize, sizeProblems } from '../compute/compute-units.ts';
 import { MAX_USEFUL_RATIO } from '../connections/connection-profile.ts';
-import { type Estimate, ZERO } from '../estimate.ts';
+import { withMiddle, ZERO } from '../estimate.ts';
 import { toHundredths } from '../sum.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { PolicyDraft, RecommendFacts, Unpriced } from './finding.ts';
@@ -51,7 +51,7 @@ export const unused: Check = (facts) => {
     finding: 'unused',
     figure: 'estimate',
     ...sleepingSooner(facts),
-    savesCuHours: upTo(costWhileAwake(facts)),
+    savesCuHours: withMiddle({ low: 0, high: costWhileAwake(facts) }),
     evidence: [`last used ${days} days ago`, `${formatSize(compute)} CU, created ${ageDays(facts)} days ago`],
     risk: 'ask its owner before deleting it: ebb deletes nothing',
   };
@@ -64,8 +64,8 @@ export const leftOverPreview: Check = (facts) => {
     finding: 'preview',
     figure: 'estimate',
     ...sleepingSooner(facts),
-    savesCuHours: upTo(costWhileAwake(facts)),
-    savesOtherUsd: { low: 0, mid: BRANCH_USD_MONTH / 2, high: BRANCH_USD_MONTH },
+    savesCuHours: withMiddle({ low: 0, high: costWhileAwake(facts) }),
+    savesOtherUsd: withMiddle({ low: 0, high: BRANCH_USD_MONTH }),
     evidence: [`branch ${facts.compute.branchName}, ${ageDays(facts)} days old`, `last used ${days} days ago`],
     risk: 'its pull request may still be open: ebb deletes nothing',
   };
@@ -175,9 +175,4 @@ function largestHour({ hours }: RecommendFacts): number | undefined {
   const wholeHours = (hours ?? []).filter(({ seconds }) => seconds * 1000 === HOUR_MS);
   if (wholeHours.length === 0) return undefined;
   return wholeHours.reduce((max, { cuSeconds, seconds }) => Math.max(max, (cuSeconds ?? 0) / seconds), 0);
-}
-
-/** A saving without a promise: half of the maximum is expected. */
-function upTo(high: number): Estimate {
-  return { low: 0, mid: high / 2, high };
 }

@@ -6,7 +6,7 @@
 
 import type { Estimate, Range } from '../estimate.ts';
 import { seededRandom } from '../random.ts';
-import type { Cells } from './cells.ts';
+import { type Cells, isControlCell } from './cells.ts';
 
 /** The number of other draws to compare with. */
 export const DRAWS = 2000;
@@ -148,9 +148,7 @@ export function scoreFunction(cells: Cells): (b: number) => Float64Array {
   const known = knownCells(cells.values, periodOf.length);
   const { row, column, value } = known;
   const period = Uint32Array.from(column, (at) => periodOf[at] ?? 0);
-  const isControl = value.map(
-    (_, cell) => cells.control[slotOf(cells, row[cell]) * periods + (period[cell] ?? 0)] ?? 0,
-  );
+  const isControl = value.map((_, cell) => Number(isControlCell(cells, at(row, cell), at(column, cell))));
   return (b) => {
     const factor = Math.exp(-b);
     const y = value.map((measured, cell) => (isControl[cell] === 1 ? measured : measured * factor));
@@ -222,10 +220,6 @@ function sumsBy(group: Uint32Array, groups: number, ofCell: (cell: number) => nu
 
 function ratios(sums: Float64Array, weights: Float64Array): Float64Array {
   return sums.map((sum, index) => (weights[index] ? sum / at(weights, index) : 0));
-}
-
-function slotOf({ slots }: Cells, row = 0): number {
-  return slots[row] ?? 0;
 }
 
 function add(list: Float64Array, index: number, value: number): void {

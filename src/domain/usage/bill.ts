@@ -1,7 +1,7 @@
-/** Computes the cost of compute usage in a month, by owner or project. */
+/** Computes the cost of compute usage in a month, by owner or project, also of the expected usage in unknown hours. */
 import { groupBy } from '../grouping.ts';
 import { firstIndex } from '../sorted.ts';
-import { roundToSum } from '../sum.ts';
+import { roundToSum, sum } from '../sum.ts';
 import type { Span } from '../time/span.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { UsageSeries, UsageUnit } from './usage.ts';
@@ -77,7 +77,7 @@ function sharesOf({ project, branches }: ProjectSeries, day: Span, { lineOf, byP
     .map(({ branch, cuSeconds }): Share => ({ name: lineOf(branch), cuSeconds, unknownHours: 0 }));
   const [first] = project === undefined ? branches : [project];
   if (first === undefined) return shares;
-  const attributed = branchUsage.reduce((sum, { cuSeconds }) => sum + cuSeconds, 0);
+  const attributed = sum(branchUsage.map(({ cuSeconds }) => cuSeconds));
   const projectUsage = project === undefined ? undefined : sumOf(project, day);
   const unknownHours = projectUsage?.unknownHours ?? Math.max(...branchUsage.map((usage) => usage.unknownHours));
   const rest = projectUsage === undefined ? 0 : unattributedSeconds(projectUsage, attributed);
@@ -95,17 +95,17 @@ function unattributedSeconds(total: { cuSeconds: number; unknownHours: number },
 
 /** The known CU-seconds of the buckets that begin in a span, and the hours without known buckets. */
 function sumOf({ buckets }: UsageSeries, { fromMs, toMs }: Span): { cuSeconds: number; unknownHours: number } {
-  let sum = 0;
+  let used = 0;
   let knownMs = 0;
   const first = firstIndex(buckets.length, (index) => (buckets[index]?.startMs ?? 0) >= fromMs);
   for (let index = first; index < buckets.length; index += 1) {
     const bucket = buckets[index];
     if (bucket === undefined || bucket.startMs >= toMs) break;
     if (bucket.cuSeconds === null) continue;
-    sum += bucket.cuSeconds;
+    used += bucket.cuSeconds;
     knownMs += bucket.seconds * 1000;
   }
-  return { cuSeconds: sum, unknownHours: Math.max(0, (toMs - fromMs - knownMs) / HOUR_MS) };
+  return { cuSeconds: used, unknownHours: Math.max(0, (toMs - fromMs - knownMs) / HOUR_MS) };
 }
 
 interface ProjectSeries {
@@ -128,10 +128,10 @@ function emptyLine(name: string): BillLine {
 }
 
 /** Adds a line to another one in place. */
-export function addLine(sum: BillLine, { cuSeconds, usd, unknownHours }: BillLine): void {
-  sum.cuSeconds += cuSeconds;
-  sum.unknownHours += unknownHours;
-  sum.usd = sum.usd === undefined || usd === undefined ? undefined : sum.usd + usd;
+export function addLine(total: BillLine, { cuSeconds, usd, unknownHours }: BillLine): void {
+  total.cuSeconds += cuSeconds;
+  total.unknownHours += unknownHours;
+  total.usd = total.usd === undefined || usd === undefined ? undefined : total.usd + usd;
 }
 
 /** The US dollars of lines in whole cents, which sum to their total in whole cents. */
@@ -141,4 +141,25 @@ export function inCents(lines: readonly Pick<BillLine, 'usd'>[]): BillLine['usd'
     2,
   );
   return lines.map(({ usd }, index) => (usd === undefined ? undefined : rounded[index]));
+}
+
+/** The usage of a project in a span that ends today, by day and line. */
+export interface PastOfProject extends Span {
+  lines: readonly BillLine[];
+}
+
+/**
+ * The expected usage of a project in its unknown hours, by line: as much per hour as in its known hours. Names may repeat. It is computed for
+ * each project, since unknown hours often belong to the few projects that are always awake. Empty without known hours.
+ */
+export function expectedInUnknown(unknownHours: number, { fromMs, toMs, lines }: PastOfProject): BillLine[] {
+  const knownHours = (toMs - fromMs) / HOUR_MS - sum(lines.map((line) => line.unknownHours));
+  if (unknownHours === 0 || !(knownHours > 0)) return [];
+  const times = unknownHours / knownHours;
+  return lines.map(({ name, cuSeconds, usd }) => ({
+    name,
+    cuSeconds: cuSeconds * times,
+    usd: usd === undefined ? undefined : usd * times,
+    unknownHours: 0,
+  }));
 }

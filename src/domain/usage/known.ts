@@ -1,5 +1,6 @@
 /** Determines which usage in an answer is known. A missing bucket counts as zero only if its data must have arrived. */
 import { groupBy } from '../grouping.ts';
+import { sum } from '../sum.ts';
 import type { Span } from '../time/span.ts';
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import type { UsageLowerBound } from './lower-bound.ts';
@@ -72,12 +73,7 @@ export function joinDaysAndHours(days: readonly UsageBucket[], hours: readonly U
 }
 
 function hoursAgree({ cuSeconds: total }: UsageBucket, hours: readonly UsageBucket[]): boolean {
-  if (total === null || hours.length !== 24) return false;
-  let sum = 0;
-  for (const { cuSeconds } of hours) {
-    if (cuSeconds === null) return false;
-    sum += cuSeconds;
-  }
+  const known = hours.flatMap(({ cuSeconds }) => cuSeconds ?? []);
   // Each hour is rounded to whole CU-seconds.
-  return Math.abs(sum - total) <= hours.length;
+  return total !== null && known.length === 24 && hours.length === 24 && Math.abs(sum(known) - total) <= 24;
 }

@@ -1,6 +1,6 @@
 import type { Compute } from '../../domain/compute/compute.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
-import { AT_ANY_AGE, compileSelector } from '../../domain/policy/select.ts';
+import { AT_ANY_AGE, compileSelector, splitGlobs } from '../../domain/policy/select.ts';
 import type { SelectorKeys } from '../../domain/policy/selector.ts';
 import { ascending, lowerBound } from '../../domain/sorted.ts';
 import { toGlob } from './glob-overlap.ts';
@@ -114,7 +114,7 @@ function createNearness(policies: readonly Policy[]): (a: Policy, b: Policy) => 
 
 /** The prefixes of project globs; undefined if any project may match. */
 function projectPrefixes({ projects }: SelectorKeys): string[] | undefined {
-  const includes = projects?.filter((glob) => !glob.startsWith('!'));
-  const prefixes = includes?.map((glob) => (isProjectId(glob) ? '' : toGlob(glob).prefix));
+  const prefixes =
+    projects && splitGlobs(projects).includes.map((glob) => (isProjectId(glob) ? '' : toGlob(glob).prefix));
   return prefixes?.includes('') ? undefined : prefixes;
 }

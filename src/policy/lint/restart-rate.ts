@@ -17,7 +17,7 @@ export const restartRate: LintRule = function* (context) {
     const limit = policy.disruption?.atMost;
     if (!limit) continue;
     const selected = context.overlap.computesOf(policy)?.length;
-    const message = lessThanOne(limit, selected) ?? tooSlow(policy, limit, context);
+    const message = lessThanOne(limit, selected) ?? tooSlow(policy, limit, selected, context);
     if (message) yield { code: 'restart-rate', policy, at: ['disruption', 'at_most'], message } satisfies Remark;
   }
 };
@@ -28,8 +28,7 @@ function lessThanOne({ share, windowMs }: AtMost, selected: number | undefined):
   return `${Math.round(share * 100)}% of ${selected} computes is less than one, so one is restarted in ${time} all the same; write a larger share`;
 }
 
-function tooSlow(policy: Policy, limit: AtMost, context: LintContext): string | undefined {
-  const selected = context.overlap.computesOf(policy)?.length;
+function tooSlow(policy: Policy, limit: AtMost, selected: number | undefined, context: LintContext) {
   // The number of time windows that a change of all computes takes; without a fleet, the minimum for any number of computes.
   const windowCount = selected === undefined ? 1 / limit.share : selected / atMostAllowed(selected, limit);
   const neededMs = (Math.ceil(windowCount - 1e-9) - 1) * limit.windowMs;

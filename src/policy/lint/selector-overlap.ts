@@ -1,3 +1,4 @@
+import { splitGlobs } from '../../domain/policy/select.ts';
 import type { SelectorKeys } from '../../domain/policy/selector.ts';
 import { areApart, type Glob, globCovers, globsMeet, toGlob } from './glob-overlap.ts';
 import type { StepLimit } from './step-limit.ts';
@@ -64,9 +65,9 @@ function listsOf(selector: SelectorKeys, limit: StepLimit): GlobLists {
 }
 
 function toList(globs: readonly string[], idPattern: RegExp | undefined, limit: StepLimit): GlobList {
-  const excludes = globs.filter((glob) => glob.startsWith('!')).map((glob) => toGlob(glob.slice(1)));
-  const includes = globs
-    .filter((glob) => !glob.startsWith('!'))
+  const split = splitGlobs(globs);
+  const excludes = split.excludes.map(toGlob);
+  const includes = split.includes
     .map((glob) => ({ ...toGlob(glob), isId: idPattern?.test(glob) === true }))
     .filter((glob) => !isExcluded(glob, excludes, limit));
   return { includes, excludes };
@@ -104,7 +105,7 @@ function spendCells(a: Glob, b: Glob, limit: StepLimit): boolean {
 /** True if a selector may select something in the account with this name. */
 export function maySelectIn({ accounts: globs }: SelectorKeys, name: string): boolean {
   if (globs === undefined) return true;
+  const { includes, excludes } = splitGlobs(globs);
   const isMatched = (glob: string) => globsMeet(glob, name);
-  const excludes = globs.filter((glob) => glob.startsWith('!')).map((glob) => glob.slice(1));
-  return globs.some((glob) => !glob.startsWith('!') && isMatched(glob)) && !excludes.some(isMatched);
+  return includes.some(isMatched) && !excludes.some(isMatched);
 }

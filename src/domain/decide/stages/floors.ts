@@ -11,7 +11,6 @@ import {
   largerSize,
   longerTimeout,
   type Size,
-  sameSize,
   sizeOf,
 } from '../../compute/compute.ts';
 import type { CompiledPolicies } from '../../policy/compiled-policies.ts';
@@ -64,7 +63,15 @@ export const keepFloors = stage(['guard'], (draft, input) => {
     const guard = guardOf(floor, input.effective.guard, input.instantMs);
     if (!guard) continue;
     const { compute } = input;
-    const values = (group === 'size' ? sizesByFloor : timeoutsByFloor)(draft, compute, floor.fields);
+    const values =
+      group === 'size'
+        ? raisedToFloor(draft.size, sizeOf(compute), fieldsOf('size', floor.fields) as Size | undefined, largerSize)
+        : raisedToFloor(
+            draft.suspendTimeoutSeconds,
+            compute.suspendTimeoutSeconds,
+            floor.fields.suspendTimeoutSeconds,
+            longerTimeout,
+          );
     if (values.after === values.before) continue;
     const policy = { ...guard.policy, ...changeRules(draft, group, guard, compute) };
     note(draft, { group, code: 'guard_floor', policy, floor, ...values });
@@ -100,18 +107,9 @@ function changeRules(draft: Draft, group: FieldGroup, { remedy }: Guard, compute
   return { disruption: { ...disruption, ...(!isRaisedAnyway && { raise }) }, ...(manualChanges && { manualChanges }) };
 }
 
-/** The size before and after the floor. If no policy sets a size any more, a compute that has at least the floor is left alone. */
-function sizesByFloor(draft: Draft, compute: Compute, fields: Partial<Size>) {
-  const before = draft.size;
-  const floor = fieldsOf('size', fields) as Size | undefined;
-  const withoutFloor = before ?? sizeOf(compute);
-  const after = floor ? largerSize(withoutFloor, floor) : withoutFloor;
-  return { before, after: sameSize(after, withoutFloor) ? before : after };
-}
-
-function timeoutsByFloor(draft: Draft, compute: Compute, { suspendTimeoutSeconds: floor }: Partial<Compute>) {
-  const before = draft.suspendTimeoutSeconds;
-  const withoutFloor = before ?? compute.suspendTimeoutSeconds;
-  const after = floor === undefined ? withoutFloor : longerTimeout(withoutFloor, floor);
+/** The value before and after the floor. If no policy sets a value any more, a compute that has at least the floor is left alone. */
+function raisedToFloor<T>(before: T | null, present: T, floor: T | undefined, larger: (a: T, b: T) => T) {
+  const withoutFloor = before ?? present;
+  const after = floor === undefined ? withoutFloor : larger(withoutFloor, floor);
   return { before, after: after === withoutFloor ? before : after };
 }
