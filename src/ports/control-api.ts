@@ -32,20 +32,11 @@ export interface Branch {
 /** `succeeded`: finished, skipped. `failed`: failed, error, cancelled. `pending`: any other status, unknown ones included. */
 export type OperationOutcome = 'pending' | 'succeeded' | 'failed';
 
-export interface Operation {
+export interface Operation extends OperationRow {
   operationId: string;
-  projectId: string;
-  /** Absent when no compute is involved. */
-  computeId?: string;
-  /** The API's name of the action; unknown ones are accepted. */
-  action: string;
-  status: string;
   outcome: OperationOutcome;
   failuresCount: number;
-  createdAtMs: number;
   updatedAtMs: number;
-  /** The platform's measurement; final once the operation has ended. */
-  totalDurationMs?: number;
   error?: string;
 }
 

@@ -166,7 +166,7 @@ function spanOf(samples: readonly ClientSample[]): [number, number] {
   return [samples[0]?.atMs ?? 0, samples.at(-1)?.atMs ?? 0];
 }
 
-/** The time in the span in which the visits keep the compute awake, each for its length and the timeout. A periodic client also came before. */
+/** How long visits keep the compute awake in the span: each for its length and the timeout. A periodic client came one period earlier, too. */
 function awakeForMs(
   visits: readonly Visit[],
   { fromMs, toMs, timeoutMs, periodMs }: { fromMs: number; toMs: number; timeoutMs: number; periodMs?: number },

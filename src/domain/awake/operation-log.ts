@@ -31,10 +31,11 @@ export interface OperationRow {
   projectId: string;
   /** Absent if no compute is involved. */
   computeId?: string;
+  /** The API's name of the action; unknown ones are accepted. */
   action: string;
   status: string;
   createdAtMs: number;
-  /** The platform's measurement, in milliseconds. */
+  /** The platform's measurement, in milliseconds; final once the operation has ended. */
   totalDurationMs?: number;
 }
 

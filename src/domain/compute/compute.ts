@@ -128,16 +128,11 @@ export function settingOf(group: FieldGroup, settings: ComputeSettings): Size | 
   return group === 'size' ? sizeOf(settings) : settings.suspendTimeoutSeconds;
 }
 
-/** The wanted size or timeout; null without one. */
-export function wantedValue(group: FieldGroup, { size, suspendTimeoutSeconds }: Desired): Size | number | null {
-  return group === 'size' ? size : suspendTimeoutSeconds;
-}
-
-/** The size or the timeout, if set. */
-export function valueOfGroup<S, T>(
+/** The size or the timeout of wanted or proposed values, as it is there: null or undefined without one. */
+export function valueOfGroup<V extends { size?: unknown; suspendTimeoutSeconds?: unknown }>(
   group: FieldGroup,
-  { size, suspendTimeoutSeconds }: { size?: S | undefined; suspendTimeoutSeconds?: T | undefined },
-): S | T | undefined {
+  { size, suspendTimeoutSeconds }: V,
+): V['size'] | V['suspendTimeoutSeconds'] {
   return group === 'size' ? size : suspendTimeoutSeconds;
 }
 

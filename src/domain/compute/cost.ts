@@ -32,10 +32,10 @@ export function savedCuSeconds(
   now: Size & { state: ComputeState },
   seconds: number,
 ): CuSeconds {
-  const awake = now.state !== 'idle';
-  const wouldBeAwake = awake || !maySleep(baseline);
+  const isAwake = now.state !== 'idle';
+  const wouldBeAwake = isAwake || !maySleep(baseline);
   const withoutEbb = cuSeconds(baseline, wouldBeAwake ? seconds : 0);
-  const withEbb = cuSeconds(now, awake ? seconds : 0);
+  const withEbb = cuSeconds(now, isAwake ? seconds : 0);
   return { low: withoutEbb.low - withEbb.low, high: withoutEbb.high - withEbb.high };
 }
 

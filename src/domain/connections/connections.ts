@@ -43,15 +43,15 @@ export function viewConnections(
   const past = (samples ?? []).filter(({ atMs }) => atMs <= instantMs);
   const inWindow = past.filter(({ atMs }) => atMs >= instantMs - windowMs);
   const latest = past.at(-1);
-  const idle = compute.state === 'idle';
-  if (!idle && (latest === undefined || isStale(latest, instantMs))) return undefined;
-  const now = idle ? 0 : (latest?.connections ?? 0);
+  const isIdle = compute.state === 'idle';
+  if (!isIdle && (latest === undefined || isStale(latest, instantMs))) return undefined;
+  const now = isIdle ? 0 : (latest?.connections ?? 0);
   const awakeSinceMs = Math.max(instantMs - windowMs, compute.startedAtMs ?? Number.NEGATIVE_INFINITY);
   return {
     now,
     peak: Math.max(now, ...inWindow.map(({ connections }) => connections)),
-    isWholeWindowKnown: idle || !hasGap(inWindow, awakeSinceMs),
-    ...(!idle && latest?.maxConnections !== undefined && { reportedMaxConnections: latest.maxConnections }),
+    isWholeWindowKnown: isIdle || !hasGap(inWindow, awakeSinceMs),
+    ...(!isIdle && latest?.maxConnections !== undefined && { reportedMaxConnections: latest.maxConnections }),
   };
 }
 

@@ -5,7 +5,7 @@ import type { Freeze } from '../overrides/freezes.ts';
 import type { Plan } from '../plan/plan.ts';
 
 /** Gates by which people keep a compute as it is, until a known end or until they act. */
-const KEEPING: ReadonlySet<ReasonCode> = new Set(['frozen', 'not_loaded', 'held', 'manual_change', 'fight_stopped']);
+const BY_PEOPLE: ReadonlySet<ReasonCode> = new Set(['frozen', 'not_loaded', 'held', 'manual_change', 'fight_stopped']);
 
 /** The maximum number of instants that one search evaluates. */
 const MAX_STEPS = 50;
@@ -27,8 +27,8 @@ export interface NextChangeInput {
 }
 
 /**
- * The next boundary, if nobody then keeps the compute as it is. Otherwise the end of the freeze, hold or respected manual change, if another
- * value is wanted then; or else the first later boundary with another value. Undefined if none is near.
+ * The next boundary, if nobody then keeps the compute as it is. Otherwise the first later instant at which another value is wanted and nobody
+ * keeps it back: a boundary, or the end of a freeze, hold or respected manual change. Undefined if none is near.
  */
 export function nextChange(input: NextChangeInput): number | undefined {
   const { nowMs, evaluateAt } = input;
@@ -61,16 +61,16 @@ function stepAfter(
 }
 
 function hasKeepingGate({ waiting }: Plan): boolean {
-  return waiting.some(({ gate }) => KEEPING.has(gate.code));
+  return waiting.some(({ gate }) => BY_PEOPLE.has(gate.code));
 }
 
-/** The changes that are wanted and not kept back by people, as a text to compare; empty if there are none. */
+/** The wanted changes that no person keeps back, as a text to compare; empty if there are none. */
 function freeChanges({ verdict, why, waiting }: Plan): string {
-  const free = waiting.flatMap(({ why: wanted, gate }) => (KEEPING.has(gate.code) ? [] : [wanted.message]));
+  const free = waiting.flatMap(({ why: wanted, gate }) => (BY_PEOPLE.has(gate.code) ? [] : [wanted.message]));
   return [...(verdict === 'act' ? why.map(({ message }) => message) : []), ...free].join('\n');
 }
 
-/** The last end of the freezes that stop even raises and of a hold on all fields: no boundary before it changes anything. */
+/** No boundary before this instant changes anything: the last end of freezes that stop even raises, and of a hold on all fields. */
 function frozenUntil(
   { freezes: byPolicy, holds: [newest] }: Decision,
   freezes: readonly Freeze[],

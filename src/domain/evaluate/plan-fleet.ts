@@ -184,7 +184,7 @@ export function textToHash(policySetHash: string, actions: readonly (readonly st
   return `[${[JSON.stringify(policySetHash), ...actions.flat()].join()}]`;
 }
 
-/** The texts of a compute's actions: present and wanted settings, the verdict, and if they disconnect clients. */
+/** The texts of a compute's actions: present and wanted settings, the verdict, and whether clients are disconnected. */
 export function hashedActions({ compute, plan }: { compute: Compute; plan: Plan }): string[] {
   return plan.actions.map(({ kind, fields, disconnects }) =>
     JSON.stringify([

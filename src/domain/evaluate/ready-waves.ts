@@ -158,7 +158,7 @@ function wavesOf(raises: readonly Raise[], limits: RateLimits): Pick<ReadyWaves,
   return [...wavesByOpening].map(([opensAtMs, waves]) => ({ opensAtMs, waves: [...waves.values()].toReversed() }));
 }
 
-/** The number of project lists read per minute while a herd is changed: one each by two daemons, every 15 s. */
+/** The number of project lists read per minute while a herd is changed: each of two daemons reads one every 15 s. */
 const LISTS_PER_MINUTE = 8;
 const PROJECTS_PER_PAGE = 400;
 

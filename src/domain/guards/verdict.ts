@@ -98,10 +98,10 @@ interface OwnPast {
 }
 
 /**
- * Returns the function for the limit of a relative guard: the widest of several limits. One is a multiple of the median of the last hour awake
- * before an instant. For each day of {@link PastReadings.sameHours}, two more are the same multiple of its median, and its {@link USUAL_SHARE}
- * quantile: so a batch that comes every day is compared with itself. Days with too few samples are ignored. Limits of earlier days are computed
- * once.
+ * Returns the function for the limit of a relative guard at an instant. It is the widest of these limits:
+ * - the guard's multiple of the median of the last hour awake;
+ * - for each day of {@link PastReadings.sameHours} with enough samples, the same multiple of its median, and its {@link USUAL_SHARE} quantile. So
+ *   a batch that comes every day is compared with itself.
  */
 export function limitsFrom(guard: GuardTerms, { days, sameHours }: PastReadings): LimitOf {
   const { side, limit: factor } = guard.badWhen;

@@ -265,8 +265,8 @@ function badNow(
 }
 
 /**
- * Decides whether a suspect suffers from its lowering, or from a common cause: it was bad before, or others became bad in the same minutes.
- * `not_known` while others are bad, but not yet for half of `for`.
+ * Decides whether a suspect suffers from its lowering or from a common cause. The cause is common if the suspect was bad before the lowering, or
+ * if others became bad in the same minutes. `not_known` while others are bad, but not yet for half of `for`.
  */
 function causeOf(
   { forMs, settleMs }: WatchTerms,

@@ -43,11 +43,16 @@ export interface KnownProjects {
 }
 
 /**
- * Returns a function for the owner of a unit. It is, in this order: the label that matches first; the owner of the schedule or limits of a team
- * that select one of the unit's computes, of any age, by priority; the first team whose scope has the project, even if the policies of the team
- * are not loaded; the owner of any other such schedule or limits; {@link UNOWNED}. A unit without computes belongs to the owner of its deleted
- * computes or, if these are unknown, of its whole project. Units of a project that was never read belong to the owner of the last known computes.
- * Without these, a matching label decides if no label names branches; otherwise the owner is {@link NOT_READ}.
+ * Returns a function for the owner of a unit: the first of these that exists.
+ * - The first label that matches.
+ * - The owner of a team's schedule or limits, by priority, that select one of the unit's computes, whatever its age.
+ * - The first team whose scope has the project, even if the policies of the team are not loaded.
+ * - The owner of other schedules or limits that select one of the computes.
+ * - {@link UNOWNED}.
+ *
+ * A unit without computes belongs to the owner of its deleted computes or, if these are unknown, of its whole project. Units of a project that was
+ * never read belong to the owner of the last known computes. Without these, only labels decide, provided that none names branches; if none
+ * matches, the owner is {@link NOT_READ}.
  */
 export function ownersOf(
   options: {

@@ -96,8 +96,8 @@ function expectedDay(byDay: readonly number[]): number {
 
 /**
  * The 80 % interval of a coming month's mean, as factors of the expected mean, from the coefficient of variation of the weeks. It was fitted to
- * generated databases with the shape of real ones. The low end is 0 for irregular use, which may also stop. The coefficient is limited to the
- * root of the number of weeks less one, its maximum for values that are not negative: gains and losses with a mean near 0 would exceed it.
+ * generated databases with the shape of real ones. The low end is 0 for irregular use, which may also stop. The coefficient is limited to
+ * √(weeks − 1), its maximum for values that are not negative. Gains and losses with a mean near 0 would exceed it.
  */
 export function monthFactors(byDay: readonly number[]): Range {
   const weeks = byWeek(byDay);

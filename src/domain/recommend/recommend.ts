@@ -181,7 +181,7 @@ const SIZE_CHECKS: readonly Check[] = [smallerMinimum, smallerMaximum];
 const DELETION_KINDS = ['preview', 'unused'];
 
 /**
- * Drops the policy draft if a policy or hold already decides the field: that one will make the change anyway, or must itself be changed. Policies
+ * Drops the policy draft if a policy or hold already decides the field: that one will make the change anyway, or must be changed instead. Policies
  * that allow both the present and the proposed value, as limits may, do not decide the field.
  */
 function withoutContradiction(found: Unpriced, facts: RecommendFacts): Unpriced {

@@ -70,8 +70,8 @@ interface TimeoutOptions {
 }
 
 /**
- * Proposes a better timeout. Longer timeouts are replayed. For shorter ones a lower bound is promised: each suspend saves the difference, minus
- * the starts after the largest number of additional suspends that fit into the remaining awake time; their expected number is estimated.
+ * Proposes a better timeout. Longer timeouts are replayed. For shorter ones a lower bound is promised: each suspend saves the difference, and the
+ * cost of as many additional starts as fit into the remaining awake time is subtracted. The expected number of these starts is estimated.
  * Undefined if the log is short, visits are memoryless, or no timeout passes the validation on later weeks.
  */
 export function proposeTimeout(options: TimeoutOptions): TimeoutProposal | undefined {

@@ -138,9 +138,9 @@ function covariance({ known, ahead }: Problem, { walk, memory }: (typeof MODELS)
   const remembered = Array.from({ length: last - first + 1 }, (_, days) => memory ** days);
   return (a: Day, b: Day): number => {
     const level = walk ** 2 * (Math.min(a.day, b.day) - first + 1);
-    const weekend = isWeekend(a) && isWeekend(b) ? WEEKEND_VARIANCE : 0;
-    const weekday = a.weekday === b.weekday ? WEEKDAY_VARIANCE : 0;
-    return (remembered[Math.abs(a.day - b.day)] ?? 0) + (level + weekend + weekday) / noise;
+    const ofWeekend = isWeekend(a) && isWeekend(b) ? WEEKEND_VARIANCE : 0;
+    const ofWeekday = a.weekday === b.weekday ? WEEKDAY_VARIANCE : 0;
+    return (remembered[Math.abs(a.day - b.day)] ?? 0) + (level + ofWeekend + ofWeekday) / noise;
   };
 }
 

@@ -64,9 +64,9 @@ export function overlapInFleet(fleet: readonly Compute[], policies: readonly Pol
 }
 
 /**
- * Creates a check that is false if the project globs of two policies certainly match no common project, since no prefix of one policy begins
- * with a prefix of the other. For each new `a` it searches an index of the prefixes once, so that in a set of many teams each policy is
- * compared only with the policies of its team.
+ * Creates a check that is false if the project globs of two policies certainly match no common project: no prefix of one policy begins with a
+ * prefix of the other. For each new `a` it searches an index of prefixes once. So in a set of many teams, each policy is compared only with the
+ * policies of its team.
  */
 function createNearness(policies: readonly Policy[]): (a: Policy, b: Policy) => boolean {
   const indexes = new Map(policies.map((policy, index) => [policy, index]));

@@ -7,7 +7,7 @@ import {
   settingOf,
   timeoutLength,
   timeoutOfLength,
-  wantedValue,
+  valueOfGroup,
 } from '../../compute/compute.ts';
 import type { ReasonCode } from '../../compute/reasons.ts';
 import type { Range } from '../../estimate.ts';
@@ -24,7 +24,7 @@ export const clampToLimits = stage(['bounds'], (draft, input) => {
 export const clampToHardLimits = stage(['bounds'], (draft, input) => {
   draft.hardLimits = input.effective.bounds.filter(({ hard }) => hard);
   for (const group of FIELD_GROUPS) {
-    if (wantedValue(group, draft) !== null) clampGroup(draft, input, group, draft.hardLimits, 'hard_limit');
+    if (valueOfGroup(group, draft) !== null) clampGroup(draft, input, group, draft.hardLimits, 'hard_limit');
   }
 });
 
@@ -44,7 +44,7 @@ export function clampGroup(
 ): void {
   const range = intersectAll(draft, group, bounds);
   if (!range) return;
-  const wanted = wantedValue(group, draft);
+  const wanted = valueOfGroup(group, draft);
   const before = wanted ?? (input.baseline && settingOf(group, input.baseline));
   if (before === undefined) {
     note(draft, { group, code: 'baseline_unknown', ...boundsSource(range.highOf) });

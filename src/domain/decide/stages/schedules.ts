@@ -6,7 +6,7 @@ import {
   type Size,
   settingOf,
   sizeOf,
-  wantedValue,
+  valueOfGroup,
 } from '../../compute/compute.ts';
 import type { ReasonCode } from '../../compute/reasons.ts';
 import type { Directives, ProposedValue, ProposedValues } from '../../policy/directive.ts';
@@ -187,7 +187,7 @@ export const giveTrialBaseline = stage(['trial'], (draft, input) => {
   const { policy } = trial;
   const before = beforeTrial(input, policy.name);
   for (const group of trial.groups) {
-    if (wantedValue(group, draft) !== null) note(draft, { group, code: 'control_group', policy });
+    if (valueOfGroup(group, draft) !== null) note(draft, { group, code: 'control_group', policy });
     else if (!before) note(draft, { group, code: 'baseline_unknown', policy });
     else note(draft, { group, code: 'control_group', policy, after: settingOf(group, before) });
   }

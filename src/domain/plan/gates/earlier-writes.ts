@@ -2,7 +2,7 @@ import type { Compute } from '../../compute/compute.ts';
 import type { ComputeRecord, Failures } from '../../records/compute-record.ts';
 import { isDegraded, sameFields } from '../../records/failures.ts';
 import { RECOVERY } from '../../records/recovery-times.ts';
-import { HOUR_MS } from '../../time/units.ts';
+import { HOUR_MS, isoInstant } from '../../time/units.ts';
 import type { Gate } from './gate.ts';
 
 /** Holds all changes while an earlier one without an answer may still take effect. */
@@ -14,6 +14,19 @@ export const answerUnknown: Gate = ({ record }) => {
     message: 'a change was sent and got no clear answer; it may still take effect',
     untilMs,
   };
+};
+
+/** The interval between readings of lagging fields, in milliseconds. */
+const READ_AGAIN_MS = 10_000;
+
+/** Holds changes of lagging fields: the compute already has a newer value than the reading shows. */
+export const readingLags: Gate = ({ change: { group }, record, nowMs }) => {
+  if (group === 'restart' || !record?.lagging?.[group]) return undefined;
+  const { [group]: change } = record.lastChanges ?? {};
+  const isByEbb = change !== undefined && record.manual?.[group] === undefined;
+  const since = isByEbb ? `ebb's change at ${isoInstant(change.answeredAtMs)}` : 'a change that it has shown already';
+  const message = `the control API still shows the values from before ${since}; it is read again`;
+  return { code: 'reading_lags', message, untilMs: nowMs + READ_AGAIN_MS };
 };
 
 /** The state `init` is not taken as a running operation: a compute that stays in it must not block its project for ever. */

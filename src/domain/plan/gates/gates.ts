@@ -1,12 +1,10 @@
-import { budgetReset } from './budget-reset.ts';
 import { atMost, atOnce, cooldown, deadline, disruption, newlyDiscovered, renamed } from './disruption.ts';
-import { answerUnknown, failedBefore, operationRunning } from './earlier-writes.ts';
+import { answerUnknown, failedBefore, operationRunning, readingLags } from './earlier-writes.ts';
 import { endsSoon } from './ends-soon.ts';
 import type { Gate } from './gate.ts';
 import { guard } from './guard.ts';
-import { readingLags } from './lag.ts';
+import { budgetReset, trialFlip } from './no-restart.ts';
 import { fightStopped, freeze, hold, manualChange, observe } from './people.ts';
-import { trialFlip } from './trial-flip.ts';
 
 /**
  * All gates in the order of evaluation; the first that holds a change gives the reason. `disruption` holds a change until its deadline;

@@ -1,4 +1,7 @@
+/** Gates for causes that must not restart a compute: a trial's change of arm, and the end of a budget step. */
+
 import { type ComputeSettings, hasSettings } from '../../compute/compute.ts';
+import { isoInstant } from '../../time/units.ts';
 import type { Gate } from './gate.ts';
 
 /**
@@ -19,4 +22,15 @@ export const trialFlip: Gate = ({ change, record, nowMs, trial }) => {
   const untilMs = trial.nextBoundaryWithoutTrial(group);
   const message = `trial ${trial.policy} adds no restart: waiting for sleep, or for the next change of a withdrawn policy`;
   return { code: 'trial_flip', message, ...(untilMs !== undefined && { untilMs }) };
+};
+
+/** The end of a budget step must not cause a restart. So the value waits for sleep, or for the next boundary, at which it may change anyway. */
+export const budgetReset: Gate = ({ change, nowMs, stepEndedAtMs, nextBoundaryAfter }) => {
+  const { group } = change;
+  if (group === 'restart' || !change.disconnects || change.urgent || change.hard) return undefined;
+  const endedAtMs = change.code === 'budget_step' ? undefined : stepEndedAtMs(group);
+  if (endedAtMs === undefined) return undefined;
+  const untilMs = nextBoundaryAfter(nowMs, group);
+  const message = `a step of a budget ended at ${isoInstant(endedAtMs)}: waiting for sleep, or for the next boundary`;
+  return { code: 'budget_reset', message, ...(untilMs !== undefined && { untilMs }) };
 };
