@@ -33,14 +33,14 @@ export interface NextChangeInput {
 export function nextChange(input: NextChangeInput): number | undefined {
   const { nowMs, evaluateAt } = input;
   const now = evaluateAt(nowMs);
-  const freeNow = freeChanges(now.plan);
+  const changesNow = freeChanges(now.plan);
   let wasKept = false;
   for (let steps = 0, instantMs = nowMs, at = now; steps < MAX_STEPS; steps += 1) {
     const frozenUntilMs = frozenUntil(at.decision, input.freezes, instantMs);
     const isKept = frozenUntilMs !== undefined || hasKeepingGate(at.plan);
     wasKept ||= isKept;
-    const free = freeChanges(at.plan);
-    if (instantMs > nowMs && (!wasKept || (free !== '' && free !== freeNow))) return instantMs;
+    const changes = freeChanges(at.plan);
+    if (instantMs > nowMs && (!wasKept || (changes !== '' && changes !== changesNow))) return instantMs;
     const nextMs = frozenUntilMs ?? stepAfter(input, instantMs, isKept ? at.plan.untilMs : undefined);
     if (!Number.isFinite(nextMs)) return undefined;
     instantMs = nextMs;
@@ -49,7 +49,7 @@ export function nextChange(input: NextChangeInput): number | undefined {
   return undefined;
 }
 
-/** The next boundary, or the earlier end of what keeps the compute as it is; infinity if there is neither. */
+/** The next boundary or, if that is earlier, the end of what keeps the compute as it is; infinity if there is neither. */
 function stepAfter(
   { nowMs, nextBoundaryMs, boundaryAfter }: NextChangeInput,
   instantMs: number,
@@ -72,13 +72,13 @@ function freeChanges({ verdict, why, waiting }: Plan): string {
 
 /** No boundary before this instant changes anything: the last end of freezes that stop even raises, and of a hold on all fields. */
 function frozenUntil(
-  { freezes: byPolicy, holds: [newest] }: Decision,
+  { freezes: freezesOfPolicies, holds: [newest] }: Decision,
   freezes: readonly Freeze[],
   instantMs: number,
 ): number | undefined {
   const isWholeHold = newest?.freeze && !newest.size && newest.suspendTimeoutSeconds === undefined;
   const ends = [
-    ...byPolicy.flatMap(({ allowRaise, untilMs = Number.POSITIVE_INFINITY }) => (allowRaise ? [] : [untilMs])),
+    ...freezesOfPolicies.flatMap(({ allowRaise, untilMs = Number.POSITIVE_INFINITY }) => (allowRaise ? [] : [untilMs])),
     ...freezes.flatMap(({ allowRaise, expiresAtMs }) => (allowRaise ? [] : [expiresAtMs])),
     ...(isWholeHold ? [newest.expiresAtMs] : []),
   ].filter((endMs) => endMs > instantMs);

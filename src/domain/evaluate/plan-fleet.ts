@@ -137,7 +137,7 @@ type RestartCount = ReturnType<typeof countRestarts>;
 export function countRestarts(policies: CompiledPolicies, nowMs: number, computes: readonly RecordedCompute[]) {
   const indexOf = new Map(policies.set.policies.map(({ name }, index) => [name, index]));
   const restarting = new Map<string, Set<string>>();
-  const selected = new Map<string, number>();
+  const selectedCounts = new Map<string, number>();
   const markRestarting = (policy: string, computeId: string) => {
     restarting.set(policy, (restarting.get(policy) ?? new Set()).add(computeId));
   };
@@ -147,10 +147,10 @@ export function countRestarts(policies: CompiledPolicies, nowMs: number, compute
   const countSelected = (name: string): number | undefined => {
     const index = indexOf.get(name);
     if (index === undefined) return undefined;
-    const selectedCount =
-      selected.get(name) ?? computes.filter(({ compute }) => policies.selects(index, compute, nowMs)).length;
-    selected.set(name, selectedCount);
-    return selectedCount;
+    const count =
+      selectedCounts.get(name) ?? computes.filter(({ compute }) => policies.selects(index, compute, nowMs)).length;
+    selectedCounts.set(name, count);
+    return count;
   };
   const disturbedSince = (name: string, sinceMs: number): string[] => {
     const index = indexOf.get(name) ?? -1;

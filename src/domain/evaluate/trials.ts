@@ -147,8 +147,8 @@ export function measuredUnit(terms: TrialTerms, facts: UnitFacts): TrialUnit {
 }
 
 function whyLeftOut({ digest, unit, design }: TrialTerms, { stored, buckets }: UnitFacts): string | undefined {
-  const unknown = stored.find(({ baseline }) => baseline === null);
-  if (unknown) return unknownBefore(unknown);
+  const untrusted = stored.find(({ baseline }) => baseline === null);
+  if (untrusted) return unknownBefore(untrusted);
   if (stored.some(({ terms }) => terms !== digest)) return 'it was assigned under other terms';
   const [first, last] = [buckets[0], buckets.at(-1)];
   if (!first || !last) return 'its usage is not known';

@@ -126,7 +126,7 @@ function combinationsOf({ policies }: PolicySet): (compute: ComputeIdentity, age
   const matchers: ComputeMatcher[] = policies.map((policy) => compileSelector(policy.select));
   const everyIndex = [...matchers.keys()];
   const minAges = policies.map(({ select }) => select.minAgeMs);
-  const stops = policies.map((policy) => ruleOf(policy).stopsWrites);
+  const stopsWrites = policies.map((policy) => ruleOf(policy).stopsWrites);
   const combinations = new Map<string, PolicyCombination>();
   const matched = new WeakMap<ComputeIdentity, PolicyCombination>();
   const combinationFor = (policyIndexes: readonly number[], unknownIndexes: readonly number[]): PolicyCombination =>
@@ -140,7 +140,7 @@ function combinationsOf({ policies }: PolicySet): (compute: ComputeIdentity, age
     const selections = matchers.map((matches) => matches(compute, AT_ANY_AGE));
     const unknownIndexes = everyIndex.filter((index) => selections[index] === 'unknown');
     const selecting = everyIndex.filter(
-      (index) => selections[index] === 'yes' || (selections[index] === 'unknown' && stops[index]),
+      (index) => selections[index] === 'yes' || (selections[index] === 'unknown' && stopsWrites[index]),
     );
     const combination = combinationFor(selecting, unknownIndexes);
     matched.set(compute, combination);

@@ -50,7 +50,10 @@ export interface ComputeWave {
   of: number;
 }
 
-/** The wave in which a policy of this priority raises the compute; undefined if the opening's waves are unknown. */
+/**
+ * The wave in which a policy of this priority raises the compute: the last one for a compute that joins after the herd was counted. Undefined if the
+ * opening's waves are unknown.
+ */
 export function waveOf(
   readyWaves: readonly ReadyWaves[],
   { compute, priority, opensAtMs }: { compute: Compute; priority: number; opensAtMs: number },

@@ -169,12 +169,13 @@ function insideOf({ days, startMinute, endMinute }: UseWindow, zone: string): (a
   return (atMs) => {
     const minute = minuteOf(zone, atMs);
     const day = weekdayOf(localDayAt(zone, atMs));
-    const before = ((day + 5) % 7) + 1;
+    const yesterday = ((day + 5) % 7) + 1;
     const isToday = days.includes(day) && minute >= startMinute && minute < endMinute;
-    return isToday || (days.includes(before) && minute < endMinute - DAY_MINUTES);
+    return isToday || (days.includes(yesterday) && minute < endMinute - DAY_MINUTES);
   };
 }
 
+/** The minute of the local day. */
 function minuteOf(zone: string, atMs: number): number {
   return Math.floor((atMs + offsetMsAt(zone, atMs) - localDayAt(zone, atMs) * DAY_MS) / MINUTE_MS);
 }

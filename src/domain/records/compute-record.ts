@@ -2,8 +2,8 @@ import { type Compute, type ComputeSettings, type FieldGroup, settingsOf } from 
 import type { Arm, Draw } from '../trial/assignment.ts';
 
 /**
- * A person's request to restore the baseline. It applies only to fields without a value from policies; for the others a hold is
- * needed, since policies would change them again. Instants are milliseconds since the epoch.
+ * A person's request to restore the baseline. It applies only to fields that no policy sets. The others need a hold, since policies would change
+ * them again. Instants are milliseconds since the epoch.
  */
 export interface Restore {
   /** The person who asked. */

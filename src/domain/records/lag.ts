@@ -83,8 +83,8 @@ function lags(record: ComputeRecord, group: FieldGroup, compute: Compute, readAt
 }
 
 /**
- * The `updated_at` of the newest reading that counted as lagging. If a person had changed the value back, that reading was current. So an
- * older reading proves nothing, even if it shows ebb's own values.
+ * The `updated_at` of the newest reading that counted as lagging. That reading was in fact current if a person had changed the value back. So a
+ * reading with an older `updated_at` proves nothing, even if it shows ebb's own values.
  */
 function newestLagMs({ lagging }: ComputeRecord, group: FieldGroup): number {
   return lagging?.[group] ? (lagging.updatedAtMs ?? 0) : 0;

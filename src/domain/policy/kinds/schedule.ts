@@ -89,8 +89,8 @@ function openingOf(
   if (leadMs === undefined) return undefined;
   const opensAtMs = nextChangeOfAny(at, instantMs);
   if (opensAtMs === undefined || opensAtMs > instantMs + leadMs) return undefined;
-  const leading = { source: sourceOf(at, opensAtMs), openSinceMs: opensAtMs, startsEarly: true } as const;
-  return readyInWaves && readyLeadMs !== undefined ? { ...leading, leadWithoutWavesMs: readyLeadMs } : leading;
+  const early = { source: sourceOf(at, opensAtMs), openSinceMs: opensAtMs, startsEarly: true } as const;
+  return readyInWaves && readyLeadMs !== undefined ? { ...early, leadWithoutWavesMs: readyLeadMs } : early;
 }
 
 /** True if a window has both absolute and recurring times. Absolute ones take precedence, so their ends matter even while both are open. */
@@ -103,8 +103,7 @@ function isAbsolute({ kind }: TimeSpec): boolean {
 }
 
 function sourceOf(at: ScheduleWindow['at'], instantMs: number): 'absolute' | 'recurring' {
-  const absolute = at.some((spec) => isAbsolute(spec) && isOpenAt(spec, instantMs));
-  return absolute ? 'absolute' : 'recurring';
+  return at.some((spec) => isAbsolute(spec) && isOpenAt(spec, instantMs)) ? 'absolute' : 'recurring';
 }
 
 function otherwiseOf(policy: SchedulePolicy): Pick<ProposedValues, 'size' | 'suspendTimeoutSeconds'> | undefined {
