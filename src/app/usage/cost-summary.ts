@@ -1,7 +1,7 @@
 /** This month's cost as all pages and commands show it. The leader stores it for the other daemons and for commands. */
 import { type Estimate, mapEstimate, ZERO } from '../../domain/estimate.ts';
 import { NOT_READ } from '../../domain/policy/owners.ts';
-import { type Amount, times, weakestFigure } from '../../domain/recommend/saving.ts';
+import { type Amount, figureOfSum, times } from '../../domain/recommend/saving.ts';
 import { roundToSum, sum, toHundredths } from '../../domain/sum.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { inCents } from '../../domain/usage/bill.ts';
@@ -93,7 +93,7 @@ function savedDocument(all: readonly MonthCosts[]): CostsDocument['would_have_sa
       { part: 'sizes', figure: 'replayed', cu_hours: cuHours(({ bySizes }) => bySizes) },
       {
         part: 'timeouts',
-        figure: weakestFigure(parts.map(({ timeoutsFigure }) => timeoutsFigure)),
+        figure: figureOfSum(parts.map(({ timeoutsFigure }) => timeoutsFigure)),
         cu_hours: cuHours(({ byTimeouts }) => byTimeouts),
       },
     ],

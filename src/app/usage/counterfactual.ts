@@ -6,7 +6,7 @@ import { type Compute, settingsOf } from '../../domain/compute/compute.ts';
 import { forecastFleet } from '../../domain/forecast/forecast.ts';
 import { countBy } from '../../domain/grouping.ts';
 import type { CompiledPolicies } from '../../domain/policy/compiled-policies.ts';
-import { NOTHING, plus, type Saving, savingOf, weakestFigure } from '../../domain/recommend/saving.ts';
+import { figureOfSum, NOTHING, plus, type Saving, savingOf } from '../../domain/recommend/saving.ts';
 import { HOUR_MS } from '../../domain/time/units.ts';
 import { HOURS_KEPT, seriesOf } from '../../domain/usage/stored.ts';
 import { type UsageUnit, unitName } from '../../domain/usage/usage.ts';
@@ -82,7 +82,7 @@ function added(total: Counterfactual, saving: Saving | undefined): Counterfactua
     saved: plus(total.saved, saving.saved),
     bySizes: plus(total.bySizes, saving.bySizes),
     byTimeouts: plus(total.byTimeouts, saving.byTimeouts),
-    timeoutsFigure: weakestFigure([total.timeoutsFigure, saving.timeoutsFigure]),
+    timeoutsFigure: figureOfSum([total.timeoutsFigure, saving.timeoutsFigure]),
   };
 }
 

@@ -51,7 +51,7 @@ interface BadStretch {
   /** The first and the last sample without a break. */
   sinceMs: number;
   lastMs: number;
-  /** The first bad sample before a gap in the samples. A compute that is bad after a gap counts as bad since then. */
+  /** The first bad sample before a gap in the samples. A compute that is bad again after the gap counts as bad since this sample. */
   firstMs?: number;
   /** True if its cause is not the lowering. */
   isCommon?: true;
@@ -128,7 +128,7 @@ export function watchRound(terms: WatchTerms, before: WatchMemory, round: WatchR
   const suspects = round.computes.flatMap(({ computeId }) => suspectOf(terms, computeId, watched.get(computeId), atMs));
   const harms = before.harms.filter(({ foundAtMs }) => atMs - foundAtMs < LONGEST_WATCH_MS);
   const recentHarms = harms.filter(({ foundAtMs }) => atMs - foundAtMs < MOST_HARMS_WITHIN_MS);
-  const others = suspects.length > 0 ? badNow(round, watched, { harms, recentHarms }) : NOBODY;
+  const others = suspects.length > 0 ? badNow(round, watched, { harms, recentHarms }) : NOBODY_BAD;
   const byCause = groupBy(suspects, (suspect) => causeOf(terms, suspect, others, round));
   const common = byCause.get('common') ?? [];
   // Suspects beyond the limit are found by a later round, if they are still bad.
@@ -234,13 +234,13 @@ function mostHarms({ computes }: WatchRound): number {
 interface BadNow {
   /** Of computes that were not lowered, or are no longer watched. */
   unlowered: readonly number[];
-  /** The number of such computes with a value, bad or not. */
+  /** The number of computes that were not lowered, or are no longer watched, and have a value, whether bad or not. */
   unloweredCount: number;
   /** Of watched computes, and of recent harms. */
   lowered: readonly number[];
 }
 
-const NOBODY: BadNow = { unlowered: [], unloweredCount: 0, lowered: [] };
+const NOBODY_BAD: BadNow = { unlowered: [], unloweredCount: 0, lowered: [] };
 
 function badNow(
   { atMs, computes }: WatchRound,

@@ -96,7 +96,7 @@ function changesOf(state: State, { nowMs, untilMs, readyWaves }: Horizon): Comin
   const waitStarts = [...(mayPass ? [startMs] : []), ...boundaries];
   const waitEnds = new Set(waitStarts.flatMap((fromMs) => endsOfWaits(fromMs, { untilMs, plan: future.plan })));
   const instants = [...new Set([...waitEnds, ...boundaries, nextChangeMs])].filter((ms) => ms !== undefined);
-  // A change after `untilMs` at which no wait ends is at a boundary. The slot of that boundary may begin before `untilMs`.
+  // Instants after `untilMs` at which no wait ends are boundaries, whose slots may begin earlier.
   const isBoundary = (ms: number) => boundaries.has(ms) || (ms > untilMs && !waitEnds.has(ms));
   const changes: ComingChange[] = [];
   for (const instantMs of instants.toSorted((a, b) => a - b)) {

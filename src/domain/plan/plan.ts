@@ -45,7 +45,7 @@ export interface Plan {
   why: Reason[];
   /** The changes that gates hold back. */
   waiting: WaitingChange[];
-  /** The guards of its lowerings; absent if there are none. */
+  /** The guards of the plan's lowerings; absent if there are none. */
   guards?: LoweringGuard[];
 }
 

@@ -135,8 +135,11 @@ export function savingBetween(before: Amount, after: Amount): Amount {
   };
 }
 
-/** The figure of a sum. `estimate` goes before `at_least`, and that before `unknown`: a part of which nothing is known must not hide estimates. */
-export function weakestFigure(figures: readonly Saving['timeoutsFigure'][]): Saving['timeoutsFigure'] {
+/**
+ * The figure of a sum: the first of `estimate`, `at_least` and `unknown` that a part of it has. So a part of which nothing is known does not hide
+ * estimates.
+ */
+export function figureOfSum(figures: readonly Saving['timeoutsFigure'][]): Saving['timeoutsFigure'] {
   return (['estimate', 'at_least', 'unknown'] as const).find((figure) => figures.includes(figure)) ?? 'replayed';
 }
 

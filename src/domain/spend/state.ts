@@ -199,7 +199,7 @@ function stepsEndedByMonth(before: BudgetState | undefined, { steps }: BudgetTer
   return steps.flatMap((step) => (endedSpans.some((span) => sameStep(span, step)) ? [{ kind: 'ended', step }] : []));
 }
 
-/** The last decision instant up to `nowMs`, or the first after it. */
+/** The last decision instant up to `nowMs` (direction −1), or the first after it (1). */
 function decisionInstantMs(zone: string, nowMs: number, direction: -1 | 1): number {
   const now = DateTime.fromMillis(nowMs, { zone });
   const today = now.startOf('day').set({ hour: DECISION_HOUR });
