@@ -85,6 +85,7 @@ export function trialGateInput(input: DecideInput): TrialGateInput | undefined {
     flips,
     periodEndMs,
     wantedInOtherArm(group) {
+      // The first flip enters the control group.
       const isControl = flips.filter((flipMs) => flipMs <= nowMs).length % 2 === 1;
       return wantedFields(group, decide({ ...input, arm: isControl ? 'treated' : 'control' }).enforced);
     },

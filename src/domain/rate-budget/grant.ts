@@ -148,8 +148,8 @@ export function describeLevel(level: number): string {
 }
 
 /**
- * The minute's limit for a priority. Patient requests, such as following operations, must not use up the minute that a raise, the
- * confirmation of a write or its retry needs.
+ * The minute's limit for a priority. Patient requests, such as following operations, leave room in the minute for a raise, and for the
+ * confirmation or the retry of a write.
  */
 function minuteLimitOf({ perMinute }: RateLimits, priority: Priority): number {
   const isPatient = PRIORITIES.indexOf(priority) >= PRIORITIES.indexOf(FIRST_PATIENT);
@@ -183,7 +183,7 @@ export function grant(
   const sentOnAll = [...before.minute, ...sentAgoMs.map((agoMs) => timeMs - agoMs)].toSorted((a, b) => a - b);
   const minute = instantsAfter(sentOnAll, timeMs - minuteMs);
   const sent = instantsAfter(before.routes[route] ?? [], timeMs - SECOND_MS - limits.jitterMs);
-  const notSent = unsent.filter((instant) => removeLast(minute, instant) && removeLast(sent, instant)).length;
+  const removed = unsent.filter((instant) => removeLast(minute, instant) && removeLast(sent, instant)).length;
   const rank = PRIORITIES.indexOf(priority);
   const minuteLimit = minuteLimitOf(limits, priority);
   const urgentUntilMs = Math.max(0, ...before.waitingUntilMs.slice(0, rank));
@@ -192,7 +192,7 @@ export function grant(
   let nextMs = Math.max(timeMs, before.pausedUntilMs);
   const isSteady = level >= STEADY_LEVEL || timeMs < unknownUntilMs;
   const stepMs = steadyIntervalMs(limits, level);
-  let steadyAtMs = before.steadyAtMs - notSent * stepMs;
+  let steadyAtMs = before.steadyAtMs - removed * stepMs;
   // The routes of `sentAgoMs` are unknown: all may have been this one, so a second passes before the next request.
   if (sentAgoMs.length > 0)
     steadyAtMs = Math.max(steadyAtMs, timeMs + SECOND_MS + limits.jitterMs + steadyBurst(limits) * stepMs);

@@ -135,12 +135,12 @@ function cellsBy(
   return cellsOf(design, rows, { fromDay, untilDay, leftOut });
 }
 
-/** The saved amount from the usage with the policies: used × r / (1 − r). */
+/** The saved amount from the usage with the policies: used × share / (1 − share). */
 function savedAmount(relative: MaybeEstimate, used: number | undefined): MaybeEstimate {
   return relative && used !== undefined ? mapEstimate(relative, (share) => (used * share) / (1 - share)) : null;
 }
 
-/** The amount that could have been saved, from the usage without the policies: used × r. */
+/** The amount that could have been saved, from the usage without the policies: used × share. */
 function costAmount(relative: MaybeEstimate, used: number | undefined): MaybeEstimate {
   return relative && used !== undefined ? mapEstimate(relative, (share) => used * share) : null;
 }
