@@ -1,6 +1,7 @@
 import { readlink, stat } from 'node:fs/promises';
 import { isAbsolute, join, parse, relative, resolve, sep } from 'node:path';
 import { glob, isDynamicPattern } from 'tinyglobby';
+import { getOrAdd } from '../domain/grouping.ts';
 import type { PolicyProblem } from './problem.ts';
 
 export interface FoundFiles {
@@ -100,11 +101,7 @@ export type ResolveRealPath = (path: string) => Promise<RealPath>;
 /** Resolves absolute paths. Each link is read once, so that all answers of one resolver are consistent. */
 export function realPathResolver(): ResolveRealPath {
   const targets = new Map<string, ReturnType<typeof readTarget>>();
-  const targetOf = (place: string) => {
-    const target = targets.get(place) ?? readTarget(place);
-    targets.set(place, target);
-    return target;
-  };
+  const targetOf = (place: string) => getOrAdd(targets, place, () => readTarget(place));
   return async (path) => {
     const links: string[] = [];
     let { root: place } = parse(path);

@@ -1,4 +1,4 @@
-import { groupBy } from '../grouping.ts';
+import { getOrAdd, groupBy } from '../grouping.ts';
 
 /** A session as `pg_stat_activity` shows it. Instants are milliseconds since the epoch, by the clock of that Postgres. */
 export interface SampledSession {
@@ -81,13 +81,11 @@ export function collectActivity({ samples, texts }: SampledPostgres): ClientActi
   const activities = new Map<string, PartialActivity>();
   const activityOf: ActivityOf = (kind, { user, application, queryId, query }) => {
     const key = JSON.stringify([kind, user, application, queryId ?? query]);
-    const existing = activities.get(key);
-    if (existing) return existing;
-    const text = (queryId !== undefined && texts.get(queryId)) || query;
-    const id = queryId === undefined ? {} : { queryId };
-    const added: PartialActivity = { kind, user, application, ...id, text, visits: [], sessionVisits: new Map() };
-    activities.set(key, added);
-    return added;
+    return getOrAdd(activities, key, () => {
+      const text = (queryId !== undefined && texts.get(queryId)) || query;
+      const id = queryId === undefined ? {} : { queryId };
+      return { kind, user, application, ...id, text, visits: [], sessionVisits: new Map() };
+    });
   };
   for (const { atMs, sessions } of samples) {
     for (const session of sessions) {

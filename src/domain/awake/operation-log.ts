@@ -3,6 +3,8 @@
  * as in the control API.
  */
 
+import { getOrAdd } from '../grouping.ts';
+
 /** The effects of an operation on a compute; unknown actions are `other`. */
 const OPERATION_EFFECTS = ['start', 'suspend', 'check', 'other'] as const;
 type OperationEffect = (typeof OPERATION_EFFECTS)[number];
@@ -93,11 +95,7 @@ export function createOperationLog(): OperationLog {
     if (newestS === undefined || atS > newestS) newestS = atS;
   };
   return {
-    project(projectId) {
-      const log = projects.get(projectId) ?? createProjectLog(projectId, onAdded);
-      projects.set(projectId, log);
-      return log;
-    },
+    project: (projectId) => getOrAdd(projects, projectId, () => createProjectLog(projectId, onAdded)),
     get projects() {
       return [...projects.values()];
     },

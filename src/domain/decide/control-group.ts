@@ -2,7 +2,9 @@
  * The control group of a trial. In it the policies named by `of` have no effect, and the fields that they may change are as before the
  * trial. Instants are milliseconds since the epoch.
  */
+
 import { type Compute, FIELD_GROUPS } from '../compute/compute.ts';
+import { getOrAdd } from '../grouping.ts';
 import { type CompiledPolicies, compilePolicies, type EffectivePolicies } from '../policy/compiled-policies.ts';
 import type { Directives, Trial, TrialTerms } from '../policy/directive.ts';
 import { asKind, ruleOf } from '../policy/kinds/kinds.ts';
@@ -66,8 +68,7 @@ function inArmOfTrial(
   const [trial] = directives.trial;
   if (!trial) return directives;
   const arm = isControl(trial, subject) ? 'control' : 'treated';
-  const arms = directivesByArm.get(directives) ?? {};
-  directivesByArm.set(directives, arms);
+  const arms = getOrAdd(directivesByArm, directives, (): Partial<Record<Arm, Directives>> => ({}));
   arms[arm] ??=
     arm === 'control' ? withoutWithdrawn(policies, directives, policyIndexes, trial) : { ...directives, trial: [] };
   return arms[arm];
@@ -110,12 +111,9 @@ const drawsByTerms = new WeakMap<TrialTerms, Map<string, Draw>>();
 
 /** The draw that follows from the terms alone, cached by unit. */
 export function pureDraw(terms: TrialTerms, compute: Compute): Draw {
-  const drawsOfTerms = drawsByTerms.get(terms) ?? new Map<string, Draw>();
-  drawsByTerms.set(terms, drawsOfTerms);
+  const drawsOfTerms = getOrAdd(drawsByTerms, terms, () => new Map<string, Draw>());
   const unit = unitOf(terms, compute);
-  const draw = drawsOfTerms.get(unit) ?? drawOf(terms.design, unit);
-  drawsOfTerms.set(unit, draw);
-  return draw;
+  return getOrAdd(drawsOfTerms, unit, () => drawOf(terms.design, unit));
 }
 
 /** The trial of a compute. Instants are milliseconds since the epoch. */

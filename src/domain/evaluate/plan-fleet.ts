@@ -2,6 +2,7 @@ import type { VerifiedFacts } from '../compute/account-facts.ts';
 import { type Compute, type ComputeSettings, settingsOf } from '../compute/compute.ts';
 import type { ConnectionProfile } from '../connections/connection-profile.ts';
 import type { ConnectionHistory } from '../connections/connections.ts';
+import { getOrAdd } from '../grouping.ts';
 import { type GuardStates, verdictAt } from '../guards/state.ts';
 import { withoutDecided } from '../overrides/restore.ts';
 import { atMostAllowed, atOnceAllowed, countsTowardsLimit } from '../plan/gates/disruption.ts';
@@ -119,9 +120,8 @@ function recordAt(fleet: FleetSituation, compute: Compute): ComputeRecord {
 function busyComputes(computes: readonly RecordedCompute[]): Map<string, Set<string>> {
   const busy = new Map<string, Set<string>>();
   for (const { compute, record } of computes) {
-    if (!hasOperationRunning(compute, record)) continue;
-    const inProject = busy.get(compute.projectId) ?? new Set();
-    busy.set(compute.projectId, inProject.add(compute.computeId));
+    if (hasOperationRunning(compute, record))
+      getOrAdd(busy, compute.projectId, () => new Set<string>()).add(compute.computeId);
   }
   return busy;
 }
@@ -138,19 +138,16 @@ export function countRestarts(policies: CompiledPolicies, nowMs: number, compute
   const indexOf = new Map(policies.set.policies.map(({ name }, index) => [name, index]));
   const restarting = new Map<string, Set<string>>();
   const selectedCounts = new Map<string, number>();
-  const markRestarting = (policy: string, computeId: string) => {
-    restarting.set(policy, (restarting.get(policy) ?? new Set()).add(computeId));
-  };
+  const markRestarting = (policy: string, computeId: string) =>
+    getOrAdd(restarting, policy, () => new Set<string>()).add(computeId);
   for (const { compute, record } of computes) {
     for (const { policy } of record.openOperations) if (policy !== undefined) markRestarting(policy, compute.computeId);
   }
   const countSelected = (name: string): number | undefined => {
     const index = indexOf.get(name);
     if (index === undefined) return undefined;
-    const count =
-      selectedCounts.get(name) ?? computes.filter(({ compute }) => policies.selects(index, compute, nowMs)).length;
-    selectedCounts.set(name, count);
-    return count;
+    const selectedComputes = () => computes.filter(({ compute }) => policies.selects(index, compute, nowMs));
+    return getOrAdd(selectedCounts, name, () => selectedComputes().length);
   };
   const disturbedSince = (name: string, sinceMs: number): string[] => {
     const index = indexOf.get(name) ?? -1;

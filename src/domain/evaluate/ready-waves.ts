@@ -7,7 +7,7 @@ import type { VerifiedFacts } from '../compute/account-facts.ts';
 import { type Compute, sameSize } from '../compute/compute.ts';
 import type { BoundaryInput } from '../decide/boundaries.ts';
 import { decide } from '../decide/decide.ts';
-import { groupBy } from '../grouping.ts';
+import { getOrAdd, groupBy } from '../grouping.ts';
 import { type CompiledPolicies, withReadyWaves } from '../policy/compiled-policies.ts';
 import { ruleOf } from '../policy/kinds/kinds.ts';
 import type { ScheduleWindow } from '../policy/schedule-window.ts';
@@ -149,8 +149,7 @@ function wavesOf(raises: readonly Raise[], limits: RateLimits): Pick<ReadyWaves,
   const wavesByOpening = new Map<number, Map<number, Wave>>();
   for (const [index, { opensAtMs, priority, part }] of raises.entries()) {
     const leadMs = leadOfWaves(opensAtMs - (sends[index] ?? 0));
-    const waves = wavesByOpening.get(opensAtMs) ?? new Map<number, Wave>();
-    wavesByOpening.set(opensAtMs, waves);
+    const waves = getOrAdd(wavesByOpening, opensAtMs, () => new Map<number, Wave>());
     // Raises come last first, so the first one in a wave is its last member.
     const { computes = 0, last = { priority, part } } = waves.get(leadMs) ?? {};
     waves.set(leadMs, { leadMs, computes: computes + 1, last });

@@ -3,6 +3,7 @@ import { waveStarts } from '../decide/boundaries.ts';
 import { flipsOfAll } from '../decide/control-group.ts';
 import { stepInstants } from '../decide/stages/budget.ts';
 import { floorInstants } from '../decide/stages/floors.ts';
+import { getOrAdd } from '../grouping.ts';
 import { type Freeze, mayConcern } from '../overrides/freezes.ts';
 import type { Hold } from '../overrides/holds.ts';
 import type { Respected } from '../plan/manual-changes.ts';
@@ -92,9 +93,8 @@ export function groupComputes({ policies, subjects, fromMs, toMs }: GroupingInpu
     }
     const newClass = { subject, ownInstants, members: [member] };
     classByKey.set(key, newClass);
-    const group = groups.get(selecting.join()) ?? newGroup(policies, selecting, { fromMs, toMs });
+    const group = getOrAdd(groups, selecting.join(), () => newGroup(policies, selecting, { fromMs, toMs }));
     group.classes.push(newClass);
-    groups.set(selecting.join(), group);
   }
   return [...groups.values()];
 }

@@ -3,6 +3,7 @@
 import type { ComputeSettings } from '../compute/compute.ts';
 import { isAtMinimum, maySleep } from '../compute/compute-units.ts';
 import { type Estimate, type Range, withMiddle } from '../estimate.ts';
+import { getOrAdd } from '../grouping.ts';
 import { HOUR_MS } from '../time/units.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import type { Segment } from './forecast.ts';
@@ -44,8 +45,7 @@ export function expectedCuHours(
     const byHour = new Map<number, Range>();
     for (let ms = segment.fromMs; ms < segment.toMs; ms = endOfHour(ms)) {
       const hour = hourOfWeek(ms);
-      const mean = byHour.get(hour) ?? meanUse(samplesOf(profile, hour), measured, segment);
-      byHour.set(hour, mean);
+      const mean = getOrAdd(byHour, hour, () => meanUse(samplesOf(profile, hour), measured, segment));
       const part = (Math.min(segment.toMs, endOfHour(ms)) - ms) / HOUR_MS;
       low += part * mean.low;
       high += part * mean.high;

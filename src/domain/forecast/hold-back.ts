@@ -1,6 +1,7 @@
 /** Delays forecast changes that `disruption.at_most` holds back. Instants are milliseconds since the epoch. */
 
 import { hasSettings, isRaise, type Size, sameSize } from '../compute/compute.ts';
+import { getOrAdd } from '../grouping.ts';
 import { atMostAllowed, countsTowardsLimit } from '../plan/gates/disruption.ts';
 import { compareRanks, rankOf } from '../plan/plan.ts';
 import type { CompiledPolicies } from '../policy/compiled-policies.ts';
@@ -136,16 +137,12 @@ function createRestartLimits({ policies, subjects, disruption }: LimitedFleet) {
   const restartedBy = new Map<string, Map<number, number>>();
   const selectedInstants = new Map<string, number[]>();
   const restartedNow = (name: string, nowMs: number) => {
-    const restarted = restartedBy.get(name) ?? new Map<number, number>();
+    const restarted = getOrAdd(restartedBy, name, () => new Map<number, number>());
     for (const [index, untilMs] of restarted) if (untilMs <= nowMs) restarted.delete(index);
-    restartedBy.set(name, restarted);
     return restarted;
   };
-  const countSelected = (name: string, nowMs: number) => {
-    const instants = selectedInstants.get(name) ?? instantsOf(name);
-    selectedInstants.set(name, instants);
-    return instants.findLastIndex((ms) => ms <= nowMs) + 1;
-  };
+  const countSelected = (name: string, nowMs: number) =>
+    getOrAdd(selectedInstants, name, () => instantsOf(name)).findLastIndex((ms) => ms <= nowMs) + 1;
   /** The instants from which the policy selects each of its computes, ascending. */
   const instantsOf = (name: string): number[] => {
     const policyIndex = policies.set.policies.findIndex((policy) => policy.name === name);

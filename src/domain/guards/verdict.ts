@@ -1,7 +1,7 @@
 /** The verdict of a guard on one compute at one instant, from its samples. */
 
 import type { Compute } from '../compute/compute.ts';
-import { groupBy } from '../grouping.ts';
+import { getOrAdd, groupBy } from '../grouping.ts';
 import { lowerBound, quantile } from '../sorted.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../time/units.ts';
 import { type BadWhen, type GuardTerms, keyOf, keysFor } from './guard.ts';
@@ -121,9 +121,7 @@ export function limitsFrom(guard: GuardTerms, { days, sameHours }: PastReadings)
   }
 
   return (keys, beforeMs) => {
-    const cacheKey = keys.join('\n');
-    const past = pasts.get(cacheKey) ?? pastOf(keys);
-    pasts.set(cacheKey, past);
+    const past = getOrAdd(pasts, keys.join('\n'), () => pastOf(keys));
     const end = lowerBound(past.instants, beforeMs);
     const start = Math.max(end - HOUR_SAMPLES, lowerBound(past.instants, beforeMs - DAY_MS));
     if (end - start < LEAST_SAMPLES) return undefined;

@@ -1,4 +1,5 @@
 import type { Compute } from '../compute/compute.ts';
+import { getOrAdd } from '../grouping.ts';
 import { AT_ANY_AGE, compileSelector } from '../policy/select.ts';
 import { globListsOf, type Selector, type SelectorKeys, stepsOf } from '../policy/selector.ts';
 import { sum } from '../sum.ts';
@@ -70,8 +71,7 @@ const selectorCache = new WeakMap<Selector<'request'>, ReturnType<typeof compile
 /** Returns a test that accepts a compute if a freeze's selector matches it, or may match it. */
 export function mayConcern(select: Freeze['select']): (compute: Compute) => boolean {
   if (select === 'all') return () => true;
-  const matches = selectorCache.get(select) ?? compileSelector(select);
-  selectorCache.set(select, matches);
+  const matches = getOrAdd(selectorCache, select, () => compileSelector(select));
   return (compute) => matches(compute, AT_ANY_AGE) !== 'no';
 }
 

@@ -1,5 +1,5 @@
 import type { Compute, ComputeIdentity } from '../compute/compute.ts';
-import { groupBy } from '../grouping.ts';
+import { getOrAdd, groupBy } from '../grouping.ts';
 import type { UsageUnit } from '../usage/usage.ts';
 import type { CompiledPolicies } from './compiled-policies.ts';
 import { ruleOf } from './kinds/kinds.ts';
@@ -62,7 +62,7 @@ export function ownersOf(
   } & KnownProjects,
 ): (unit: UsageUnit) => string {
   const { rules, policies, computes, unread, projects = [], past = [] } = options;
-  const { labelOf, teamOf } = compileOwners(rules);
+  const { labelOf, teamOf } = getOrAdd(compiledOwners, rules, () => compileOwners(rules));
   const rulesNameProjectsOnly = !ownersNameBranches(rules);
   const presentOf = groupBy(computes, ({ projectId }) => projectId);
   const pastOf = groupBy(past, ({ projectId }) => projectId);
@@ -91,15 +91,9 @@ export function valueByGlob<T>(rules: readonly GlobRule<T>[]): (compute: Compute
 /** Compiled globs by list of rules, which are needed for every write and every record. */
 const compiledRules = new WeakMap<readonly GlobRule<unknown>[], readonly ReturnType<typeof compileGlob>[]>();
 
-function globsOf(rules: readonly GlobRule<unknown>[]) {
-  const globs = compiledRules.get(rules) ?? rules.map(([glob]) => compileGlob(glob));
-  compiledRules.set(rules, globs);
-  return globs;
-}
-
 /** Returns a function for the value of the first rule that matches names of a project, or of a branch in it. */
 function firstMatch<T>(rules: readonly GlobRule<T>[]) {
-  const globs = globsOf(rules);
+  const globs = getOrAdd(compiledRules, rules, () => rules.map(([glob]) => compileGlob(glob)));
   return (projects: readonly string[], branches: readonly string[]): T | undefined => {
     const names = [...projects, ...projects.flatMap((project) => branches.map((branch) => `${project}/${branch}`))];
     return rules[globs.findIndex((matches) => names.some(matches))]?.[1];
@@ -115,17 +109,13 @@ interface CompiledOwners {
 const compiledOwners = new WeakMap<readonly OwnerRule[], CompiledOwners>();
 
 function compileOwners(rules: readonly OwnerRule[]): CompiledOwners {
-  const cached = compiledOwners.get(rules);
-  if (cached) return cached;
   const scopes = rules.flatMap(([projects, team]) =>
     typeof projects === 'string' ? [] : [{ team, matches: compileProjectSelector({ projects }) }],
   );
-  const compiled: CompiledOwners = {
+  return {
     labelOf: firstMatch(labelRules(rules)),
     teamOf: (project) => scopes.find(({ matches }) => matches(project) === 'yes')?.team,
   };
-  compiledOwners.set(rules, compiled);
-  return compiled;
 }
 
 /** Cached owners, valid while policies and rules are the same objects. A compute that is read again is a new object. */
@@ -145,14 +135,11 @@ export function computeOwners(options: {
   const { owners } = cached?.rules === rules ? cached : { owners: new WeakMap<Compute, string>() };
   ownersByPolicies.set(policies, { rules, owners });
   let ownerOf: ((unit: UsageUnit) => string) | undefined;
-  return (compute) => {
-    const owner = owners.get(compute);
-    if (owner !== undefined) return owner;
-    ownerOf ??= ownersOf(options);
-    const found = ownerOf(compute);
-    owners.set(compute, found);
-    return found;
-  };
+  return (compute) =>
+    getOrAdd(owners, compute, () => {
+      ownerOf ??= ownersOf(options);
+      return ownerOf(compute);
+    });
 }
 
 function unlabelledOwner(
@@ -190,10 +177,9 @@ const projectMatchers = new WeakMap<PolicySet, readonly (ReturnType<typeof compi
 
 function wholeProjectIndexes({ set }: CompiledPolicies, project: ProjectNames | undefined): number[] {
   if (project === undefined) return [];
-  const matchers =
-    projectMatchers.get(set) ??
-    set.policies.map(({ select }) => (selectsProjectsOnly(select) ? compileProjectSelector(select) : undefined));
-  projectMatchers.set(set, matchers);
+  const matchers = getOrAdd(projectMatchers, set, () =>
+    set.policies.map(({ select }) => (selectsProjectsOnly(select) ? compileProjectSelector(select) : undefined)),
+  );
   return [...matchers.keys()].filter((index) => matchers[index]?.(project) === 'yes');
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { getOrAdd } from '../grouping.ts';
 import { ascending } from '../sorted.ts';
 import { trialSpan } from '../trial/assignment.ts';
 import { policiesOfKind, ruleOf } from './kinds/kinds.ts';
@@ -57,9 +58,7 @@ function isDays(value: unknown): value is number[] {
 }
 
 function digestOfDays(days: readonly number[]): string {
-  const found = digestsOfDays.get(days) ?? digest(days.join());
-  digestsOfDays.set(days, found);
-  return found;
+  return getOrAdd(digestsOfDays, days, () => digest(days.join()));
 }
 
 const digestsOfTerms = new WeakMap<Policy, string>();
@@ -67,9 +66,7 @@ const digestsOfTerms = new WeakMap<Policy, string>();
 /** Identifies the terms of a policy, wherever its file is. */
 export function termsDigest(policy: Policy): string {
   const { file: _file, ...terms } = policy;
-  const found = digestsOfTerms.get(policy) ?? digest(canonical(terms));
-  digestsOfTerms.set(policy, found);
-  return found;
+  return getOrAdd(digestsOfTerms, policy, () => digest(canonical(terms)));
 }
 
 /** SHA-256, in hexadecimal digits. */

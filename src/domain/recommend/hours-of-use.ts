@@ -1,5 +1,7 @@
 /** Proposes a longer timeout in the hours of the week in which a compute is used, if that beats the best constant timeout. */
+
 import { formatSuspendTimeout } from '../compute/compute-units.ts';
+import { getOrAdd } from '../grouping.ts';
 import { sum } from '../sum.ts';
 import type { Span } from '../time/span.ts';
 import { DAY_MINUTES, DAY_MS } from '../time/units.ts';
@@ -54,11 +56,8 @@ export function proposeWindows(options: {
   const days = now.days.length;
   if (visits.knownMs < MIN_DAYS * DAY_MS) return undefined;
   const cached = new Map<number, WindowOption[]>();
-  const optionsBefore = (day: number) => {
-    const found = cached.get(day) ?? (day < MIN_PATTERN_DAYS ? [] : windowOptions(options, day));
-    cached.set(day, found);
-    return found;
-  };
+  const optionsBefore = (day: number) =>
+    getOrAdd(cached, day, () => (day < MIN_PATTERN_DAYS ? [] : windowOptions(options, day)));
   const costIn = gainsOf(now.days.map(({ awakeMs, starts }) => awakeMs + startWorthMs * starts));
   const constantIn = (period: DaySpan) => constantBefore(period.from)?.gainIn(period) ?? 0;
   const constantCost = sum(validationPeriods(days).map((period) => costIn(period) - constantIn(period)));

@@ -14,6 +14,7 @@ import { type Compute, type ComputeSettings, NEVER_SUSPENDS, sameSize } from '..
 import { isAtMinimum, maySleep } from '../compute/compute-units.ts';
 import { combineEstimates, type Estimate, inOrder, mapEstimate, ZERO } from '../estimate.ts';
 import { useInHour } from '../forecast/expected.ts';
+import { getOrAdd } from '../grouping.ts';
 import { sum } from '../sum.ts';
 import { type Span, spanAt } from '../time/span.ts';
 import { HOUR_MS, WEEK_MS } from '../time/units.ts';
@@ -271,8 +272,7 @@ function replayedSizes(past: Past, rules: SettingsOverTime, priceAt: PriceAt) {
     if (!rule || rule.fromMs > startMs) continue;
     const price = priceAt(startMs);
     knownMs += HOUR_MS;
-    const total = byPrice.get(price) ?? { used: 0, saved: { ...ZERO } };
-    byPrice.set(price, total);
+    const total = getOrAdd(byPrice, price, () => ({ used: 0, saved: { ...ZERO } }));
     total.used += cuSeconds;
     const saved = savedInHour(cuSeconds, past.had, rule, { atMinimum, awakeMs: awakeIn?.(startMs) });
     for (const end of ['low', 'mid', 'high'] as const) total.saved[end] += saved[end];

@@ -1,5 +1,6 @@
 /** The measurements of a trial as a table: one row per unit, one column per counted local day. */
 
+import { getOrAdd } from '../grouping.ts';
 import { instantOfMinute, localDayAt } from '../time/windows/local-time.ts';
 import type { UsageBucket } from '../usage/usage.ts';
 import { armInPeriod, endDayOf, periodOfDay, type TrialDesign } from './assignment.ts';
@@ -139,8 +140,7 @@ export function localDays(
     const endMs = startMs + seconds * 1000;
     const [first, last] = [localDayAt(zone, startMs), localDayAt(zone, endMs - 1)];
     for (let day = Math.max(first, fromDay); day <= Math.min(last, untilDay - 1); day += 1) {
-      const part = partsByDay.get(day) ?? { cuSeconds: 0, seconds: 0 };
-      partsByDay.set(day, part);
+      const part = getOrAdd(partsByDay, day, () => ({ cuSeconds: 0, seconds: 0 }));
       if (cuSeconds === null || (first !== last && seconds > HOUR_SECONDS)) continue;
       const inside =
         Math.min(endMs, instantOfMinute(zone, day + 1, 0)) - Math.max(startMs, instantOfMinute(zone, day, 0));

@@ -1,5 +1,5 @@
 /** Computes the cost of compute usage in a month, by owner or project, also of the expected usage in unknown hours. */
-import { groupBy } from '../grouping.ts';
+import { getOrAdd, groupBy } from '../grouping.ts';
 import { firstIndex } from '../sorted.ts';
 import { roundToSum, sum } from '../sum.ts';
 import type { Span } from '../time/span.ts';
@@ -43,8 +43,7 @@ export interface BillInput extends Span {
 export function billOf(input: BillInput): Bill {
   const lines = new Map<string, BillLine>();
   for (const { line: share } of dailyLines(input)) {
-    const line = lines.get(share.name) ?? emptyLine(share.name);
-    lines.set(share.name, line);
+    const line = getOrAdd(lines, share.name, () => emptyLine(share.name));
     addLine(line, share);
   }
   const sorted = [...lines.values()].sort((a, b) => b.cuSeconds - a.cuSeconds || (a.name < b.name ? -1 : 1));

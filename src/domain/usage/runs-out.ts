@@ -1,4 +1,5 @@
 /** Predicts when a project has used up what its plan includes in a billing period. */
+import { getOrAdd } from '../grouping.ts';
 import { firstIndex } from '../sorted.ts';
 import { sum } from '../sum.ts';
 import { DAY_MS } from '../time/units.ts';
@@ -37,9 +38,11 @@ export function runsOut(
   }
   const { untilMs, toMs } = month;
   const ends = dayEnds(untilMs, toMs);
-  const projectedTo = memoised((day) =>
-    projectedAt(days, { month: { ...month, toMs: ends[day] ?? toMs }, spent, unknown: 0 }),
-  );
+  const projections = new Map<number, ReturnType<typeof projectedAt>>();
+  const projectedTo = (day: number) =>
+    getOrAdd(projections, day, () =>
+      projectedAt(days, { month: { ...month, toMs: ends[day] ?? toMs }, spent, unknown: 0 }),
+    );
   const projectedToEnd = projectedTo(ends.length - 1);
   if (!projectedToEnd || projectedToEnd(NORMAL_QUANTILE_995) < limit) return undefined;
   const reachedMs = (z: number): number | undefined => {
@@ -88,13 +91,4 @@ function dayEnds(fromMs: number, toMs: number): number[] {
   const ends: number[] = [];
   for (let dayMs = fromMs - (fromMs % DAY_MS) + DAY_MS; dayMs < toMs; dayMs += DAY_MS) ends.push(dayMs);
   return [...ends, toMs];
-}
-
-function memoised<T>(compute: (index: number) => T): (index: number) => T {
-  const values = new Map<number, T>();
-  return (index) => {
-    const value = values.get(index) ?? compute(index);
-    values.set(index, value);
-    return value;
-  };
 }

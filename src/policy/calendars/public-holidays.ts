@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import type Holidays from 'date-holidays';
 import { DateTime } from 'luxon';
 import { didYouMean } from '../../common/names.ts';
+import { getOrAdd } from '../../domain/grouping.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 
@@ -29,9 +30,7 @@ export function holidaysOf(country: string, { fromMs, toMs }: Span): readonly nu
 
 function holidaysIn(place: HolidayPlace, years: Years): DaysResult {
   const key = JSON.stringify([place.country, place.state, place.region, years.first, years.last]);
-  const result = cache.get(key) ?? readHolidays(place, years);
-  cache.set(key, result);
-  return result;
+  return getOrAdd(cache, key, () => readHolidays(place, years));
 }
 
 /** Takes some milliseconds for each year. */

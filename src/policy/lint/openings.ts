@@ -1,3 +1,4 @@
+import { getOrAdd } from '../../domain/grouping.ts';
 import { lowerBound } from '../../domain/sorted.ts';
 import type { Calendar, CronSwitch, TimeSpec } from '../../domain/time/time-spec.ts';
 import { coverWholeWeek } from '../../domain/time/windows/coverage.ts';
@@ -23,15 +24,10 @@ export function createOpeningsCache(period: Period, limit: StepLimit): OpeningsC
   const calendarIds = new Map<Calendar, string>();
   const keyOf = (_name: string, value: unknown) => (isCalendar(value) ? idOf(calendarIds, value) : value);
   const bySpec = new WeakMap<TimeSpec, Openings>();
-  const openingsOf = (spec: TimeSpec): Openings => {
-    const cached = bySpec.get(spec);
-    if (cached) return cached;
-    const key = JSON.stringify(spec, keyOf);
-    const openings = byKey.get(key) ?? createOpenings(spec, period, limit);
-    byKey.set(key, openings);
-    bySpec.set(spec, openings);
-    return openings;
-  };
+  const openingsOf = (spec: TimeSpec): Openings =>
+    getOrAdd(bySpec, spec, () =>
+      getOrAdd(byKey, JSON.stringify(spec, keyOf), () => createOpenings(spec, period, limit)),
+    );
   return {
     of(specs) {
       if (coverWholeWeek(specs)) return ALWAYS_OPEN;
@@ -102,9 +98,7 @@ function isCalendar(value: unknown): value is Calendar {
 }
 
 function idOf(ids: Map<Calendar, string>, calendar: Calendar): string {
-  const id = ids.get(calendar) ?? `calendar ${ids.size}`;
-  ids.set(calendar, id);
-  return id;
+  return getOrAdd(ids, calendar, () => `calendar ${ids.size}`);
 }
 
 /** The openings of one or several windows within the horizon of lint. */

@@ -1,3 +1,4 @@
+import { getOrAdd } from '../../domain/grouping.ts';
 import { splitGlobs } from '../../domain/policy/select.ts';
 import type { SelectorKeys } from '../../domain/policy/selector.ts';
 import { areApart, type Glob, globCovers, globsMeet, toGlob } from './glob-overlap.ts';
@@ -51,8 +52,7 @@ export function selectorsMeet(a: SelectorKeys, b: SelectorKeys, limit: StepLimit
 }
 
 function listsOf(selector: SelectorKeys, limit: StepLimit): GlobLists {
-  const cache = listsByRun.get(limit) ?? new Map<SelectorKeys, GlobLists>();
-  listsByRun.set(limit, cache);
+  const cache = getOrAdd(listsByRun, limit, () => new Map<SelectorKeys, GlobLists>());
   const cached = cache.get(selector);
   if (cached) return cached;
   const lists: GlobLists = {};

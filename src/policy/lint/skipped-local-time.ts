@@ -1,4 +1,5 @@
 import { DateTime } from 'luxon';
+import { getOrAdd } from '../../domain/grouping.ts';
 import type { TimeSpec, WeeklyWindow } from '../../domain/time/time-spec.ts';
 import { DAY_MS, MINUTE_MS, WEEK_MS } from '../../domain/time/units.ts';
 import { hasFixedHour } from '../../domain/time/windows/cron-firings.ts';
@@ -12,11 +13,7 @@ import { type LintRule, type PlacedTime, type Remark, timesOf } from './rule.ts'
 /** A local time that the clocks skip on a day on which the window opens or closes. */
 export const skippedLocalTime: LintRule = function* (context) {
   const byZone = new Map<string, readonly Gap[]>();
-  const gapsIn = (zone: string) => {
-    const gaps = byZone.get(zone) ?? gapsOf(zone, context);
-    byZone.set(zone, gaps);
-    return gaps;
-  };
+  const gapsIn = (zone: string) => getOrAdd(byZone, zone, () => gapsOf(zone, context));
   for (const policy of context.policies) {
     for (const time of timesOf(policy, context)) {
       const message =

@@ -1,3 +1,4 @@
+import { getOrAdd } from '../../domain/grouping.ts';
 import type { CronWindow, TimeSpec, WeeklyWindow } from '../../domain/time/time-spec.ts';
 import { DAY_MINUTES, DAY_MS, MINUTE_MS, WEEK_MS } from '../../domain/time/units.ts';
 import { type MinuteSpan, weeklyMinutes, wrapToWeek } from '../../domain/time/windows/coverage.ts';
@@ -22,10 +23,10 @@ export function createWeekSpans(period: Period): WeekSpans {
   const zones = new Map<string, Offsets>();
   const local = new WeakMap<Repeating, MinuteSpan[]>();
   const utc = new WeakMap<Repeating, MinuteSpan[]>();
-  const offsets = ({ zone }: Repeating) => cached(zones, zone, () => offsetsOf(zone, period));
+  const offsets = ({ zone }: Repeating) => getOrAdd(zones, zone, () => offsetsOf(zone, period));
   const inZone = (spec: Repeating) =>
-    cached(local, spec, () => spansOf(spec, { least: 0, most: 0 }, offsets(spec).most - offsets(spec).least));
-  const inUtc = (spec: Repeating) => cached(utc, spec, () => spansOf(spec, offsets(spec), 0));
+    getOrAdd(local, spec, () => spansOf(spec, { least: 0, most: 0 }, offsets(spec).most - offsets(spec).least));
+  const inUtc = (spec: Repeating) => getOrAdd(utc, spec, () => spansOf(spec, offsets(spec), 0));
 
   const isPairDisjoint = (a: TimeSpec, b: TimeSpec): boolean => {
     // An absolute interval takes precedence over a recurring time, so their overlap does not matter.
@@ -94,10 +95,4 @@ function offsetsOf(zone: string, { nowMs, endMs }: Period): Offsets {
     most = Math.max(most, minutes);
   }
   return { least, most };
-}
-
-function cached<K, V>(cache: { get(key: K): V | undefined; set(key: K, value: V): unknown }, key: K, find: () => V): V {
-  const value = cache.get(key) ?? find();
-  cache.set(key, value);
-  return value;
 }

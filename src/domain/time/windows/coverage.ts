@@ -1,3 +1,4 @@
+import { getOrAdd } from '../../grouping.ts';
 import type { TimeSpec, WeeklyWindow } from '../time-spec.ts';
 import { DAY_MINUTES } from '../units.ts';
 import { lengthMinutes } from './weekly.ts';
@@ -13,11 +14,7 @@ const coverageCache = new WeakMap<readonly TimeSpec[], boolean>();
  */
 export function coverWholeWeek(specs: readonly TimeSpec[]): boolean {
   if (!mayCoverWeek(specs)) return false;
-  const cached = coverageCache.get(specs);
-  if (cached !== undefined) return cached;
-  const isCovered = coverEveryMinute(specs);
-  coverageCache.set(specs, isCovered);
-  return isCovered;
+  return getOrAdd(coverageCache, specs, () => coverEveryMinute(specs));
 }
 
 /** A quick check of the total duration, which excludes nearly all windows. It runs for every instant, so it allocates nothing. */

@@ -1,3 +1,4 @@
+import { getOrAdd } from '../../grouping.ts';
 import { lowerBound } from '../../sorted.ts';
 import { sum } from '../../sum.ts';
 import type { Calendar, DateFilter, TimeSpec } from '../time-spec.ts';
@@ -98,12 +99,8 @@ function sharedFilter(filter: DateFilter): PreparedFilter {
   const { only, except = [] } = filter;
   const first = only?.[0] ?? except[0];
   if (!first) return prepareFilter(filter);
-  const shared = byCalendars.get(first) ?? new Map<string, PreparedFilter>();
-  byCalendars.set(first, shared);
-  const key = keyOf(filter);
-  const prepared = shared.get(key) ?? prepareFilter(filter);
-  shared.set(key, prepared);
-  return prepared;
+  const shared = getOrAdd(byCalendars, first, () => new Map<string, PreparedFilter>());
+  return getOrAdd(shared, keyOf(filter), () => prepareFilter(filter));
 }
 
 function keyOf({ only, except = [] }: DateFilter): string {

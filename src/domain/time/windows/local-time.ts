@@ -1,4 +1,5 @@
 import { IANAZone } from 'luxon';
+import { getOrAdd } from '../../grouping.ts';
 import type { Weekday } from '../time-spec.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../units.ts';
 
@@ -70,8 +71,7 @@ function addBlock(zone: string, block: number): OffsetBlock {
     blocksCached = 0;
   }
   const offsets = readBlock(IANAZone.create(zone), block * BLOCK_MS);
-  const blocks = knownBlocks.get(zone) ?? new Map<number, OffsetBlock>();
-  knownBlocks.set(zone, blocks.set(block, offsets));
+  getOrAdd(knownBlocks, zone, () => new Map<number, OffsetBlock>()).set(block, offsets);
   blocksCached += 1;
   return offsets;
 }
