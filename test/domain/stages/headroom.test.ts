@@ -142,6 +142,14 @@ describe('headroom', () => {
     expect(decision.desired.size).toEqual(size(0.5, 4));
   });
 
+  it('raises a lowered minimum again where its connections are needed, although the wanted maximum is above max_size', () => {
+    const policies = [wanting(size(0.25, 5)), aHeadroom({ maxCu: 0.5 })];
+    const has = { minCu: 1, maxCu: 3 };
+    const decision = decideWith({ policies, has, counts: steady(800), profile: CONNECTION_PROFILES['vendor-2026'] });
+    // 1000 needed, of 1252 usable now; 832 with a minimum of 0.25, 1671 with 0.5.
+    expect(decision.desired.size).toEqual(size(0.5, 5));
+  });
+
   it('reaches 16 CU as a range, and above it a fixed size', () => {
     const byCu = new Map([
       [15, 100],

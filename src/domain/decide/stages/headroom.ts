@@ -115,10 +115,13 @@ function limitingMinimum(
   return { minCu: size.minCu, allowsCu: usefulMaximum(size.minCu, size.maxCu, profile) };
 }
 
-/** The largest size that a policy may raise to. A larger present size may be kept, but is not raised. */
+/** The largest size that a policy may raise to. A larger wanted maximum, or a larger present size, may be kept, but is not raised. */
 function largestAllowed({ maxCu, mayRaiseMin }: ConnectionNeed, from: Size, compute: Size): Size {
   const largestCu = Math.max(maxCu, compute.maxCu);
-  return { minCu: mayRaiseMin ? largestCu : Math.max(from.minCu, compute.minCu), maxCu: largestCu };
+  return {
+    minCu: mayRaiseMin ? largestCu : Math.max(from.minCu, compute.minCu),
+    maxCu: Math.max(largestCu, from.maxCu),
+  };
 }
 
 /** The smallest size between `from` and `largest` that covers the need; if none does, the smallest with the most connections. */
