@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { PgPool, PgPoolClient } from 'bullmq';
 import type { Cluster, Redis } from 'ioredis';
 
@@ -21,6 +22,25 @@ export interface PostgresEngine {
   /** Holds every table of this group; the pool's whole search path. */
   schema: string;
   pool: PgPool;
+}
+
+const scriptHashes = new Map<string, string>();
+
+/** Runs a Lua script by its hash. Its text is sent only if Redis doesn't have it. */
+export async function runScript(
+  { commands }: Pick<RedisEngine, 'commands'>,
+  text: string,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+): Promise<unknown> {
+  const hash = scriptHashes.get(text) ?? createHash('sha1').update(text).digest('hex');
+  scriptHashes.set(text, hash);
+  try {
+    return await commands.evalsha(hash, keys.length, ...keys, ...args);
+  } catch (error) {
+    if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
+    return commands.eval(text, keys.length, ...keys, ...args);
+  }
 }
 
 /** Runs `work` in a transaction, which is undone if it rejects. */

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import {
   ASK_AGAIN_MS,
   AT_ONCE_SHARE,
@@ -21,7 +20,7 @@ import {
 } from '../../domain/rate-budget/grant.ts';
 import type { RateLimits } from '../../domain/rate-budget/limits.ts';
 import { WEEK_MS } from '../../domain/time/units.ts';
-import type { RedisEngine } from '../../ports/engine.ts';
+import { type RedisEngine, runScript } from '../../ports/engine.ts';
 import type { BudgetStore } from './rate-budget.ts';
 
 /** Longer than any probe: an account that is no longer used is forgotten. */
@@ -169,8 +168,6 @@ redis.call('PEXPIRE', KEYS[3], math.ceil(2 * minute_ms))
 return {text(now), active, text(again), text(quiet_ms), text(normal_in), text(began), unpack(after)}
 `;
 
-const HASH = createHash('sha1').update(SCRIPT).digest('hex');
-
 /** Budgets in Redis, shared by all daemons of a group. Rejects while Redis is unavailable. */
 export function createRedisBudgets(options: {
   engine: RedisEngine;
@@ -184,7 +181,8 @@ export function createRedisBudgets(options: {
     const name = `${engine.prefix}:api-log:${account}`;
     const { perMinute, perRouteSecond, jitterMs } = limits;
     const all = [perMinute, perRouteSecond, jitterMs, clock?.() ?? '', ...args];
-    return runScript(engine, [name, `${name}:minute`, `${name}:route:${route}`], all);
+    const keys = [name, `${name}:minute`, `${name}:route:${route}`];
+    return (await runScript(engine, SCRIPT, keys, all)) as unknown[];
   }
 
   return {
@@ -200,14 +198,4 @@ export function createRedisBudgets(options: {
       return Number(level);
     },
   };
-}
-
-/** Runs the script by its hash, and sends its text only when Redis doesn't have it. */
-async function runScript({ commands }: RedisEngine, keys: string[], args: (string | number)[]): Promise<unknown[]> {
-  try {
-    return (await commands.evalsha(HASH, keys.length, ...keys, ...args)) as unknown[];
-  } catch (error) {
-    if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-    return (await commands.eval(SCRIPT, keys.length, ...keys, ...args)) as unknown[];
-  }
 }

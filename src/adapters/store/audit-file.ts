@@ -3,10 +3,10 @@ import { basename, dirname, join } from 'node:path';
 import { parseJson } from '../../common/result.ts';
 import type { AuditCopy } from '../../ports/audit-copy.ts';
 
-/** The number of rotated files that are kept: there is one for each day with entries, so they cover at least a year. */
+/** The number of rotated files that are kept. Each has the entries of one day, so they cover at least a year. */
 const MAX_DAYS = 366;
 
-/** A line of JSON for each entry. At the first entry of a day (UTC) the file of an earlier day is renamed to `PATH.2026-11-22`. */
+/** Writes a line of JSON for each entry. At the first entry of a day (UTC) the file of an earlier day is renamed to `PATH.2026-11-22`. */
 export function createAuditFile({ path, now }: { path: string; now: () => number }): AuditCopy {
   /** True if the last line is incomplete, because the daemon that wrote it was killed. */
   let isCut = false;

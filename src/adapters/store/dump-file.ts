@@ -6,7 +6,7 @@ import { StoredEntry } from './history-json.ts';
 import { StoredFreeze, StoredHold } from './override-json.ts';
 import { StoredRecord } from './record-json.ts';
 
-/** To be raised when older versions of ebb can't read a new dump: version 1 had no usage. */
+/** Must be raised when older versions of ebb can't read a new dump. Version 1 had no usage. */
 const VERSION = 2;
 
 const Head = z.looseObject({ ebb_store_dump: z.number() });
@@ -22,7 +22,7 @@ const Line = z.discriminatedUnion('kind', [
 /** The file is no valid dump. The message is one line with place, problem and remedy. */
 export class DumpProblem extends Error {}
 
-/** A dump as lines of JSON: version, entries, and their number, so that a truncated file is noticed. */
+/** A dump as lines of JSON: the version, the entries, and their number, which shows that the file is complete. */
 export async function* dumpLines(entries: AsyncIterable<Dumped>): AsyncGenerator<string> {
   yield `${JSON.stringify({ ebb_store_dump: VERSION })}\n`;
   let count = 0;

@@ -80,8 +80,8 @@ export function newestFirst(entries: readonly HistoryEntry[], limit: number): Hi
 const Optional = z.number().nullish();
 
 /**
- * Compact, since there are many: arrays without absent trailing values. The instant of a sample is stored in milliseconds after the previous
- * sample; its other instants are relative to its own.
+ * Samples are stored compactly, since there are many: as arrays without absent values at the end. A sample's instant is stored in milliseconds
+ * after the previous sample's; its other instants are relative to its own.
  */
 const StoredSamples = z.array(
   z.union([
@@ -132,7 +132,7 @@ export function readSamples(text: string | null | undefined): ConnectionSample[]
 /** Begins each new id, so that a process's entries of one instant keep their order. */
 let sequence = 0;
 
-/** Keeps an existing `id`, by which Postgres and copies of the audit recognize an entry that they have. */
+/** Keeps an existing `id`: by it Postgres and copies of the audit recognize an entry that they already have. */
 export function auditToJson(entry: HistoryEntry, maxBytes: number) {
   sequence = (sequence + 1) % 36 ** 4;
   const id = entry.id ?? `${sequence.toString(36).padStart(4, '0')}${randomBytes(4).toString('hex')}`;

@@ -8,12 +8,12 @@ export interface StoreLimits {
   historyPerCompute: number;
   /** Entries older than this are removed when later ones are added, milliseconds. */
   historyMs: number;
-  /** Entries of all computes; on Postgres up to a hundredth more. */
+  /** Entries of all computes; on Postgres up to 1 % more. */
   history: number;
   historyEntryBytes: number;
   /** Audit entries older than this are removed when later ones are added, milliseconds. */
   auditMs: number;
-  /** Audit entries: on Redis in each of 64 streams, on Postgres in all. */
+  /** Audit entries: on Redis the maximum of each of 64 streams, on Postgres of all. */
   audit: number;
   /** Connection samples of each compute. */
   samples: number;

@@ -12,7 +12,7 @@ import type { SettingsKeeper } from '../../ports/verify.ts';
 import { ignoreMissing } from './audit-file.ts';
 import { createOverrideReaders, type EntryReader } from './override-json.ts';
 
-/** Writes JSON that only its owner can read, and makes the folder. */
+/** Writes a JSON file that only its owner can read. Creates the folder. */
 async function keepJson(path: string, value: unknown): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   await replaceFile(path, `${JSON.stringify(value)}\n`, { mode: 0o600, flush: true });

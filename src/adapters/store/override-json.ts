@@ -39,7 +39,7 @@ const StoredApproval = z.looseObject({
   atMs: z.number(),
 }) satisfies z.ZodType<Approval>;
 
-/** Parses a stored text; undefined for one that counts as absent. */
+/** Parses a stored text; undefined if the entry counts as absent. */
 export type EntryReader<Entry> = (id: string, text: string) => Entry | undefined;
 
 export interface OverrideReaders {

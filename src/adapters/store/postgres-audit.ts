@@ -14,7 +14,7 @@ export const AUDIT_TABLES = [
 const ADD = `INSERT INTO ebb_audit (compute_id, at_ms, id, body)
   SELECT * FROM unnest($1::text[], $2::double precision[], $3::text[], $4::text[]) ON CONFLICT DO NOTHING`;
 
-/** Adds an entry if the lease is held (the query `held` has a row). Its parameters are {@link PostgresAudit.columns}, from `$first` on. */
+/** Adds an entry if the lease is held (the query `held` has a row). The parameters from `$first` on are {@link PostgresAudit.columns}. */
 export const addWhereHeld = (first: number) => `INSERT INTO ebb_audit (compute_id, at_ms, id, body)
   SELECT given.* FROM held, unnest($${first}::text[], $${first + 1}::double precision[], $${first + 2}::text[], $${first + 3}::text[]) AS given`;
 
@@ -24,7 +24,7 @@ const PAGE = (ofCompute: string) => `SELECT at_ms, id, body FROM ebb_audit
 const AUDIT_OF_ALL = PAGE('');
 const AUDIT_OF_COMPUTE = PAGE('AND compute_id = $6');
 
-/** An entry with a timestamp in the future doesn't make others expire. */
+/** Entries expire by the present time, if the newest entry has a timestamp in the future. */
 const FORGET_OLD = `DELETE FROM ebb_audit WHERE at_ms <
   least((SELECT max(at_ms) FROM ebb_audit), extract(epoch FROM now()) * 1000) - $1::double precision`;
 const FORGET_OLDEST = `DELETE FROM ebb_audit WHERE (at_ms, id) <=
@@ -58,8 +58,8 @@ export function createPostgresAudit(options: { engine: PostgresEngine; limits: S
     async add(entries: readonly HistoryEntry[], query: Query): Promise<void> {
       if (entries.length > 0) await query(ADD, columnsOf(entries));
     },
-    /** Notes an addition; removes old entries now and then. Entries of holds, freezes and approvals are too few to be noted. */
-    async added(): Promise<void> {
+    /** Counts an addition, and removes old entries now and then. Entries of holds, freezes and approvals are not counted: they are few. */
+    async noteAddition(): Promise<void> {
       additions += 1;
       if (additions % FORGET_EVERY !== 1) return;
       await pool.query(FORGET_OLD, [limits.auditMs]);

@@ -3,8 +3,8 @@ import type { OutboxCount, OutboxEntry, OutboxStore, QueuedState } from '../../p
 import type { StoreLimits } from './limits.ts';
 
 /**
- * Inserts entries from arrays in the parameters from `$first` on; with `from` = `held, ` only while the lease is held. Sent entries stay,
- * without their text, so that they are not sent again.
+ * Inserts entries from arrays, which are the parameters from `$first` on. With `held, ` as `from` it inserts only while the lease is held. An
+ * entry whose id is known is not inserted: sent entries stay, without their text, so that they are not sent again.
  */
 export function insertOutbox(first: number, from = ''): string {
   const types = ['text', 'text', 'text', 'double precision', 'text'];
@@ -62,7 +62,7 @@ interface CountRow {
 
 export function createPostgresOutbox({ engine, limits }: { engine: PostgresEngine; limits: StoreLimits }) {
   const { pool } = engine;
-  /** Finding the oldest entries scans all, so it is done at a process's first entry, and then each time that 1 % of the limit were appended. */
+  /** Finding the oldest entries is a scan of all. It is done at a process's first entry, and then each time that 1 % of the limit were appended. */
   const forgetEvery = Math.ceil(limits.outbox / 100);
   let sinceForgotten = forgetEvery;
 

@@ -107,13 +107,13 @@ function createPostgresRecords(options: {
         ? hasChanged(STATEMENTS.putRecord, params)
         : hasChanged(STATEMENTS.putRecordAndAppend, [...params, ...outboxColumns(queued)]));
       if (isStored && queued.length > 0) await forgetOldest(queued.length);
-      if (isStored && entry) await audit.added();
+      if (isStored && entry) await audit.noteAddition();
       return isStored;
     },
     putIntent: async (projectId, computeId, record, { name, holder, token }, { ttlMs, decidedBy }) => {
       const recordParams = [name, holder, token, projectId, computeId, recordToJson(record), ttlMs];
       const { overrides: revision, generation } = decidedBy;
-      // The last parameter is the number of rows that must be unchanged: two revisions, and the generation unless any may write.
+      // The last parameter is the number of rows that must be unchanged: two revisions, and the generation unless it is `any`.
       const expected = generation === 'any' ? [null, 2] : [generation, 3];
       const params = [...recordParams, ...revisionsOf(revision), ...expected];
       const [row] = await rowsOf<{ outcome: IntentOutcome }>(STATEMENTS.putIntent, params);
@@ -150,8 +150,8 @@ const putRecord = (also: string) => `
     ${upsertRecord('held')} RETURNING compute_id`;
 
 /**
- * Locks the rows that the decision rests on until the record is stored. A later change of them waits; an earlier one makes the condition
- * false, even if it was committed after this statement began.
+ * Locks the rows on which the decision rests until the record is stored. A later change of such a row waits. An earlier change makes the
+ * condition false, even if it was committed after this statement began.
  */
 const PUT_INTENT = `
     WITH ${HELD}, unchanged AS (
@@ -248,7 +248,7 @@ const APPEND_HISTORY = `INSERT INTO ebb_history (compute_id, at_ms, body)
   SELECT * FROM unnest($1::text[], $2::double precision[], $3::text[]) RETURNING id`;
 const FORGET_OF_COMPUTE = `DELETE FROM ebb_history WHERE compute_id = $1 AND id <= (
   SELECT id FROM ebb_history WHERE compute_id = $1 ORDER BY id DESC OFFSET $2 LIMIT 1)`;
-/** An entry with a timestamp in the future doesn't make others expire. */
+/** Entries expire by the present time, if the newest entry has a timestamp in the future. */
 const OLDEST = 'least($1::double precision, extract(epoch FROM now()) * 1000) - $2::double precision';
 const FORGET_OLD_OF_COMPUTE = `DELETE FROM ebb_history WHERE at_ms < ${OLDEST} AND compute_id = $3`;
 const FORGET_OLD = `DELETE FROM ebb_history WHERE at_ms < ${OLDEST}`;
@@ -266,7 +266,7 @@ function createPostgresHistory(options: {
 }): HistoryStore {
   const { engine, limits, audit } = options;
   const { pool } = engine;
-  /** Removing the oldest entries scans all, so it is done each time that 1 % of the limit were added. */
+  /** Finding the oldest entries is a scan of all. It is done each time that 1 % of the limit were added. */
   const forgetEvery = Math.ceil(limits.history / 100);
 
   return {
@@ -274,7 +274,7 @@ function createPostgresHistory(options: {
     appendHistory: async (all) => {
       const audited = all.filter(({ kind }) => AUDIT_KINDS.has(kind));
       await audit.add(audited, pool.query.bind(pool));
-      if (audited.length > 0) await audit.added();
+      if (audited.length > 0) await audit.noteAddition();
       const entries = all.filter(({ kind }) => !AUDIT_KINDS.has(kind));
       if (entries.length === 0) return;
       const computeIds = entries.map(({ computeId }) => computeId);
@@ -334,11 +334,11 @@ type Query = PostgresEngine['pool']['query'];
 function createPostgresGenerations(engine: PostgresEngine): GenerationStore & SlotStore {
   const { pool } = engine;
   return {
-    raiseGeneration: (own, over) =>
+    raiseGeneration: (own, onlyReplacing) =>
       exclusively(engine, 'generation', async (client) => {
         const { last, nowMs } = await readGeneration(client.query.bind(client));
-        if (last && staysOver(last, own, over)) return last;
-        // From the clock, so that it grows even if the last number was lost with an emptied store.
+        if (last && stays(last, own, onlyReplacing)) return last;
+        // The number comes from the clock, so that it grows even if the last number was lost with an emptied store.
         return writeGeneration(client, { number: Math.max(nowMs, (last?.number ?? 0) + 1), ...own });
       }),
     restoreGeneration: (known) =>
@@ -366,14 +366,17 @@ function createPostgresGenerations(engine: PostgresEngine): GenerationStore & Sl
   };
 }
 
-/** True if the current generation stays when a daemon registers its own. */
-export function staysOver(last: Generation, own: DecisionIdentity, over: number | undefined): boolean {
+/** True if the current generation stays when a daemon registers its own; see {@link GenerationStore.raiseGeneration}. */
+export function stays(last: Generation, own: DecisionIdentity, onlyReplacing: number | undefined): boolean {
   if (last.setHash === own.setHash && last.decisionHash === own.decisionHash) return true;
-  if (over !== undefined) return last.number !== over;
+  if (onlyReplacing !== undefined) return last.number !== onlyReplacing;
   return (last.decisionVersion ?? 0) > (own.decisionVersion ?? 0);
 }
 
-/** True if `last` is as new as `known`, and stays. With the same number it may lack fields, because a daemon of 0.1.0 has stored it again. */
+/**
+ * True if the stored generation `last` stays when `known` is restored. With the same number it is replaced if it lacks fields, because a daemon
+ * of 0.1.0 has stored it again.
+ */
 export function isAsNew(last: Generation, known: Generation): boolean {
   if (last.number !== known.number) return last.number > known.number;
   return last.setHash !== known.setHash || last.decisionHash !== undefined;

@@ -4,7 +4,7 @@ import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import type { LocatedRecord, RecordStore } from '../../ports/store.ts';
 import type { Log } from '../../ports/telemetry.ts';
 
-/** To be raised when older versions of ebb would misread a new record. */
+/** Must be raised when older versions of ebb would misread a new record. */
 const VERSION = 1;
 
 // Loose objects keep unknown fields, so that data of a newer daemon survive a write by an older one.
@@ -195,7 +195,7 @@ export async function pendingWritesOf(
 export type RecordReader = ReturnType<typeof createRecordReader>;
 
 /**
- * Parses stored records. One that can't be parsed stays as it is and is logged once, since its content, above all the baseline, can't be
+ * Parses stored records. A record that can't be parsed is logged once and stays stored, since its content, above all the baseline, could not be
  * restored.
  */
 export function createRecordReader({ log }: { log: Log }) {

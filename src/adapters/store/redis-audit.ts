@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { HistoryEntry } from '../../domain/records/history.ts';
-import type { RedisEngine } from '../../ports/engine.ts';
+import { type RedisEngine, runScript } from '../../ports/engine.ts';
 import type { AuditQuery } from '../../ports/store.ts';
 import { type AuditPlace, auditPage, auditPlace, auditToJson } from './history-json.ts';
 import type { StoreLimits } from './limits.ts';
 
 /**
- * A Lua function. KEYS at k: the stream. ARGV from a: instant, lifetime of an entry in ms, maximum number of entries of a stream, entry. Ids
- * of a stream grow and are never in the future: an entry from a clock that is ahead gets the time of its arrival, and does not expire others.
+ * A Lua function. KEYS at k: the stream. ARGV from a: instant, lifetime of an entry in ms, maximum number of entries of a stream, entry. The ids
+ * of a stream grow and are never in the future: an entry of a clock that is ahead gets the time of its arrival, so that others don't expire.
  */
 export const AUDIT = `
 local function audit(k, a)
@@ -26,7 +26,7 @@ end
 
 const APPEND = `${AUDIT} audit(1, 1) return 1`;
 
-/** A page of the whole fleet is searched backwards in growing slices of time. */
+/** Pages of the whole fleet are read backwards in growing slices of time. */
 const FIRST_SLICE_MS = 15 * 60_000;
 const SLICE_GROWTH = 4;
 /** Computes share streams, since each stream takes at least 4 KB. */
@@ -36,12 +36,7 @@ type Found = AuditPlace & { text: string };
 
 export type RedisAudit = ReturnType<typeof createRedisAudit>;
 
-export function createRedisAudit(options: {
-  engine: RedisEngine;
-  run: (text: string, keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
-  limits: StoreLimits;
-}) {
-  const { engine, run, limits } = options;
+export function createRedisAudit({ engine, limits }: { engine: RedisEngine; limits: StoreLimits }) {
   const { commands: redis, prefix } = engine;
   const streams = Array.from({ length: STREAMS }, (_, index) => `${prefix}:store:audit:${index}`);
 
@@ -73,7 +68,7 @@ export function createRedisAudit(options: {
     keysAndArgs,
     async append(entry: HistoryEntry): Promise<void> {
       const { keys, args } = keysAndArgs(entry);
-      await run(APPEND, keys, args);
+      await runScript(engine, APPEND, keys, args);
     },
     async audit({ computeId, sinceMs, untilMs, limit, after }: AuditQuery) {
       if (limit < 1) return { entries: [] };
@@ -98,7 +93,7 @@ export function createRedisAudit(options: {
   };
 }
 
-/** The instant is that of the stream id, which may differ a little from the entry's own; the id is in the text. */
+/** The place's instant is that of the stream id, which may differ a little from the instant in the entry. Its id is in the entry. */
 function placeOf(streamId: string, text: string): Found {
   return { atMs: msOf(streamId), id: /"id":"([^"]*)"/.exec(text)?.[1] ?? '', text };
 }

@@ -1,11 +1,10 @@
 import { chunksOf } from '../../common/chunks.ts';
 import { AUDIT_KINDS, type HistoryEntry } from '../../domain/records/history.ts';
-import type { RedisEngine } from '../../ports/engine.ts';
+import { type RedisEngine, runScript } from '../../ports/engine.ts';
 import type { HistoryStore } from '../../ports/store.ts';
 import { historyToJson, newestFirst, readHistory, readSamples, samplesToJson } from './history-json.ts';
 import type { StoreLimits } from './limits.ts';
 import type { RedisAudit } from './redis-audit.ts';
-import type { RunScript } from './redis-scripts.ts';
 
 /**
  * KEYS: entries of the compute, computes by their last entry, number of all entries. ARGV: compute, time of the last entry, maximum numbers
@@ -54,11 +53,10 @@ const LISTS_AT_ONCE = 200;
 
 export function createRedisHistory(options: {
   engine: RedisEngine;
-  run: RunScript;
   limits: StoreLimits;
   audit: RedisAudit;
 }): HistoryStore {
-  const { engine, run, limits, audit } = options;
+  const { engine, limits, audit } = options;
   const { commands: redis, prefix } = engine;
   const entriesPrefix = `${prefix}:store:history:of:`;
   const computesKey = `${prefix}:store:history:computes`;
@@ -79,7 +77,7 @@ export function createRedisHistory(options: {
     const texts = entries.map((entry) => historyToJson(entry, limits.historyEntryBytes));
     const { historyPerCompute, history, historyMs } = limits;
     const args = [computeId, lastAtMs, historyPerCompute, history, entriesPrefix, historyMs, ...texts];
-    await run(APPEND, [entriesPrefix + computeId, computesKey, totalKey], args);
+    await runScript(engine, APPEND, [entriesPrefix + computeId, computesKey, totalKey], args);
   }
 
   return {

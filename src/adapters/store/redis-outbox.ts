@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { parseJson } from '../../common/result.ts';
-import type { RedisEngine } from '../../ports/engine.ts';
+import { type RedisEngine, runScript } from '../../ports/engine.ts';
 import type { OutboxEntry, OutboxStore, QueuedEntry } from '../../ports/outbox.ts';
 import type { StoreLimits } from './limits.ts';
-import { APPEND_OUTBOX, type RunScript } from './redis-scripts.ts';
+import { APPEND_OUTBOX } from './redis-scripts.ts';
 
-/** To be raised when older versions of ebb would misread a new entry. */
+/** Must be raised when older versions of ebb would misread a new entry. */
 const VERSION = 1;
 
 const Stored = z.looseObject({
@@ -53,8 +53,8 @@ export function outboxArguments({ prefix }: RedisEngine, limits: StoreLimits, en
 }
 
 /** The outbox on Redis: for each receiver, the ids of waiting and of dead entries, by their number. */
-export function createRedisOutbox(options: { engine: RedisEngine; run: RunScript; limits: StoreLimits }): OutboxStore {
-  const { engine, run, limits } = options;
+export function createRedisOutbox(options: { engine: RedisEngine; limits: StoreLimits }): OutboxStore {
+  const { engine, limits } = options;
   const { commands: redis } = engine;
   const prefix = `${engine.prefix}:store:outbox:`;
   const knownKey = `${prefix}known`;
@@ -74,7 +74,7 @@ export function createRedisOutbox(options: { engine: RedisEngine; run: RunScript
     appendOutbox: async (entries) => {
       if (entries.length === 0) return;
       const { key, args } = outboxArguments(engine, limits, entries);
-      await run(`${APPEND_OUTBOX}append(1)\nreturn 1`, [key], args);
+      await runScript(engine, `${APPEND_OUTBOX}append(1)\nreturn 1`, [key], args);
     },
     outbox: async ({ receiver, state, limit }) =>
       limit < 1 ? [] : read(await redis.zrange(`${prefix}${state}:${receiver}`, 0, String(limit - 1))),
@@ -95,7 +95,7 @@ export function createRedisOutbox(options: { engine: RedisEngine; run: RunScript
       return { receivers, lost: Number((await redis.get(`${prefix}lost`)) ?? 0) };
     },
     updateOutbox: async (id, { state, tries, error = '' }) =>
-      (await run(UPDATE, [knownKey], [prefix, id, state, tries, error])) === 1,
-    finishOutbox: async (id) => (await run(FINISH, [knownKey], [prefix, id])) === 1,
+      (await runScript(engine, UPDATE, [knownKey], [prefix, id, state, tries, error])) === 1,
+    finishOutbox: async (id) => (await runScript(engine, FINISH, [knownKey], [prefix, id])) === 1,
   };
 }

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
 import type { Hold } from '../../domain/overrides/holds.ts';
-import type { RedisEngine } from '../../ports/engine.ts';
+import { type RedisEngine, runScript } from '../../ports/engine.ts';
 import type { OverrideStore, PutOutcome, WithAudit } from '../../ports/store.ts';
 import type { StoreLimits } from './limits.ts';
 import type { OverrideReaders } from './override-json.ts';
 import { AUDIT, type RedisAudit } from './redis-audit.ts';
-import type { RunScript } from './redis-scripts.ts';
 import { createRevisedEntries, type ReadRevised, readersOf } from './revised-entries.ts';
 
 /**
@@ -28,7 +27,7 @@ redis.call('SET', KEYS[3], ARGV[6])
 return put and 1 or 0
 `;
 
-/** KEYS as above. ARGV: id, new revision, how many deleted ids to keep; then the arguments of {@link AUDIT}. Returns 1 if it existed. */
+/** KEYS as above. ARGV: id, new revision, how many deleted ids to keep; then the arguments of {@link AUDIT}. Returns 1 if the entry existed. */
 const DELETE = `${AUDIT}
 if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
 redis.call('ZADD', KEYS[4], redis.call('ZSCORE', KEYS[2], ARGV[1]) or '+inf', ARGV[1])
@@ -39,7 +38,7 @@ if #KEYS > 4 then audit(5, 4) end
 return 1
 `;
 
-/** KEYS as above. ARGV: a revision. Returns false if it is current, else the revision, all texts, and the deleted ids. */
+/** KEYS as above. ARGV: a revision. Returns false if this is the current revision, else the current one, all texts, and the deleted ids. */
 const READ = `
 local revision = redis.call('GET', KEYS[3]) or ''
 if revision == ARGV[1] then return false end
@@ -61,12 +60,11 @@ export function revisionKeysOf(prefix: string): string[] {
 
 export function createRedisOverrides(options: {
   engine: RedisEngine;
-  run: RunScript;
   readers: OverrideReaders;
   limits: StoreLimits;
   audit: RedisAudit;
 }): OverrideStore {
-  const { engine, run, readers, limits, audit } = options;
+  const { engine, readers, limits, audit } = options;
   const { commands: redis, prefix } = engine;
   const keysOf = (kind: 'holds' | 'freezes') =>
     ['', ':ends', ':revision', ':ended'].map((part) => `${prefix}:store:${kind}${part}`);
@@ -74,7 +72,7 @@ export function createRedisOverrides(options: {
 
   const runAudited = (script: string, [scriptKeys, args]: [string[], (string | number)[]], also: WithAudit = {}) => {
     const audited = audit.keysAndArgs(also.audit);
-    return run(script, [...scriptKeys, ...audited.keys], [...args, ...audited.args]);
+    return runScript(engine, script, [...scriptKeys, ...audited.keys], [...args, ...audited.args]);
   };
   const put = async (kind: 'holds' | 'freezes', entry: Hold | Freeze, also?: WithAudit): Promise<PutOutcome> => {
     const { id, expiresAtMs, createdAtMs } = entry;
@@ -87,7 +85,9 @@ export function createRedisOverrides(options: {
   const reader =
     (kind: 'holds' | 'freezes'): ReadRevised =>
     async (knownRevision) => {
-      const read = (await run(READ, keys[kind], [knownRevision ?? 'unknown'])) as [string, string[], string[]] | null;
+      const read = (await runScript(engine, READ, keys[kind], [knownRevision ?? 'unknown'])) as
+        | [string, string[], string[]]
+        | null;
       if (read === null) return undefined;
       const [revision, flat, ended] = read;
       return { revision, texts: pairs(flat), endedIds: new Set(ended) };

@@ -1,6 +1,4 @@
-import { createHash } from 'node:crypto';
 import { MAX_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
-import type { RedisEngine } from '../../ports/engine.ts';
 import { AUDIT } from './redis-audit.ts';
 
 /**
@@ -135,25 +133,3 @@ export const SCRIPTS = {
   deleteRecord: DELETE_RECORD,
   time: TIME,
 } as const;
-
-/** Runs a script by its hash, and sends its text only when Redis doesn't have it. */
-export type RunScript = (text: string, keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
-
-export function createRunScript({ commands: redis }: RedisEngine): RunScript {
-  const hashes = new Map<string, string>();
-
-  function hashOf(text: string): string {
-    const hash = hashes.get(text) ?? createHash('sha1').update(text).digest('hex');
-    hashes.set(text, hash);
-    return hash;
-  }
-
-  return async (text, keys, args) => {
-    try {
-      return await redis.evalsha(hashOf(text), keys.length, ...keys, ...args);
-    } catch (error) {
-      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-      return redis.eval(text, keys.length, ...keys, ...args);
-    }
-  };
-}

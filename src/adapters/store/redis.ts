@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { chunksOf } from '../../common/chunks.ts';
 import { MAX_AHEAD_MS } from '../../domain/overrides/instants-ahead.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
-import type { RedisEngine } from '../../ports/engine.ts';
+import { type RedisEngine, runScript } from '../../ports/engine.ts';
 import type {
   DecisionIdentity,
   DocumentStore,
@@ -24,7 +24,7 @@ import { createRedisAudit, type RedisAudit } from './redis-audit.ts';
 import { createRedisHistory, samplesKeyOf } from './redis-history.ts';
 import { createRedisOutbox, outboxArguments } from './redis-outbox.ts';
 import { createRedisOverrides, revisionKeysOf } from './redis-overrides.ts';
-import { createRunScript, type RunScript, SCRIPTS } from './redis-scripts.ts';
+import { SCRIPTS } from './redis-scripts.ts';
 import { revisionsOf, sharedAsk } from './revised-entries.ts';
 
 /** Units in one round trip. A unit of usage has up to 3 KB. */
@@ -78,8 +78,7 @@ export function createRedisStore(options: {
   const { engine, records, overrides, limits } = options;
   const { commands: redis, prefix } = engine;
   const keys = { storeId: `${prefix}:store:id`, lastToken: `${prefix}:store:last-token` };
-  const run = createRunScript(engine);
-  const audit = createRedisAudit({ engine, run, limits });
+  const audit = createRedisAudit({ engine, limits });
 
   return {
     storeId: async () => {
@@ -88,36 +87,37 @@ export function createRedisStore(options: {
       await redis.setnx(keys.storeId, randomUUID());
       return (await redis.get(keys.storeId)) ?? '';
     },
-    timeMs: async () => Number(await run(SCRIPTS.time, [keys.storeId], [])),
+    timeMs: async () => Number(await runScript(engine, SCRIPTS.time, [keys.storeId], [])),
     acquireLease: async (name, holder, ttlMs) => {
       const scriptKeys = [leaseKeyOf(prefix, name), keys.lastToken];
-      const token = await run(SCRIPTS.acquireLease, scriptKeys, [holder, Math.ceil(ttlMs)]);
+      const token = await runScript(engine, SCRIPTS.acquireLease, scriptKeys, [holder, Math.ceil(ttlMs)]);
       return token === null ? undefined : { name, holder, token: Number(token) };
     },
-    renewLease: async (lease, ttlMs) =>
-      (await run(SCRIPTS.renewLease, [leaseKeyOf(prefix, lease.name)], [...proofOf(lease), Math.ceil(ttlMs)])) === 1,
-    releaseLease: async (lease) => {
-      await run(SCRIPTS.releaseLease, [leaseKeyOf(prefix, lease.name)], proofOf(lease));
+    renewLease: async (lease, ttlMs) => {
+      const args = [...proofOf(lease), Math.ceil(ttlMs)];
+      return (await runScript(engine, SCRIPTS.renewLease, [leaseKeyOf(prefix, lease.name)], args)) === 1;
     },
-    ...createRedisRecords({ engine, run, records, limits, audit }),
-    ...createRedisOverrides({ engine, run, readers: overrides, limits, audit }),
-    ...createRedisGenerations({ engine, run }),
-    ...createRedisHistory({ engine, run, limits, audit }),
-    ...createRedisOutbox({ engine, run, limits }),
+    releaseLease: async (lease) => {
+      await runScript(engine, SCRIPTS.releaseLease, [leaseKeyOf(prefix, lease.name)], proofOf(lease));
+    },
+    ...createRedisRecords({ engine, records, limits, audit }),
+    ...createRedisOverrides({ engine, readers: overrides, limits, audit }),
+    ...createRedisGenerations(engine),
+    ...createRedisHistory({ engine, limits, audit }),
+    ...createRedisOutbox({ engine, limits }),
     ...createRedisUsage(engine),
-    ...createRedisDocuments({ engine, run }),
+    ...createRedisDocuments(engine),
     close: async () => {},
   };
 }
 
 function createRedisRecords(options: {
   engine: RedisEngine;
-  run: RunScript;
   records: RecordReader;
   limits: StoreLimits;
   audit: RedisAudit;
 }): RecordStore {
-  const { engine, run, records, limits, audit } = options;
+  const { engine, records, limits, audit } = options;
   const { commands: redis, prefix } = engine;
   const keys = {
     projects: `${prefix}:store:projects`,
@@ -145,14 +145,14 @@ function createRedisRecords(options: {
       const recordArgs = [...proofOf(lease), projectId, computeId, recordToJson(record), pendingCommand];
       const scriptKeys = [...recordKeys(lease, projectId), appended.key, ...audited.keys];
       const args = [...recordArgs, ...audited.args, ...appended.args];
-      return (await run(SCRIPTS.putRecord, scriptKeys, args)) === 1;
+      return (await runScript(engine, SCRIPTS.putRecord, scriptKeys, args)) === 1;
     },
     putIntent: async (projectId, computeId, record, lease, { ttlMs, decidedBy }) => {
       const { overrides: revision, generation } = decidedBy;
       const recordArgs = [...proofOf(lease), projectId, computeId, recordToJson(record), Math.ceil(ttlMs)];
       const scriptKeys = [...recordKeys(lease, projectId), ...revisionKeysOf(prefix), generationKeyOf(prefix)];
       const required = [...revisionsOf(revision), generation === 'any' ? '' : generation];
-      return (await run(SCRIPTS.putIntent, scriptKeys, [...recordArgs, ...required])) as IntentOutcome;
+      return (await runScript(engine, SCRIPTS.putIntent, scriptKeys, [...recordArgs, ...required])) as IntentOutcome;
     },
     pendingWrites: async (projectId) => {
       if (projectId !== undefined) return pendingWritesOf([projectId], readRecords);
@@ -161,7 +161,8 @@ function createRedisRecords(options: {
     },
     deleteRecord: async (projectId, computeId, lease) => {
       const scriptKeys = [...recordKeys(lease, projectId), keys.samples];
-      return (await run(SCRIPTS.deleteRecord, scriptKeys, [...proofOf(lease), projectId, computeId])) === 1;
+      const args = [...proofOf(lease), projectId, computeId];
+      return (await runScript(engine, SCRIPTS.deleteRecord, scriptKeys, args)) === 1;
     },
     projectIds: async () => (await redis.smembers(keys.projects)).sort(),
   };
@@ -175,7 +176,7 @@ function proofOf({ holder, token }: Lease): string[] {
   return [holder, String(token)];
 }
 
-/** KEYS: collection. ARGV: name, new text, and the expected text, left out if there must be none. Returns 1 if it was as expected. */
+/** KEYS: collection. ARGV: name, new text, and the expected text, which is absent if there must be no document. Returns 1 if it was replaced. */
 const REPLACE_DOCUMENT = `
 if (redis.call('HGET', KEYS[1], ARGV[1]) or nil) ~= ARGV[3] then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
@@ -183,7 +184,7 @@ return 1
 `;
 
 /** A hash for each collection: name → text. */
-function createRedisDocuments({ engine, run }: { engine: RedisEngine; run: RunScript }): DocumentStore {
+function createRedisDocuments(engine: RedisEngine): DocumentStore {
   const { commands: redis, prefix } = engine;
   const keyOf = (collection: string) => `${prefix}:store:documents:${collection}`;
   return {
@@ -192,8 +193,10 @@ function createRedisDocuments({ engine, run }: { engine: RedisEngine; run: RunSc
     putDocument: async (collection, name, text) => {
       await redis.hset(keyOf(collection), name, text);
     },
-    replaceDocument: async (collection, name, { was, text }) =>
-      (await run(REPLACE_DOCUMENT, [keyOf(collection)], [name, text, ...(was === undefined ? [] : [was])])) === 1,
+    replaceDocument: async (collection, name, { was, text }) => {
+      const args = [name, text, ...(was === undefined ? [] : [was])];
+      return (await runScript(engine, REPLACE_DOCUMENT, [keyOf(collection)], args)) === 1;
+    },
     deleteDocuments: async (collection, names) => {
       if (names.length > 0) await redis.hdel(keyOf(collection), ...names);
     },
@@ -201,8 +204,8 @@ function createRedisDocuments({ engine, run }: { engine: RedisEngine; run: RunSc
 }
 
 /**
- * A daemon of 0.1.0 reads and writes only the number and the hash of the policies. The other fields are stored with the number that they
- * belong to (`decisionOf`), so that they don't count after such a daemon has registered another set.
+ * A daemon of 0.1.0 reads and writes only the number and the hash of the policies. The number to which the other fields belong is stored as
+ * `decisionOf`, so that these fields don't count after such a daemon has registered another set.
  */
 const GENERATION_FIELDS = ['number', 'hash', 'decisionOf', 'decisionHash', 'decisionVersion'] as const;
 
@@ -247,7 +250,7 @@ if last and last[1] == ARGV[1] and (last[2] ~= ARGV[2] or last[3] ~= '') then re
 return write(KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
 `;
 
-/** KEYS: the policy's slots by their end, kept a day longer. ARGV: compute, allowed, now, end. Returns 1 if the compute holds one. */
+/** KEYS: the policy's slots by their end, kept a day longer. ARGV: compute, allowed, now, end. Returns 1 if the compute holds a slot. */
 const TAKE_SLOT = `
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[3])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], tonumber(ARGV[4]) + ${MAX_AHEAD_MS}, '+inf')
@@ -265,24 +268,27 @@ function generationKeyOf(prefix: string): string {
   return `${prefix}:store:generation`;
 }
 
-function createRedisGenerations(options: { engine: RedisEngine; run: RunScript }): GenerationStore & SlotStore {
-  const { engine, run } = options;
+function createRedisGenerations(engine: RedisEngine): GenerationStore & SlotStore {
   const { commands: redis, prefix } = engine;
   const generationKey = generationKeyOf(prefix);
   const slotsKey = (policy: string) => `${prefix}:store:slots:${policy}`;
 
   return {
-    raiseGeneration: async (own, over) =>
-      generationOf(await run(RAISE_GENERATION, [generationKey], [...identityTexts(own), over ?? ''])),
-    restoreGeneration: async (known) =>
-      generationOf(await run(RESTORE_GENERATION, [generationKey], [String(known.number), ...identityTexts(known)])),
+    async raiseGeneration(own, onlyReplacing) {
+      const args = [...identityTexts(own), onlyReplacing ?? ''];
+      return generationOf(await runScript(engine, RAISE_GENERATION, [generationKey], args));
+    },
+    async restoreGeneration(known) {
+      const args = [String(known.number), ...identityTexts(known)];
+      return generationOf(await runScript(engine, RESTORE_GENERATION, [generationKey], args));
+    },
     generation: sharedAsk(async () => {
       const [number, setHash, decisionOf, ...decision] = await redis.hmget(generationKey, ...GENERATION_FIELDS);
       if (!number || !setHash) return undefined;
       return generationOf([number, setHash, ...(decisionOf === number ? decision : [])]);
     }),
     takeSlot: async ({ policy, computeId, allowed, nowMs, untilMs }) =>
-      (await run(TAKE_SLOT, [slotsKey(policy)], [computeId, allowed, nowMs, untilMs])) === 1,
+      (await runScript(engine, TAKE_SLOT, [slotsKey(policy)], [computeId, allowed, nowMs, untilMs])) === 1,
     releaseSlot: async (policy, computeId) => {
       await redis.zrem(slotsKey(policy), computeId);
     },

@@ -4,7 +4,7 @@ import { ascending } from '../../domain/sorted.ts';
 import type { OverrideStore, Stored } from '../../ports/store.ts';
 import type { EntryReader } from './override-json.ts';
 
-/** Entries, and their revision, which changes with any of them. */
+/** Entries, and their revision, which changes whenever one of them changes. */
 type Revised<Entry> = { revision: string } & Stored<Entry>;
 
 interface Sortable {
@@ -12,19 +12,19 @@ interface Sortable {
   createdAtMs: number;
 }
 
-/** Reads the texts by id; undefined, and nothing is read, if the revision is still `knownRevision`. */
+/** Reads the revision, the texts by id, and the ended ids. If the revision is still `knownRevision`, it reads nothing more: undefined. */
 export type ReadRevised = (
   knownRevision: string | undefined,
 ) => Promise<{ revision: string; texts: ReadonlyMap<string, string>; endedIds: ReadonlySet<string> } | undefined>;
 
-/** Entries that are read before each write and rarely change: they are only read again when their revision has changed. Oldest first. */
+/** Reads entries, oldest first. They are read before each write and rarely change, so only a new revision leads to another read of all. */
 export function createRevisedEntries<Entry extends Sortable>(options: {
   read: ReadRevised;
   parse: EntryReader<Entry>;
 }): () => Promise<Revised<Entry>> {
   const { read, parse } = options;
   let current: Revised<Entry> | undefined;
-  /** Parsed entries by id: while its text is the same, an entry stays the same object, so that values derived from it can be cached. */
+  /** Parsed entries by id. An entry stays the same object while its text stays the same, so that values derived from it can be cached. */
   let parsed = new Map<string, { text: string; entry: Entry | undefined }>();
 
   return sharedAsk(async () => {
@@ -34,8 +34,8 @@ export function createRevisedEntries<Entry extends Sortable>(options: {
     const parsedBefore = parsed;
     parsed = new Map(
       [...(changed?.texts ?? [])].map(([id, text]) => {
-        const same = parsedBefore.get(id);
-        return [id, same?.text === text ? same : { text, entry: parse(id, text) }];
+        const known = parsedBefore.get(id);
+        return [id, known?.text === text ? known : { text, entry: parse(id, text) }];
       }),
     );
     const entries = [...parsed.values()].flatMap((item) => item.entry ?? []).toSorted(oldestFirst);
@@ -49,7 +49,7 @@ function oldestFirst(a: Sortable, b: Sortable): number {
   return a.createdAtMs - b.createdAtMs || ascending(a.id, b.id);
 }
 
-/** Separates the revisions of holds and freezes, neither of which contains it. */
+/** Separates the revisions of holds and freezes. Neither contains this character. */
 const SEPARATOR = '/';
 
 /** The reading methods of the overrides. */
@@ -59,11 +59,11 @@ export function readersOf(
 ): Pick<OverrideStore, 'overrides' | 'holds' | 'freezes'> {
   return {
     async overrides(nowMs) {
-      const [held, frozen] = await Promise.all([holds(), freezes()]);
+      const [ofHolds, ofFreezes] = await Promise.all([holds(), freezes()]);
       return {
-        holds: { entries: activeAt(held.entries, nowMs), endedIds: held.endedIds },
-        freezes: { entries: activeAt(frozen.entries, nowMs), endedIds: frozen.endedIds },
-        revision: `${held.revision}${SEPARATOR}${frozen.revision}`,
+        holds: { entries: activeAt(ofHolds.entries, nowMs), endedIds: ofHolds.endedIds },
+        freezes: { entries: activeAt(ofFreezes.entries, nowMs), endedIds: ofFreezes.endedIds },
+        revision: `${ofHolds.revision}${SEPARATOR}${ofFreezes.revision}`,
       };
     },
     holds: async (nowMs) => activeAt((await holds()).entries, nowMs),
@@ -82,8 +82,8 @@ function activeAt<Entry extends { expiresAtMs: number }>(entries: readonly Entry
 }
 
 /**
- * Shares one question between callers that ask at the same time. A caller that arrives while an answer is pending waits for the next, so
- * that nobody gets an answer that is older than their question.
+ * Shares one question between callers that ask at the same time. A caller that comes while an answer is pending gets the next answer, so
+ * that no answer is older than its caller's question.
  */
 export function sharedAsk<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
   let pending: Promise<unknown> = Promise.resolve();
