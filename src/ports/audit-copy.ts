@@ -11,11 +11,8 @@ export interface AuditLine {
 export interface AuditCopy {
   /** False while nothing can be written; asked before each line. */
   isReady(): boolean;
-  /** Ids and instants (milliseconds since the epoch) of recently written lines, for at least a day. */
+  /** The lines written in the last day or longer: instants (milliseconds since the epoch) by id. */
   written(): Promise<Map<string, number>>;
-  /**
-   * Appends in order. False if it stopped early, because of the signal or another daemon that writes now. Some lines may be written even if
-   * it rejects.
-   */
+  /** Appends in order. False if not all were written: the signal aborted, or another daemon is writing. Before a rejection, some may be. */
   append(lines: readonly AuditLine[], stopped: AbortSignal): Promise<boolean>;
 }

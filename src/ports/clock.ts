@@ -7,14 +7,14 @@ export function timerMs(ms: number): number {
 }
 
 /**
- * The one source of "now". Instants are milliseconds since the epoch, in the time that policies are evaluated in, which may run
- * faster than real time (the demo, the scenario tests). Leases, timeouts and rate budgets use real time.
+ * The one source of "now". Instants are milliseconds since the epoch. Policies are evaluated in this time. In the demo and in scenario tests
+ * it is simulated, and runs faster than real time. Leases, timeouts and rate budgets use real time.
  */
 export interface Clock {
   now(): number;
   /** Real milliseconds until `instantMs`; 0 if it has passed. */
   realDelayMs(instantMs: number): number;
-  /** Resolves at `instantMs` (simulated), at once if it has passed; rejects with the signal's reason when aborted. */
+  /** Resolves at `instantMs`, at once if it has passed; rejects with the signal's reason when aborted. */
   sleepUntil(instantMs: number, signal: AbortSignal): Promise<void>;
   /** Calls `tick` every `intervalMs` of real time until closed; a tick that is still running is not started again. */
   every(intervalMs: number, tick: () => Promise<void>): { close(): Promise<void> };

@@ -4,7 +4,7 @@ import type { Action, Plan } from '../domain/plan/plan.ts';
 import type { RestartCause } from '../domain/records/compute-record.ts';
 import type { ControlApiError, Operation } from './control-api.ts';
 
-/** The result of a write: `unknown` got no answer and may have taken effect; `refused` will fail again as it is. */
+/** The result of a write. `unknown`: no answer came, so it may have taken effect. `refused`: the same request would fail again. */
 export type WriteOutcome = 'applied' | 'locked' | 'throttled' | 'refused' | 'failed' | 'unknown';
 
 /** The rules that led to a write. */
@@ -61,7 +61,7 @@ export type ReportEvent = (event: ComputeEvent) => void;
 
 /**
  * The status of a compute. `orphaned`: ebb has changed it, and no policy selects it any more. `not_loaded`: the policies of its team are not
- * in effect, as they are staged at a first start or can't be read.
+ * in effect, because they can't be read, or because they are staged since a first start.
  */
 export const COMPUTE_STATUSES = [
   'enforced',

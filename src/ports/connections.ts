@@ -7,7 +7,7 @@ export interface ConnectionCount {
   connections: number;
   /** The value that the server reports. */
   maxConnections?: number;
-  /** When Postgres counted, milliseconds since the epoch: earlier than now if a count of zero is repeated, since nobody has connected since. */
+  /** When Postgres counted, milliseconds since the epoch. A count of zero is returned again, with its first instant, until somebody connects. */
   countedAtMs?: number;
 }
 
@@ -44,7 +44,7 @@ export type CountOutcome =
   | { ok: false; error: CountError };
 
 export interface CountRequest {
-  /** For a Postgres source recently read from the control API: a compute that is not active is not asked. */
+  /** For a Postgres source it must be read shortly before: a compute that is not active is not asked. */
   compute: Compute;
   /** The instant of the last count if that was zero, milliseconds since the epoch. */
   zeroCountedAtMs?: number;

@@ -142,11 +142,11 @@ export interface CallOptions {
   priority?: Priority;
   /** A random one by default. */
   requestId?: string;
-  /** The first request of the call doesn't wait for the rate budget. */
+  /** With it, the first request of the call doesn't wait for the rate budget. */
   permit?: Permit | undefined;
   /**
-   * Retries while the answer is `locked` (423). False by default: a write that follows a decision must be decided again once the
-   * operation that locks the project has ended.
+   * Retries while the answer is `locked` (423). False by default: once the operation that locks the project has ended, a write must be
+   * decided again.
    */
   repeatLocked?: boolean;
 }
@@ -192,20 +192,20 @@ export interface ChangeAnswer {
 
 export interface AccountStatus {
   account: string;
-  /** `refused`: answered 401, so only a probe is sent now and then. `missing`: no key could be read. `unknown`: not tried since it was read. */
+  /** `refused`: the API answered 401, so requests are only tried now and then. `missing`: no key could be read. `unknown`: not used yet. */
   key: 'valid' | 'refused' | 'missing' | 'unknown';
   /** One line for people if the key is refused or missing: the problem and the remedy. */
   message?: string;
   /**
-   * The present or last trouble of its key, and real milliseconds since it ended. Absent if there was none, and for an account with a key
-   * for each project: what is wrong with one of them does not concern other projects.
+   * The last time that the key was refused or missing. `endedAgoMs` (real milliseconds) is absent while it still is. Absent if that never
+   * happened, and for an account with a key for each project, where one bad key does not concern other projects.
    */
   keyTrouble?: { state: 'refused' | 'missing'; endedAgoMs?: number };
   /** Real milliseconds for which requests have waited without any answer but 429. Absent while they are answered. */
   stalledMs?: number;
   /**
-   * The level of the rate limit that answers 429 have led to, real milliseconds since the last of them, and until the whole limit is used
-   * again if no other comes. Absent while the whole limit is used.
+   * How far answers 429 have lowered the rate. `agoMs`: real milliseconds since the last 429. `normalInMs`: until the whole limit is used
+   * again, unless another comes. Absent while the whole limit is used.
    */
   limit?: { level: number; agoMs: number; normalInMs: number };
   /** The requests of this process that wait for the limit. Absent while it has room. */
@@ -241,8 +241,8 @@ export type FleetApi = Omit<ControlApi, 'operationsFrom'> & OperationsReader;
 /** All requests that a daemon can make: no create, no delete, no start, no suspend, no key call. */
 export interface ControlApi {
   /**
-   * Pages of projects, in the API's order, one account after the other. Errors come last, one for each account whose list is incomplete: a
-   * project that is missing in it may still exist.
+   * Pages of projects, in the API's order, one account after the other. Then an error for each account whose list is incomplete: projects
+   * that are not in such a list may still exist.
    */
   listProjects(options?: ListOptions): AsyncIterable<ApiResult<Project[]>>;
   listComputes(

@@ -8,7 +8,7 @@ import type { SelectorKeys } from '../domain/policy/selector.ts';
 import { HISTORY_KINDS } from '../domain/records/history.ts';
 import { COMPUTE_STATUSES } from './compute-events.ts';
 import { BudgetDocument, CostsDocument } from './cost-documents.ts';
-import { instant, text } from './document-fields.ts';
+import { estimate, instant, text } from './document-fields.ts';
 
 const texts = z.array(text);
 export const cu = z.number().meta({ description: 'CU.' });
@@ -50,15 +50,15 @@ export const computeFields = {
   /** The next instant at which policies want other values. */
   next_boundary: instant.nullable(),
   /**
-   * When the values change next: later than `next_boundary` if a freeze, a hold or a respected manual change keeps the compute as it is.
-   * While it is in the past, the change has not been decided yet.
+   * When the values change next. Later than `next_boundary` if a freeze, a hold or a respected manual change keeps the compute as it is.
+   * In the past, if the change has not been decided yet.
    */
   next_change: instant.nullable(),
 };
 export const ComputeDocument = z.object(computeFields).meta({ id: 'Compute' });
 export type ComputeDocument = z.infer<typeof ComputeDocument>;
 
-/** A change that had been sent, or was about to be, when a request was answered: it may still take effect. Null in `to`: not changed. */
+/** A change that was sent, or about to be sent, when a request was answered: it may still take effect. In `to`, null means: not changed. */
 const InFlightDocument = z
   .object({ ...computeName, to: SettingsDocument, restart: z.boolean(), since: instant })
   .meta({ id: 'InFlight' });
@@ -154,7 +154,6 @@ export const OperationDocument = z
   .meta({ id: 'Operation' });
 export type OperationDocument = z.infer<typeof OperationDocument>;
 
-const estimate = z.object({ low: z.number(), mid: z.number(), high: z.number() });
 /** What floors cost, in dollars where the price is known. */
 const costOfFloors = z.object({ cu_hours: estimate, usd: estimate.nullable() });
 
@@ -173,13 +172,13 @@ const computeMessages = z.array(z.object({ ...computeName, message: text }));
 
 const facts = z.array(z.object({ account: text, fact: text, value: text, verified: z.boolean(), promise: text }));
 
-/** Boundaries of more than 100 computes of an account in the next half hour: live reads of the fleet wait meanwhile. */
+/** Boundaries of the next half hour at which more than 100 computes of an account change. Live reads of the fleet wait meanwhile. */
 const herds = z.array(z.object({ account: text, first: instant, last: instant, computes: z.number() }));
 export type HerdDocument = z.infer<typeof herds>[number];
 
 /**
- * The accounts that use less than their rate limit, or whose requests wait for it. Above level 0: `since` is the last answer 429, and the whole
- * limit is used again from `normal_by` on. At level 0: requests have waited since `since`, and go on at about `normal_by`.
+ * The accounts that use less than their rate limit, or whose requests wait for it. Above level 0, `since` is the instant of the last answer
+ * 429, and from `normal_by` on the whole limit is used again. At level 0, requests have waited since `since`, until about `normal_by`.
  */
 const apiLimits = z.array(
   z.object({ account: text, level: z.number(), since: instant, normal_by: instant, message: text }),
@@ -203,9 +202,9 @@ const DaemonDocument = z.object({
   host: text,
   version: text,
   mode: z.enum(['enforce', 'observe']),
-  /** A status shows false for a leader whose last report is older than the duration of its lease. */
+  /** In a status also false for a leader whose lease has probably ended, since its last report is older than that. */
   leader: z.boolean(),
-  /** A daemon that ended gracefully has no report; that of a killed one stays for a day. */
+  /** A daemon that ended gracefully has no report. The report of a killed one stays for a day. */
   last_seen: instant,
   /** The hash of its policies. */
   set_hash: hash,
@@ -328,15 +327,11 @@ export const StatusDocument = z
     budgets: z.array(BudgetDocument),
     /** Numbers of notifications that could not be sent, and wait for a person. */
     dead_notifications: z.array(z.object({ receiver: text, count: z.number() })),
-    /** The facts about the control API that promises rest on (docs/verify.md); from a store as the leader last reported them. */
+    /** Facts about the control API on which promises rest (docs/verify.md); from a store as the leader last reported them. */
     facts: facts.nullable(),
     herds: herds.nullable(),
-    /**
-     * The rate limits that ebb does not use in full, after answers 429, or that requests wait for; from a store as the daemons last reported
-     * them. Null if unknown.
-     */
+    /** From a store as the daemons last reported them, like the next field. Null if unknown. */
     api_limits: apiLimits.nullable(),
-    /** Projects that the control API refuses; from a store as the daemons last reported them. Null if unknown. */
     refused_projects: refusedProjects.nullable(),
     /** The daemons that share the store, the leader first; null from a daemon. */
     daemons: z.array(DaemonDocument).nullable(),
@@ -345,11 +340,11 @@ export const StatusDocument = z
   .meta({ id: 'Status' });
 export type StatusDocument = z.infer<typeof StatusDocument>;
 
-/** `later`: how many of the `count` computes would wait first, such as those that ebb has just discovered or restarted. */
+/** `later`: how many of the `count` computes would wait first, for example because ebb has just discovered or restarted them. */
 export const ApproveDocument = z.object({ hash: text, ...changedCount, later: z.number().int().exactOptional() });
 export type ApproveDocument = z.infer<typeof ApproveDocument>;
 
-/** `freezes`: the ids of the ended freezes. `count`: the number of computes with a change that one of them blocked. */
+/** `freezes`: the ids of the ended freezes. `count`: the number of computes with a change that one of these freezes blocked. */
 export const UnfreezeDocument = z.object({ freezes: texts, ...changedCount, ...inFlight });
 export type UnfreezeDocument = z.infer<typeof UnfreezeDocument>;
 
@@ -383,7 +378,7 @@ export const RestoreDocument = z
         policies_decide: z.array(z.enum(['size', 'suspend_timeout'])).exactOptional(),
         /** The policy that sets each of them. */
         set_by: z.object({ size: text.exactOptional(), suspend_timeout: text.exactOptional() }).exactOptional(),
-        /** Only in a preview of all computes, if it is known. */
+        /** Only in a preview of all computes, where the owner is known. */
         owner: text.exactOptional(),
       }),
     ),

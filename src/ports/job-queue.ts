@@ -32,13 +32,13 @@ export interface JobQueue {
    */
   every(queue: QueueName, intervalMs: number): Promise<void>;
   /**
-   * Ensures one job with this id at this (simulated) instant. An id that exists, or completed within the last hour, is not added again. An
-   * id may neither contain a colon nor consist of digits only.
+   * Ensures one job with this id at this instant of the clock port. An id that exists, or completed within the last hour, is not added again.
+   * An id may neither contain a colon nor consist of digits only.
    */
   addAt(queue: QueueName, job: { id: string; atMs: number; data: JobData }): Promise<void>;
   /**
-   * Ensures a run soon, or at a (simulated) instant. It is merged with a waiting job of this key, and follows a running one. This
-   * saves work and is no mutex: two jobs of one key may overlap.
+   * Ensures a run soon, or at an instant of the clock port. It is merged with a waiting job of this key, and follows a running one. This
+   * only saves work: two jobs of one key may still overlap.
    */
   add(queue: QueueName, job: { key: string; atMs?: number; data: JobData }): Promise<void>;
   /** Ids of the jobs that wait for their instant. */

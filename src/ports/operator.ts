@@ -72,7 +72,7 @@ export const NOT_STAGED_HERE =
 /** Ids of the control API and of ebb. Nothing else may enter a path, a key or a query. */
 export const ID = /^[a-z0-9][a-z0-9-]{0,99}$/;
 
-/** The longest wait for a daemon's answer, milliseconds; the restore of a large fleet is slow. */
+/** The longest wait for a daemon's answer, milliseconds: the restore of a large fleet takes long. */
 export const LONGEST_ANSWER_MS = 120_000;
 
 export interface Page<T> {
@@ -192,8 +192,8 @@ export interface Refusal {
 }
 
 /**
- * The queries and commands that a daemon and a store can both answer. While the store is unavailable, calls reject, except for the queries whose
- * documents have `stale`: a daemon answers those from memory. Commands are audited.
+ * The queries and commands that a daemon and a store can both answer. While the store is unavailable, a daemon answers the queries whose
+ * documents have `stale` from memory; other calls reject. Commands are audited.
  */
 export interface Operator {
   status(query?: StatusQuery): Promise<OperatorResult<StatusDocument>>;
@@ -238,8 +238,8 @@ export interface DaemonOperator extends Operator {
   /** /metrics in the Prometheus text format. */
   metricsText(): Promise<{ contentType: string; body: string }>;
   /**
-   * The teams whose scope has a compute (or a hold's compute), the team of a staged set, or the team that has set a freeze. Undefined while
-   * that is unknown.
+   * `compute`: the teams whose scopes include the compute with this id, or the compute of the hold with this id. `set`: the team of the
+   * staged set with this hash. `freeze`: the team that has set the freeze. Undefined while that is unknown.
    */
   teamsOf(kind: 'compute' | 'set' | 'freeze', target: string): Promise<string[] | undefined>;
   /** Writes a refusal into the audit. Never rejects. */

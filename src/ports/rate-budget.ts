@@ -14,8 +14,8 @@ export interface BudgetRequest {
 export interface Grant {
   waitedMs: number;
   /**
-   * Waits for the instant of the grant. False if the request may not be sent: it is too late (ignored with `evenIfLate`), or the service has answered
-   * 429 since. Rejects with the signal's reason when aborted.
+   * Waits for the instant of the grant. False if the request may not be sent: it is too late (unless `evenIfLate`), or the service has
+   * answered 429 since the grant. Rejects with the signal's reason when aborted.
    */
   waitUntilDue(signal: AbortSignal, options?: { evenIfLate?: boolean }): Promise<boolean>;
   /** Passes the unused grant to the next request of its route, if any waits. */
@@ -30,13 +30,13 @@ export interface WaitingRequests {
   perMinute: number;
   /** How long the first has waited, in milliseconds. */
   waitedMs: number;
-  /** About how many milliseconds until the last waiting write is sent, or the last waiting request if no write waits. */
+  /** About how many milliseconds it takes until the last waiting write is sent; if no write waits, until the last request is sent. */
   inMs: number;
 }
 
 /**
- * The rate budget of accounts. All users of an account share the control API's limit; the budget covers those that the implementation
- * can reach. All times are real milliseconds.
+ * The rate budget of accounts. All programs that use an account share the control API's limit; the budget covers only those that use this
+ * budget. All times are real milliseconds.
  */
 export interface RateBudget {
   /** Waits for a grant. Rejects with the signal's reason when aborted. */
@@ -53,6 +53,6 @@ export interface RateBudget {
   usedRatio(account: string): number;
   /** The level learnt from 429, as last seen by this process; 0: the documented limits. See `levelAt`. */
   level(account: string): number;
-  /** Milliseconds since the 429 that led to a level above 0, and until level 0 if no other comes; undefined at level 0, or if unknown. */
+  /** Milliseconds since the last 429, and until level 0 unless another comes. Undefined at level 0, and if unknown. */
   learnt(account: string): { agoMs: number; normalInMs: number } | undefined;
 }

@@ -16,8 +16,8 @@ import {
 import { remedy, verdictOfGuard } from './plan-document.ts';
 
 /**
- * A time span, `from` inclusive, `to` exclusive, in which the desired settings don't change. `policies`: the deciding policies by name,
- * or `hold by OWNER`; empty where nothing sets a value.
+ * A time span, `from` inclusive, `to` exclusive, in which the desired settings don't change. `policies`: the names of the policies that set
+ * them, or `hold by OWNER`; empty where nothing sets a value.
  */
 const SegmentDocument = z.object({ from: instant, to: instant, ...knownSettings, policies: z.array(text) });
 export type SegmentDocument = z.infer<typeof SegmentDocument>;
@@ -65,8 +65,8 @@ export const FleetDocument = z
     /** Matching computes that a policy changes within an hour, and the first such change. */
     next_hour: dueChanges,
     /**
-     * The next change by policy of each matching compute within a day, without overdue ones, by hour (UTC) and owner, the most first; from
-     * `first` to `last`.
+     * Matching computes that a policy changes within a day, without overdue changes, each at its next change. One entry for each hour (UTC),
+     * whose changes are from `first` to `last`; owners with the most computes first.
      */
     upcoming: z.array(
       z.object({

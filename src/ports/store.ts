@@ -42,7 +42,7 @@ export interface ConnectionSample {
   maxConnections?: number;
   /** For the highest of several counts: the instant of the first. */
   sinceMs?: number;
-  /** When Postgres counted, milliseconds since the epoch: before `atMs` if a count of zero is repeated, since nobody has connected since. */
+  /** When Postgres counted, milliseconds since the epoch: before `atMs` if an earlier count of zero still holds, as nobody has connected. */
   countedAtMs?: number;
   /** Name of the source. */
   source?: string;
@@ -98,8 +98,8 @@ export interface RecordStore {
     also?: { outbox?: readonly OutboxEntry[] } & WithAudit,
   ): Promise<boolean>;
   /**
-   * Stores a record with a pending write, and prolongs the lease to `ttlMs` from now. One atomic step, and only if the lease is still
-   * held and holds, freezes and the policy set are still those of the decision. A later change of these finds the pending write in
+   * Stores a record with a pending write, and prolongs the lease to `ttlMs` from now, in one atomic step. Nothing is stored if the lease was
+   * lost, or if holds, freezes or the policy set have changed since the decision. Whoever changes these later finds the pending write in
    * {@link RecordStore.pendingWrites}.
    */
   putIntent(
@@ -109,7 +109,7 @@ export interface RecordStore {
     lease: Lease,
     conditions: { ttlMs: number; decidedBy: DecidedBy },
   ): Promise<IntentOutcome>;
-  /** Records with a pending write, of one project or all, unordered: its request may be in flight, or its answer was lost. */
+  /** Records with a pending write, of one project or all, unordered. Their requests may be in flight, or the answers were lost. */
   pendingWrites(projectId?: string): Promise<LocatedRecord[]>;
   /** Deletes the record and samples of a compute if the lease is still held; else false, and nothing is deleted. */
   deleteRecord(projectId: string, computeId: string, lease: Lease): Promise<boolean>;
@@ -145,8 +145,8 @@ export interface OverrideStore {
   holds(nowMs: number): Promise<Hold[]>;
   overrides(nowMs: number): Promise<OverridesInStore>;
   /**
-   * Adds a hold or replaces the one with its id. Holds that expired before its `createdAtMs` make room. A deleted hold stays deleted, so
-   * that a daemon that missed the deletion can't bring it back.
+   * Adds a hold, or replaces the hold with its id. Holds that expired before its `createdAtMs` are removed first. A deleted hold stays
+   * deleted, so that a daemon that missed the deletion can't bring it back.
    */
   putHold(hold: Hold, also?: WithAudit): Promise<PutOutcome>;
   /** False if there was none; then `also` is not stored. */
@@ -164,14 +164,13 @@ export interface OverrideStore {
 
 export interface GenerationStore {
   /**
-   * Registers an identity under the next number, and returns the current generation, which is another daemon's if the identity was not
-   * registered. A current identity keeps its number. A current generation with a higher `decisionVersion` stays unless `over` is its
-   * number; with `over`, nothing is registered if the current number differs from it.
+   * Registers an identity under the next number, unless it is the current one, and returns the current generation. By default a current
+   * generation with a higher `decisionVersion` stays. With `onlyReplacing`, any current generation stays that has another number.
    */
-  raiseGeneration(identity: DecisionIdentity, over?: number): Promise<Generation>;
-  /** Restores a generation into a store that came back empty or older; a greater one stays. Returns the current one. */
+  raiseGeneration(identity: DecisionIdentity, onlyReplacing?: number): Promise<Generation>;
+  /** Restores a generation into a store that came back empty or older; a higher number stays. Returns the current generation. */
   restoreGeneration(generation: Generation): Promise<Generation>;
-  /** The current one, undefined in an empty store. A daemon with a smaller number must not write. */
+  /** The current generation; undefined in an empty store. A daemon with a smaller number must not write. */
   generation(): Promise<Generation | undefined>;
 }
 

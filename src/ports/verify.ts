@@ -43,7 +43,7 @@ export interface DatabaseSession {
 
 /** The compute's database. Connecting wakes the compute. */
 export interface Database {
-  /** A message if its server is not the one of a compute with this host name. */
+  /** A message if this is not the database of the compute with this host name. */
   refusalFor(host: string | undefined): string | undefined;
   connect(signal: AbortSignal): Promise<DatabaseSession>;
 }

@@ -1,12 +1,13 @@
-/** Findings of the HTTP API, the page and `ebb recommend --json`. Forms as in documents.ts. A month has 730 h. */
+/**
+ * Findings of the HTTP API, the page and `ebb recommend --json`. Forms as in documents.ts. A month has 730 h. Of a figure `at_least` only
+ * the low end is promised.
+ */
 import { z } from 'zod';
 import { CHANGE_BY, FINDING_KINDS, type FindingKind } from '../domain/recommend/finding.ts';
-import { instant, text } from './document-fields.ts';
+import { estimate, instant, text } from './document-fields.ts';
 import { staleness } from './documents.ts';
 
 const range = z.object({ low: z.number(), high: z.number() });
-/** The expected value and an 80 % interval of a month; for `at_least` only the low end is promised. */
-const estimate = z.object({ low: z.number(), mid: z.number(), high: z.number() });
 // biome-ignore lint/suspicious/noThenProperty: the name of the field; a schema is never awaited
 const change = z.object({ now: z.number(), then: range });
 const fields = z.object({
@@ -67,7 +68,7 @@ export type WasteTotal = z.infer<typeof WasteTotal>;
 /** The findings of the whole fleet, those that may save most first. */
 export const WasteDocument = z
   .object({
-    /** When the oldest and the newest stored analysis were made: each project is analysed about once a day. Null until one was analysed. */
+    /** The instants of the oldest and the newest stored analysis: each project is analysed about once a day. Null before the first. */
     from: instant.nullable(),
     to: instant.nullable(),
     /** The number of analysed projects. */

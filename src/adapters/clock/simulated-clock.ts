@@ -10,13 +10,13 @@ interface RealTime {
 
 const MACHINE: RealTime = { nowMs: () => Date.now(), monotonicMs: () => performance.now() };
 
-/** Added before rounding down, so that an instant that is reached does not show a millisecond less: doubles resolve instants to 0.00024 ms. */
+/** Added before rounding down. Instants in doubles are off by up to 0.00024 ms, so an instant that was reached could show a millisecond less. */
 const ROUNDING_MS = 0.0005;
 
 interface SimulatedClockOptions {
-  /** Strictly ascending in both columns; linear between the points, real time before the first and after the last. */
+  /** Ascends strictly in both columns. Time is linear between the points, and as fast as real time before the first and after the last. */
   table: readonly TimePoint[];
-  /** The instant at which `realMs` of the table is 0, real milliseconds since the epoch. Processes with the same value agree. Default: now. */
+  /** The real instant of `realMs` 0 in the table, milliseconds since the epoch. Processes with the same value have the same time. Default: now. */
   startedAtMs?: number;
   realTime?: RealTime;
   onTickError?: TickErrorHandler;

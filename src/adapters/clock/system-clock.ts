@@ -20,7 +20,7 @@ export const REAL_WAITS: Pick<Clock, 'wait' | 'timeout' | 'nextTurn'> = {
   nextTurn: () => nextTurn(),
 };
 
-/** A longer wait is split into timers of at most this, since the machine's clock may be set, and a laptop may sleep. */
+/** Longer waits are split into timers of this length, since meanwhile the machine's clock may be set, or a laptop may sleep. */
 const LONGEST_NAP_MS = 5_000;
 
 /** Waits until `realDelayMs(instantMs)` is 0; rejects with the signal's reason when aborted. */
@@ -50,10 +50,7 @@ export function warnOfTickError(error: unknown): void {
   process.emitWarning(error instanceof Error ? error : String(error), 'TickError');
 }
 
-/**
- * Calls `tick` every `intervalMs` of real time. Invariant: at most one tick runs; intervals that pass meanwhile are
- * skipped. `close` waits for a running tick.
- */
+/** Calls `tick` every `intervalMs` of real time. Invariant: at most one tick runs; meanwhile no other begins. `close` waits for a running tick. */
 export function startTicking(
   intervalMs: number,
   tick: () => Promise<void>,

@@ -3,12 +3,12 @@ import { type ClientSample, OWN_MARK, type SampledSession } from '../../domain/a
 import { fingerprint } from '../../domain/awake/fingerprint.ts';
 import type { ClientSampler } from '../../ports/connections.ts';
 import { failed } from './outcomes.ts';
-import { explainPostgresError, HIDDEN, withSession } from './postgres.ts';
+import { explainPostgresError, LACKS_PG_MONITOR, withSession } from './postgres.ts';
 
 const LIMITS: ClientConfig = { application_name: OWN_MARK, connectionTimeoutMillis: 5_000, query_timeout: 5_000 };
 const MAX_SESSIONS = 2_000;
 const MAX_STATEMENTS = 5_000;
-/** The characters that are read of a query; fewer are shown. */
+/** The number of characters that are read of a query; fewer are shown. */
 const MAX_TEXT_LENGTH = 2_000;
 /** pg_stat_statements keeps comments, so this marks ebb's own statements. */
 const MARK = `/* ${OWN_MARK} */`;
@@ -57,7 +57,7 @@ interface Row {
   statements: { user: string; id: string; calls: number }[] | null;
 }
 
-/** Samples the sessions and statements of one Postgres, for `--ask-postgres`. Remembers texts of statements and their numbers of calls. */
+/** Samples the sessions and statements of one Postgres, for `--ask-postgres`. Remembers the texts of statements, and how often each was called. */
 export function createClientSampler(config: ClientConfig): ClientSampler {
   const session = { ...config, ...LIMITS };
   /** The schema of `pg_stat_statements`, quoted; null if it can't be read, undefined before the first sample. */
@@ -92,7 +92,7 @@ export function createClientSampler(config: ClientConfig): ClientSampler {
     const last = callsBefore;
     callsBefore = new Map(statements.map(({ user, id, calls }) => [JSON.stringify([user, id]), calls]));
     if (last === undefined) return undefined;
-    // The last sample may have lacked rarely called statements: then it is unknown how many of their calls are new.
+    // If the last sample was cut, it lacked rarely called statements: how many of their calls are new is unknown.
     const isCut = last.size > MAX_STATEMENTS;
     return statements.flatMap(({ user, id, calls }) => {
       const lastCalls = last.get(JSON.stringify([user, id])) ?? (isCut ? calls : 0);
@@ -122,12 +122,12 @@ export function createClientSampler(config: ClientConfig): ClientSampler {
         return await withSession(session, signal, async (client) => {
           const row = schema === undefined ? await readFirstRow(client) : await readRow(client);
           if (!row) return failed('no_data', 'pg_stat_activity gave no row');
-          if (row.hidden > 0) return HIDDEN;
+          if (row.hidden > 0) return LACKS_PG_MONITOR;
           const calls = row.statements ? callsSince(row.statements) : undefined;
           await readTexts(client, calls?.map(({ queryId }) => queryId) ?? []);
-          const ofOthers = calls?.filter(({ queryId }) => texts.get(queryId) !== OWN_MARK);
+          const callsOfOthers = calls?.filter(({ queryId }) => texts.get(queryId) !== OWN_MARK);
           const sessions = row.sessions.map(sessionOf);
-          return { ok: true, value: { atMs: row.at, sessions, ...(ofOthers && { calls: ofOthers }) } };
+          return { ok: true, value: { atMs: row.at, sessions, ...(callsOfOthers && { calls: callsOfOthers }) } };
         });
       } catch (error) {
         const explained = explainPostgresError(error);

@@ -2,12 +2,12 @@ import { CERTIFICATE_ERROR } from '../../common/certificate-errors.ts';
 import { oneLine } from '../../common/safe-text.ts';
 import type { CountError, CountOutcome, CountRequest } from '../../ports/connections.ts';
 
-/** Called before each count, so that the secret can be rotated. Rejects with a message for people. */
+/** Reads a secret. Called before each count, since the secret may be rotated. Rejects with a message for people. */
 export type ReadSecret = () => Promise<string>;
 
 export type Read<T> = { ok: true; value: T } | { ok: false; error: CountError };
 
-/** True for the codes of Node for errors of TLS. */
+/** True for Node's codes of TLS errors. */
 export const isTlsError = (code: string) => code.startsWith('ERR_SSL') || CERTIFICATE_ERROR.test(code);
 
 /** The message becomes one printable line: parts of it come from a source, which is not trusted. */
@@ -15,7 +15,7 @@ export function failed(code: CountError['code'], message: string): { ok: false; 
   return { ok: false, error: { code, message: oneLine(message) } };
 }
 
-/** Counts `atOnce` computes at a time; an exception becomes an outcome. */
+/** Counts `atOnce` computes at a time. An exception of `ask` becomes an outcome. */
 export async function countEach(
   requests: readonly CountRequest[],
   atOnce: number,

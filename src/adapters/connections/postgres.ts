@@ -9,8 +9,8 @@ const TIMEOUTS = { connectMs: 5_000, statementMs: 3_000 };
 const AT_ONCE = 8;
 
 /**
- * Somebody has connected since a count only if `last_active` is later by more than this: the control API shows whole seconds of another clock,
- * and the count itself is activity.
+ * Only if `last_active` is later than a count by more than this, somebody else has connected since. The count itself is activity, too, and
+ * the control API shows whole seconds of another clock.
  */
 const OWN_ACTIVITY_MS = 5_000;
 
@@ -72,7 +72,7 @@ export function createPostgresCounter({
   };
 }
 
-/** Runs work in a session of its own, which the signal ends: at once if it is connected, otherwise when it connects or its timeout passes. */
+/** Runs work in a session of its own. An abort of the signal ends the session, but only once it has connected or its timeout has passed. */
 export async function withSession<T>(
   config: pg.ClientConfig,
   signal: AbortSignal,
@@ -103,11 +103,11 @@ function limitsOf({ connectMs, statementMs }: typeof TIMEOUTS): pg.ClientConfig 
   };
 }
 
-export const HIDDEN = failed('unauthorised', 'the role sees no sessions of others: GRANT pg_monitor TO it');
+export const LACKS_PG_MONITOR = failed('unauthorised', 'the role sees no sessions of others: GRANT pg_monitor TO it');
 
 function outcomeOf(row: Row | undefined, countedAtMs: number): CountOutcome {
   if (row === undefined) return failed('no_data', 'pg_stat_activity gave no row');
-  if (row.hidden > 0) return HIDDEN;
+  if (row.hidden > 0) return LACKS_PG_MONITOR;
   const { connections, max_connections: maxConnections } = row;
   return { ok: true, value: { connections, maxConnections, countedAtMs } };
 }
@@ -131,14 +131,14 @@ export function explainPostgresError(error: unknown): CountOutcome {
   const message = error instanceof Error && error.message !== '' ? error.message : code;
   if (code === TOO_MANY_CONNECTIONS && !isOwnLimit(error)) return { ok: true, value: 'full' };
   const known = CODES.get(code);
-  // Messages have names of roles and databases. Only of 28000 they say more than the code: it may be refused for the lack of TLS.
+  // Words of a message may be names of roles and databases, so the code counts. 28000 may mean a lack of TLS, which only the message says.
   if (known !== undefined && code !== NOT_ADMITTED) return failed(known, message);
   if (isTlsError(code) || /SSL|certificate/i.test(message)) return failed('tls', message);
   if (/timeout/i.test(message)) return failed('timeout', message);
   return failed(known ?? 'unavailable', message);
 }
 
-/** True for the limit of a role or a database, which says nothing about the server. Messages are translated, names of routines aren't. */
+/** True if a role or a database has reached its own limit, not the server. Recognised by the routine, since messages may be translated. */
 function isOwnLimit(error: unknown): boolean {
   const routine = error instanceof Error && 'routine' in error ? error.routine : undefined;
   return routine === 'InitializeSessionUserId' || routine === 'CheckMyDatabase';
@@ -155,8 +155,8 @@ const ALLOWED_PARAMETERS = new Set(['sslmode', 'sslrootcert', 'channel_binding']
 const EXPECTED = 'expected postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE';
 
 /**
- * Parses a connection string, and replaces `$host` in it. `sslmode` may be require, verify-ca or verify-full, which all mean verify-full; for a
- * server on this machine also disable. Messages never contain the string.
+ * Parses a connection string, and replaces `$host` in it. The modes require, verify-ca and verify-full of `sslmode` all mean verify-full. A
+ * server on this machine may also have `disable`. Messages never contain the string.
  */
 export async function readDsn(text: string, host: string | undefined): Promise<Read<ClientConfig>> {
   if (text.includes('$host') && (host === undefined || !HOST.test(host))) {
@@ -179,7 +179,7 @@ export async function readDsn(text: string, host: string | undefined): Promise<R
     user: decodeUrlPart(url.username),
     database: decodeUrlPart(url.pathname.slice(1)) || 'postgres',
     ssl: tls.value,
-    // The platform's console writes this parameter into connection strings. `pg` binds the channel if the server offers that.
+    // The platform's console writes this parameter into connection strings. Unless it is `disable`, `pg` binds the channel if the server can.
     ...(url.searchParams.has('channel_binding') && {
       enableChannelBinding: url.searchParams.get('channel_binding') !== 'disable',
     }),

@@ -24,7 +24,7 @@ export const AT_ONCE = 4;
 const TIMEOUT_MS = 10_000;
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
-/** Ids are put into queries, whose meaning other characters could change. */
+/** Ids are put into queries. Other characters could change the meaning of a query. */
 const ID = /^[a-z0-9-]+$/;
 
 /** Sends queries to a Prometheus, or to anything with its API. Follows no redirect, uses no proxy. */
@@ -48,7 +48,7 @@ export function createPrometheusCall({ url, readToken, timeoutMs = TIMEOUT_MS }:
       if (token !== undefined && typeof token !== 'string') {
         return failed('misconfigured', token instanceof Error ? token.message : 'no token');
       }
-      const limit = AbortSignal.any([signal, AbortSignal.timeout(timerMs(timeoutMs))]);
+      const stopped = AbortSignal.any([signal, AbortSignal.timeout(timerMs(timeoutMs))]);
       try {
         const { statusCode, body } = await dispatcher.request({
           origin: base.origin,
@@ -60,11 +60,11 @@ export function createPrometheusCall({ url, readToken, timeoutMs = TIMEOUT_MS }:
             ...(token !== undefined && { authorization: `Bearer ${token}` }),
           },
           body: new URLSearchParams(form).toString(),
-          signal: limit,
+          signal: stopped,
         });
         return { ok: true, value: { status: statusCode, text: await body.text() } };
       } catch (error) {
-        return failureOf(error, limit);
+        return failureOf(error, stopped);
       }
     },
     close: () => dispatcher.destroy(),
@@ -90,7 +90,7 @@ function failureOf(error: unknown, signal: AbortSignal): ReturnType<typeof faile
   return failed('unavailable', message);
 }
 
-/** A series of an answer: instants in seconds since the epoch, values as text: `12`, `NaN`, `+Inf`. An instant query has one point. */
+/** A series of an answer. Instants are seconds since the epoch; values are texts such as `12`, `NaN` or `+Inf`. An instant query has one point. */
 export interface RawSeries {
   labels: Readonly<Record<string, string>>;
   points: readonly (readonly [seconds: number, value: string])[];
@@ -132,7 +132,7 @@ export function rangesIn(reply: Read<PrometheusReply>): Read<RawSeries[]> {
   return { ok: true, value: answer.data.data.result.map(({ metric, values }) => ({ labels: metric, points: values })) };
 }
 
-/** A query about one compute must give one number. */
+/** The error of a query about one compute that gives more than one number. */
 export function tooManySeries(count: number): ReturnType<typeof failed> {
   return failed('malformed', `the query gives ${count} series for it, not one: sum them`);
 }

@@ -20,7 +20,7 @@ const MAX_POINTS = 10_000;
 
 const TIMEOUT_MS = 60_000;
 
-/** The least tolerance for points outside of their range. It is a step if that is longer, since some servers move instants to multiples of it. */
+/** Points may lie this far outside of the range, or a step if that is longer: some servers move instants to multiples of the step. */
 const LEAST_TOLERANCE_MS = 1000;
 
 /** Reads past connection counts from a Prometheus by range queries. */
@@ -61,7 +61,7 @@ function isInOrder(counts: readonly RecordedCount[]): boolean {
   return counts.every(({ atMs }, index) => atMs > (counts[index - 1]?.atMs ?? Number.NEGATIVE_INFINITY));
 }
 
-/** Leaves out NaN. */
+/** The counts of an answer, without NaN. */
 function countsOf(series: readonly RawSeries[], range: SeriesRange): Read<RecordedCount[]> {
   if (series.length > 1) return tooManySeries(series.length);
   const points = series[0]?.points ?? [];

@@ -13,7 +13,7 @@ import {
 
 const MAX_SERIES = 20_000;
 
-/** How far an instant may be off: clocks differ, and some servers move instants to multiples of the step. */
+/** Points may lie this far outside of the range: clocks differ, and some servers move instants to multiples of the step. */
 const TOLERANCE_MS = 60_000;
 
 /** Asks a Prometheus for the series of guards. */

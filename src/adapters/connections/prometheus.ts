@@ -14,7 +14,7 @@ import {
 
 const MAX_COMPUTES_PER_QUERY = 200;
 
-/** Counts by instant queries. Where the form of the query allows it, one request asks for many computes. */
+/** Counts by instant queries. If the query is a plain sum, one request asks for many computes. */
 export function createPrometheusCounter({
   query,
   ...options
@@ -76,10 +76,7 @@ interface ManyQuery {
 const SUM = /^\s*sum\s*\(\s*([a-zA-Z_:][\w:]*)\s*\{((?:[^"{}]|"[^"\\]*")*)\}\s*\)\s*$/;
 const BY_COMPUTE = /(^|[,\s])([a-zA-Z_]\w*)\s*=\s*"\$compute"/;
 
-/**
- * Undefined unless the query is a plain sum with `$compute` in one matcher as its only variable: only then is the sum by that label
- * equivalent.
- */
+/** Undefined unless the query is a plain sum whose only variable is `$compute` in one matcher. Only then a sum by that label gives the same. */
 function manyQueryOf(query: string): ManyQuery | undefined {
   const [, metric, matchers = ''] = SUM.exec(query) ?? [];
   const [, , label] = BY_COMPUTE.exec(matchers) ?? [];

@@ -9,7 +9,7 @@ import type { Exchange } from './http-transport.ts';
 export interface KeyQuestion {
   /** The project that the call is about, if it is about one. */
   projectId?: string;
-  /** The key that was just refused: the source must not answer from its cache. */
+  /** The key that was just refused, if one was. The source must then not answer from its cache. */
   refusedKey?: string;
 }
 
@@ -27,8 +27,8 @@ export interface ApiAccount {
 }
 
 /**
- * Adds the account's key to a call, redacts in answers every key that was ever used, and stops calls under a refused key. A refused key
- * is read again at once, and tried again now and then. Listing the project keys of a returned account forgets the states of keys that are gone.
+ * Adds the account's key to a call, redacts every key that was ever used from answers, and stops calls under a refused key. When a key is
+ * refused, its source is read again at once. A key that stays the same is tried again now and then.
  */
 export function withAccountKeys(
   send: SendExchange,
@@ -63,7 +63,7 @@ export function withAccountKeys(
       return notSent('its API key was refused, and is tried again later');
     }
     const exchange = await send(call, key, signal);
-    const accepted = showsAccepted(exchange);
+    const accepted = isKeyAccepted(exchange);
     if (accepted === true) states.accepted(account.name, slot);
     if (accepted === false) states.refused(account.name, slot, key);
     return exchange;
@@ -74,7 +74,8 @@ export function withAccountKeys(
     const key = await readKey(account, questionOf(call));
     const slot = slotOf(account, call.projectId);
     if (key.ok) states.found(account.name, slot);
-    else if (await isWanted(account, call.projectId)) states.missing(account.name, slot, redactor.clean(key.message));
+    else if (await shouldHaveKey(account, call.projectId))
+      states.missing(account.name, slot, redactor.clean(key.message));
     return key;
   }
 
@@ -91,13 +92,13 @@ export function withAccountKeys(
       if (!fresh.ok || fresh.value === key.value) return asResult(call, exchange);
       return asResult(call, await exchangeUnder(account, call, fresh.value, signal));
     },
-    accounts: options.accounts.map((account) => watched(account, states)),
+    accounts: options.accounts.map((account) => watchedKeys(account, states)),
     status: states.status,
   };
 }
 
-/** Forgets the state of project keys that the account's list no longer has, and notes when the list can't be read. */
-function watched(account: ApiAccount, states: AccountStates): ApiAccount {
+/** An account whose `projectIds` also forgets the states of project keys that are gone, and notes when the list can't be read. */
+function watchedKeys(account: ApiAccount, states: AccountStates): ApiAccount {
   const { name, projectIds } = account;
   if (projectIds === undefined) return account;
   const wholeList = slotOf(account, undefined);
@@ -117,7 +118,7 @@ function watched(account: ApiAccount, states: AccountStates): ApiAccount {
   };
 }
 
-async function isWanted({ projectIds }: ApiAccount, projectId: string | undefined): Promise<boolean> {
+async function shouldHaveKey({ projectIds }: ApiAccount, projectId: string | undefined): Promise<boolean> {
   if (projectIds === undefined) return true;
   const ids = await projectIds().catch(() => undefined);
   return projectId !== undefined && ids?.includes(projectId) === true;
@@ -154,8 +155,8 @@ function slotOf(account: ApiAccount, projectId: string | undefined): string {
   return account.projectIds === undefined ? account.name : `${account.name}/${projectId ?? ''}`;
 }
 
-/** A 401 means no; any other answer below 500, even a refusal, means yes; a 429, a 5xx or no answer means neither. */
-function showsAccepted(exchange: Exchange): boolean | undefined {
+/** A 401 shows that the key is refused. A 429, a 5xx and no answer show nothing. Any other answer, even a refusal, shows that it is accepted. */
+function isKeyAccepted(exchange: Exchange): boolean | undefined {
   if (exchange.kind === 'failure') return undefined;
   if (exchange.status === 401) return false;
   return exchange.status < 500 && exchange.status !== 429 ? true : undefined;
@@ -274,10 +275,10 @@ export interface KeyProbes {
 
 export const DEFAULT_KEY_PROBES: KeyProbes = { firstMs: 5_000, longestMs: 60_000 };
 
-/** The longest pause is at least this, in milliseconds, times the number of other refused keys, so that probes take few requests. */
+/** So that probes take few requests, the longest pause is at least this, in milliseconds, times the number of other refused keys. */
 const PAUSE_FOR_EACH_MS = 1_000;
 
-/** Many refused keys make that pause no longer than this, in milliseconds: only a probe notices that a key works again. */
+/** The upper bound of that, in milliseconds: only a probe notices that a key works again. */
 const LONGEST_OF_MANY_MS = 300_000;
 
 interface Refusal {
@@ -288,7 +289,7 @@ interface Refusal {
 }
 
 export interface KeyGate {
-  /** True if a request may be sent under this key. A refused key passes once in each pause: that request is the probe. */
+  /** True if a request may be sent under this key. Under a refused key only one may be sent in each pause: it is the probe. */
   mayPass(slot: string, key: string, nowMs: number): boolean;
   /** Notes a 401. */
   refused(slot: string, key: string, nowMs: number): void;
@@ -312,7 +313,7 @@ export function createKeyGate(probes: KeyProbes): KeyGate {
     refused(slot, key, nowMs) {
       const before = refusals.get(slot);
       const current = before?.key === key ? before : undefined;
-      // Requests that were in flight together count as one refusal; only a probe tells something new.
+      // Requests that were in flight together count as one refusal. The pause doubles only after a probe.
       if (current !== undefined && !current.isProbing) return;
       const longestMs = Math.max(
         probes.longestMs,

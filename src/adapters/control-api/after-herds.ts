@@ -10,8 +10,8 @@ export interface BusyTime {
 }
 
 /**
- * Wraps an API for a command that reads many projects: in a busy time it sends nothing. Usage has a rate limit of its own, and doesn't wait.
- * `onWait` is called once for each busy time.
+ * Wraps an API for a command that reads many projects. In a busy time the wrapped calls wait, except for usage, which has a rate limit of its
+ * own. `onWait` is called once for each busy time.
  */
 export function afterHerds(
   api: ControlApi,
@@ -21,14 +21,14 @@ export function afterHerds(
     onWait,
   }: { busyTimes: readonly BusyTime[]; clock: Pick<Clock, 'now' | 'sleepUntil'>; onWait(busy: BusyTime): void },
 ): ControlApi {
-  const told = new Set<BusyTime>();
+  const reported = new Set<BusyTime>();
   const ends = new AbortController();
 
   async function waitWhileBusy(signal: AbortSignal = ends.signal): Promise<void> {
     const busy = busyTimes.find(({ fromMs, untilMs }) => fromMs <= clock.now() && clock.now() < untilMs);
     if (!busy) return;
-    if (!told.has(busy)) onWait(busy);
-    told.add(busy);
+    if (!reported.has(busy)) onWait(busy);
+    reported.add(busy);
     // If the wait was aborted, the API call that follows returns that error.
     const isOver = await clock.sleepUntil(busy.untilMs, signal).then(
       () => true,

@@ -1,6 +1,6 @@
 /**
- * A cache on this machine of the computes, branches and usage that commands read from the control API. For five minutes, commands read these
- * again only for projects that the list of projects shows as changed; usage only for another query.
+ * A cache on this machine of the computes, branches and usage that commands read from the control API. An answer is used for five minutes, as
+ * long as the list of projects shows no change of its project. Usage is cached by query.
  */
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ interface CachedProject {
 
 export interface AnswerCache {
   api: ControlApi;
-  /** Notes projects that were not listed through `api`: otherwise their cached answers would not be used. */
+  /** Notes projects that were listed otherwise than through `api`. Cached answers are used only for listed projects. */
   noteListed(projects: Iterable<Project>): void;
   /** The cached answer to this query, if there is one. */
   usage(query: UsageQuery): Promise<UsagePages | undefined>;
@@ -54,7 +54,7 @@ interface AnswerCacheOptions {
   now: () => number;
   /** True if cached answers are used instead of requests; false if they are only replaced. */
   usesCache: boolean;
-  /** The file of the fleet is not written with fewer projects, nor that of usage if no answer has so many units. */
+  /** The fleet's file is written only with at least so many projects, the usage file only if an answer has at least so many units. */
   fewestProjects: number;
 }
 
@@ -128,14 +128,14 @@ function cachedAnswers(options: AnswerCacheOptions) {
       if (cached && value) noteAge(cached.atMs);
       return value;
     },
-    /** The parts of a project share one entry, which has the time of the oldest. */
+    /** The parts of a project share one entry, which has the instant of the oldest part. */
     async keepPart(projectId: string, part: Pick<CachedProject, 'computes' | 'branches'>): Promise<void> {
       const listedMs = updatedAtMs.get(projectId);
       if (listedMs === undefined) return;
       const before = (await fleet.all()).get(projectId);
-      const same = before?.value.updatedAtMs === listedMs ? before : undefined;
-      const value = { ...same?.value, ...part, updatedAtMs: listedMs };
-      await fleet.keep(projectId, { atMs: same?.atMs ?? now(), value });
+      const valid = before?.value.updatedAtMs === listedMs ? before : undefined;
+      const value = { ...valid?.value, ...part, updatedAtMs: listedMs };
+      await fleet.keep(projectId, { atMs: valid?.atMs ?? now(), value });
     },
     async usage(query: UsageQuery): Promise<UsagePages | undefined> {
       const cached = (await usage.all()).get(JSON.stringify(query));
@@ -155,7 +155,7 @@ export async function forgetCachedFleet(folder: string): Promise<void> {
   await rm(join(folder, FLEET_FILE), { force: true }).catch(() => {});
 }
 
-/** The entries of a file that are young enough, read on first use. If `usesCache` is false, there are none at first. */
+/** A file's entries of the last five minutes, read on first use; without `usesCache` only those that are kept from now on. */
 function cacheFile<Value>(file: string, { folder, place, now, usesCache }: AnswerCacheOptions) {
   const path = join(folder, file);
   let reading: Promise<Map<string, Cached<Value>>> | undefined;

@@ -43,8 +43,8 @@ export interface ControlApiOptions {
   maxBodyBytes?: number;
   backoff?: Backoff;
   /**
-   * The daemon and `ebb verify` have none. Without it, calls are repeated until their deadlines, nobody is told, and reads are slowed while
-   * the API is silent.
+   * The patience of a command; the daemon and `ebb verify` have none. Without it, calls are repeated until their deadlines without a report, and
+   * reads are slowed while the API does not answer.
    */
   patience?: Patience | undefined;
   keyProbes?: KeyProbes;
@@ -61,8 +61,8 @@ export interface ControlApiOptions {
 }
 
 /**
- * The layers between a call and the wire, from the outside in: retries under a deadline, slowed reads while the API is silent, the account's
- * key, the rate budget, metrics, `lastCheck` (which may refuse to send), HTTP. Throws if the base URL can't be used.
+ * The layers between a call and the wire, from the outside in: retries under a deadline, slowed reads while the API does not answer, the
+ * account's key, the rate budget, metrics, `lastCheck` (which may refuse to send), HTTP. Throws if the base URL can't be used.
  */
 export function createCaller(options: ControlApiOptions, lastCheck: (send: Transport) => Transport) {
   const { accounts, metrics, log, clock, newId, random } = options;
@@ -130,7 +130,7 @@ function openWire(options: ControlApiOptions): { send: Transport; close(): Promi
     send: createHttpTransport({ baseUrl, dispatcher }),
     async close() {
       const opened = await opening;
-      // Connections that are still being established would delay it.
+      // `destroy` waits for connections that are still being established.
       if (opened) await Promise.race([opened.destroy(), clock.wait(CLOSE_MS, undefined, { ref: false })]);
     },
   };
@@ -232,7 +232,7 @@ function withRetries(
     for (let attempt = 0; ; attempt += 1) {
       const result = sinceFirst(await send(call, signal), before);
       // If a repeat was not sent, the result of the attempt before says more.
-      if (before !== undefined && endedWaiting(result)) return before;
+      if (before !== undefined && wasNeverSent(result)) return before;
       failingSinceMs ??= clock.monotonicMs();
       const waitMs = repeatLimit.nextWaitMs(result, {
         waitMs: signal.aborted ? undefined : repeatAfterMs(call, result, attempt),
@@ -274,11 +274,8 @@ function mayRepeat(call: ApiCall, error: ControlApiError): boolean {
   return isUnavailable(error) && error.outcomeUnknown !== true;
 }
 
-/**
- * True if the request was never sent: its deadline passed while it waited for the rate budget; or its deadline, an abort or the client's close
- * came while it waited for its turn, as requests do while the API is silent.
- */
-function endedWaiting(result: ApiResult<unknown>): boolean {
+/** True if the call ended while its request waited: for its turn while the API does not answer (`othersFail`), or for the rate budget. */
+function wasNeverSent(result: ApiResult<unknown>): boolean {
   if (result.ok) return false;
   return result.error.othersFail === true || (result.error.code === 'throttled' && result.error.status === undefined);
 }

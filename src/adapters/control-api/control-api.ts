@@ -23,7 +23,7 @@ import { changedCompute, computeOf, operationOf, patchBody, periodOf } from './t
 import { createUsageReader } from './usage.ts';
 import { ChangeAnswerBody, ProjectAnswer, RestartAnswerBody } from './wire.ts';
 
-/** The calls of the port over a caller; the caller's last check decides which are sent. */
+/** The calls of the port over a caller. The caller's last check decides which of them are sent. */
 export function controlApiOver(options: {
   call: Caller;
   accounts: readonly ApiAccount[];
@@ -52,7 +52,7 @@ export function controlApiOver(options: {
     return account.ok ? { ok: true, value: { account: account.value, projectId } } : account;
   }
 
-  async function* remembered(pages: AsyncIterable<ApiResult<Project[]>>): AsyncGenerator<ApiResult<Project[]>> {
+  async function* rememberAccounts(pages: AsyncIterable<ApiResult<Project[]>>): AsyncGenerator<ApiResult<Project[]>> {
     for await (const page of pages) {
       if (page.ok) for (const { projectId, account } of page.value) lookup.remember(projectId, account);
       yield page;
@@ -60,9 +60,9 @@ export function controlApiOver(options: {
   }
 
   return {
-    // The list of a single account doesn't show which account owns a project: it may contain projects of an account listed before it.
+    // Only the list of all accounts shows to which account a project belongs: one account may also see projects of an earlier one.
     listProjects: (listOptions = {}) =>
-      listOptions.account === undefined ? remembered(listProjects(listOptions)) : listProjects(listOptions),
+      listOptions.account === undefined ? rememberAccounts(listProjects(listOptions)) : listProjects(listOptions),
     async listComputes(project, callOptions = {}) {
       const computes = await computesOf(call, project, callOptions);
       if (!computes.ok) return computes;
@@ -121,10 +121,7 @@ function targetOf({ account, projectId }: ProjectRef, computeId: string): Pick<R
   return { account, ids: { project_id: projectId, endpoint_id: computeId } };
 }
 
-/**
- * Finds the account of a project. One account needs no request. With several, the account of a project that was not yet listed (right
- * after a restart) is the first that may read it.
- */
+/** Finds the account of a project. If there are several, a project that was not listed yet belongs to the first account that may read it. */
 function createAccountLookup(options: {
   accounts: readonly string[];
   probe: (account: string, projectId: string, options: CallOptions) => Promise<ApiResult<unknown>>;
@@ -143,7 +140,7 @@ function createAccountLookup(options: {
           accountByProject.set(projectId, candidate);
           return { ok: true, value: candidate };
         }
-        // Another error outweighs "not found": the project may be in that account.
+        // After any error but "not found" and "forbidden" the project may still be in that account, so this error is returned.
         if (refusal === NO_ACCOUNT || (result.error.code !== 'not_found' && result.error.code !== 'forbidden')) {
           refusal = result;
         }
@@ -214,8 +211,8 @@ function isSettingsPatch(body: string): boolean {
 }
 
 /**
- * Accepts only text that equals the serialization of its parsed value. The service's parser could read anything else differently, such as a
- * repeated key or a number beyond a double.
+ * Accepts only text that equals the serialization of its parsed value. Other text, such as a repeated key or a number beyond a double, could be
+ * read differently by the service's parser.
  */
 function parseObject(body: string): Record<string, unknown> | undefined {
   const parsed = parseJson(body);

@@ -7,10 +7,7 @@ export class DeadlinePassed extends Error {
 
 const expiries = new WeakMap<AbortSignal, () => void>();
 
-/**
- * Aborts a signal of {@link underDeadline} whose deadline has passed although its timer has not run yet, as after the machine slept. To be
- * called right before something is sent.
- */
+/** Aborts a signal of {@link underDeadline} if its deadline has passed. Called before a send, since timers are late after the machine slept. */
 export function expireIfLate(signal: AbortSignal): void {
   expiries.get(signal)?.();
 }
@@ -18,9 +15,8 @@ export function expireIfLate(signal: AbortSignal): void {
 const ENDED = 'the work has ended';
 
 /**
- * Runs `work` under a signal that aborts when `deadlineMs` have passed or one of `parents` aborts, whichever is first. AbortSignal.any is
- * not used, since each call would leave an entry on a long-lived parent. The clock's `timeout` is not used, since it doesn't keep the process
- * alive.
+ * Runs `work` under a signal that aborts when `deadlineMs` have passed or one of `parents` aborts, whichever is first. AbortSignal.any would
+ * leave an entry on a long-lived parent for each call. The clock's `timeout` would not keep the process alive.
  */
 export async function underDeadline<T>(
   options: { deadlineMs: number; parents: readonly AbortSignal[]; clock: Pick<Clock, 'monotonicMs' | 'wait'> },

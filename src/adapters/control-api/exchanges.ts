@@ -82,7 +82,7 @@ export function withBudget(
     const priority = call.priority ?? (isWrite(call) ? 'lowering' : 'read');
     try {
       const request = { account: call.account, route: routeOf(call), priority };
-      const waitedMs = await inTurn(budget, request, { signal, permit: call.permit });
+      const waitedMs = await waitForTurn(budget, request, { signal, permit: call.permit });
       reviewLevel(call.account);
       metrics.set('ebb_api_budget_used_ratio', { account: call.account }, budget.usedRatio(call.account));
       if (waitedMs > 0) metrics.increment('ebb_api_throttled_seconds_total', {}, waitedMs / 1000);
@@ -101,8 +101,8 @@ export function withBudget(
 /** The last of this many grants is used even if it is late. Otherwise a process that is always late would never send anything. */
 const MAX_GRANTS = 4;
 
-/** Waits until the request may be sent, and returns the milliseconds spent waiting. A grant that is used too late is replaced. */
-async function inTurn(
+/** Waits until the request may be sent, and returns the milliseconds spent waiting. A grant that came too late is replaced. */
+async function waitForTurn(
   budget: RateBudget,
   request: BudgetRequest,
   { signal, permit }: { signal: AbortSignal; permit: ApiCall['permit'] },

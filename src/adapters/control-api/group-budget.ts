@@ -15,12 +15,12 @@ import { createPostgresBudgets } from './postgres-budget.ts';
 import { type BudgetStore, createRateBudget } from './rate-budget.ts';
 import { createRedisBudgets } from './redis-budget.ts';
 
-/** While the engine is unavailable, each daemon takes a share of 1 / this of the limit, so that this many daemons stay within it. */
+/** While the engine is unavailable, each daemon takes one of this many equal shares of the limit, so that this many daemons stay within it. */
 const DAEMONS_WITHOUT_ENGINE = 4;
 
 /**
  * The budget that all daemons of a group share through their engine. While the engine is unavailable, reads go on at a fourth of the
- * steady rate (nothing is written then, since the store gives no lease).
+ * steady rate. Nothing is written then, since the store gives no lease.
  */
 export async function createGroupBudget(options: {
   engine: Engine;
@@ -39,22 +39,22 @@ interface Sent {
   atMs: number;
   /** The time of its entry in the log, by the clock of the log. */
   loggedMs: number;
-  /** When the log that has the entry began, which identifies it; undefined if no log has the entry. */
-  log: number | undefined;
+  /** The start of the log that has the entry, which identifies the log; undefined if no log has it. */
+  logBeganAtMs: number | undefined;
 }
 
 /** This daemon's requests for an account. */
 interface OwnRequests {
-  /** When the log that last gave an answer began, which identifies it. */
-  log: number | undefined;
+  /** The start of the log that answered last, which identifies the log. */
+  logBeganAtMs: number | undefined;
   /** The requests of the last minute. */
   sent: Sent[];
 }
 
 /**
- * Uses a part of the limit alone while the shared log is unavailable. Requests that were sent then, or before the log was lost, are in no
- * shared log: each daemon adds those that it has sent within the last minute. Daemons may have ended before they could do so, so the
- * steady rate applies for a minute.
+ * Uses a part of the limit alone while the shared log is unavailable. Requests that were sent meanwhile, or before the log was lost, are
+ * missing in the shared log. Each daemon adds its own of the last minute. A daemon may have ended before it could add them, so the steady
+ * rate applies for a minute.
  */
 export function withFallback(
   shared: BudgetStore,
@@ -67,38 +67,38 @@ export function withFallback(
     assumesUnused: false,
     clock,
   });
-  /** Accounts for which the shared log has not answered since it was unavailable. */
+  /** Accounts whose last request to the shared log has failed. */
   const unlogged = new Set<string>();
   const requests = new Map<string, OwnRequests>();
 
   function requestsOf(account: string): OwnRequests {
-    const own = requests.get(account) ?? { log: undefined, sent: [] };
+    const own = requests.get(account) ?? { logBeganAtMs: undefined, sent: [] };
     requests.set(account, own);
     const sinceMs = clock.monotonicMs() - MINUTE_MS - jitterMs;
     own.sent = own.sent.filter(({ atMs }) => atMs > sinceMs);
     return own;
   }
 
-  function note({ sent }: OwnRequests, { timeMs, afterMs }: PermitGrant, log: number | undefined): void {
+  function note({ sent }: OwnRequests, { timeMs, afterMs }: PermitGrant, logBeganAtMs: number | undefined): void {
     const nowMs = clock.monotonicMs();
-    for (const ms of afterMs) sent.push({ atMs: nowMs + ms, loggedMs: timeMs + ms, log });
+    for (const ms of afterMs) sent.push({ atMs: nowMs + ms, loggedMs: timeMs + ms, logBeganAtMs });
   }
 
-  /** Asks the shared log, and adds to it this daemon's requests that it lacks. */
+  /** Asks the shared log, and adds this daemon's requests that are missing in it. */
   async function askShared(account: string, wanted: PermitRequest): Promise<PermitGrant> {
     const own = requestsOf(account);
-    const lacking = own.sent.filter(({ log }) => log !== own.log);
-    const isUnlogged = unlogged.has(account) || lacking.length > 0;
-    // Another call that is made meanwhile must not add them again.
-    for (const one of lacking) one.log = own.log;
+    const missing = own.sent.filter(({ logBeganAtMs }) => logBeganAtMs !== own.logBeganAtMs);
+    const isUnlogged = unlogged.has(account) || missing.length > 0;
+    // So that a concurrent call does not add the same requests.
+    for (const one of missing) one.logBeganAtMs = own.logBeganAtMs;
     const nowMs = clock.monotonicMs();
-    const sentAgoMs = lacking.map(({ atMs }) => Math.max(0, nowMs - atMs));
+    const sentAgoMs = missing.map(({ atMs }) => Math.max(0, nowMs - atMs));
     try {
       const granted = await shared.grant(account, { ...wanted, unlogged: isUnlogged, sentAgoMs });
-      for (const one of lacking) one.log = granted.beganAtMs;
+      for (const one of missing) one.logBeganAtMs = granted.beganAtMs;
       return granted;
     } catch (error) {
-      for (const one of lacking) one.log = undefined;
+      for (const one of missing) one.logBeganAtMs = undefined;
       throw error;
     }
   }
@@ -106,13 +106,13 @@ export function withFallback(
   return {
     async grant(account, wanted) {
       const own = requestsOf(account);
-      const { log } = own;
+      const { logBeganAtMs } = own;
       own.sent = own.sent.filter(({ loggedMs }) => !wanted.unsent?.includes(loggedMs));
       try {
         let granted = await askShared(account, wanted);
-        own.log = granted.beganAtMs;
-        if (log !== undefined && log !== granted.beganAtMs) {
-          // The log was lost, so it has not counted earlier requests: this grant is given back, and asked for again.
+        own.logBeganAtMs = granted.beganAtMs;
+        if (logBeganAtMs !== undefined && logBeganAtMs !== granted.beganAtMs) {
+          // This is a new log, which has not counted earlier requests: the grant is given back, and asked for again.
           const { timeMs, afterMs } = granted;
           granted = await askShared(account, { ...wanted, unsent: afterMs.map((ms) => timeMs + ms) });
         }
@@ -158,8 +158,8 @@ export function createMemoryBudgets(options: {
 }
 
 /**
- * The share of the limit that reading commands use. An idle daemon uses a tenth, so both have room, and a busy daemon loses at most one
- * request in four. With a smaller share, reading a thousand projects would take a quarter of an hour.
+ * The share of the limit that reading commands use. An idle daemon uses a tenth of the limit, so both have room. A busy daemon loses at most
+ * a fourth. With a smaller share, reading a thousand projects would take a quarter of an hour.
  */
 const READING_SHARE = 1 / 4;
 

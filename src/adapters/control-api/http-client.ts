@@ -25,18 +25,15 @@ export interface ViaProxy {
 }
 
 /**
- * More than are ever needed, since a request that waits for a connection is sent later than the rate budget granted. A service that takes
- * 3 s for each of 40 requests a second needs 120.
+ * Enough for 40 requests a second to a service that takes 3 s for each. A request that waits for a connection would be sent later than the
+ * rate budget has granted.
  */
 const MAX_CONNECTIONS = 128;
 
-/** A certificate is verified before the first request of a connection, and never after one, which may have had an effect. */
+/** Without renegotiation a certificate error comes before a connection's first request, so it shows that nothing was sent. */
 const TLS = { secureOptions: constants.SSL_OP_NO_RENEGOTIATION };
 
-/**
- * Loads undici when it is needed: that takes a tenth of a command's time, and most commands send nothing. A daemon loads it at its start,
- * since the first request's deadline would include that.
- */
+/** Loading undici takes a tenth of a command's time, and most commands send nothing. A daemon loads it at its start, before the first deadline. */
 export const loadHttpClient = () => import('undici');
 
 /** A keep-alive pool. It ignores environment variables, and never uses a proxy for loopback. */
@@ -56,8 +53,6 @@ export async function createDispatcher(options: {
     maxResponseSize: maxBodyBytes,
   };
   if (proxy === undefined || isLoopbackHost(baseUrl.hostname)) return new Agent(limits);
-  return new EnvHttpProxyAgent({
-    ...{ ...limits, requestTls: TLS },
-    ...{ httpProxy: proxy.url, httpsProxy: proxy.url, noProxy: proxy.except },
-  });
+  const { url, except: noProxy } = proxy;
+  return new EnvHttpProxyAgent({ ...limits, requestTls: TLS, httpProxy: url, httpsProxy: url, noProxy });
 }

@@ -46,16 +46,13 @@ export type Transport = (request: WireRequest, signal: AbortSignal) => Promise<E
 
 /** The system knows no way to the API, or nothing listens there. */
 const NO_CONNECTION = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
-/** No connection was made, so nothing was sent. */
+/** With these codes nothing was sent. */
 const NOT_SENT = new Set([...NO_CONNECTION, 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_PRX_TLS', 'UND_ERR_INVALID_ARG']);
 const TIMEOUTS = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'UND_ERR_ABORTED']);
-/** Answers beyond the limits, and requests that undici refuses to send: a repeat would not help. */
+/** Answers beyond the limits, and requests that undici refuses to send. A repeat would fail in the same way. */
 const MALFORMED = new Set(['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_INVALID_ARG']);
 
-/**
- * Sends one request to one origin, without redirects (undici follows none) and with the limits of its dispatcher. The
- * base URL's path is put before each request's path.
- */
+/** Sends requests to one origin, each once, below the base URL's path. Redirects are not followed. The dispatcher has the limits. */
 export function createHttpTransport({
   baseUrl,
   dispatcher,
@@ -129,7 +126,7 @@ function failureOf(error: unknown, signal: AbortSignal): Exchange {
   if (signal.aborted)
     return { kind: 'failure', code: 'timeout', mayHaveArrived: true, message: `no answer: ${whyAborted(signal)}` };
   const code = codeOf(error);
-  // The first handshake has failed. `ERR_SSL` is no such code: it may come after a request.
+  // Certificate errors come from the first handshake, before anything is sent. Codes `ERR_SSL…` are none of them: they may come after a request.
   const mayHaveArrived = !NOT_SENT.has(code) && !CERTIFICATE_ERROR.test(code);
   const message = error instanceof Error ? error.message : 'unknown failure';
   const text = code === '' || message.includes(code) ? message : `${message} (${code})`;

@@ -37,7 +37,7 @@ function createKeyReader(): (path: string, refusedKey: string | undefined) => Pr
   return async (path, refusedKey) => {
     try {
       const { mtimeMs, ctimeMs, ino, size } = await stat(path);
-      // With inode and ctime, to notice another file that was moved into its place.
+      // Inode and ctime show that another file was moved into its place.
       const version = `${mtimeMs} ${ctimeMs} ${ino} ${size}`;
       const before = lastReads.get(path);
       if (before?.version === version && before.key !== refusedKey) return before.key;

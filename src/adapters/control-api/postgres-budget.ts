@@ -11,7 +11,7 @@ const TABLE = 'CREATE TABLE IF NOT EXISTS ebb_api_log (account text PRIMARY KEY,
 const TABLE_LOCK = 0x65626267;
 
 const CLAIM = "INSERT INTO ebb_api_log (account, state) VALUES ($1, '') ON CONFLICT (account) DO NOTHING";
-/** The time is read only once the row is locked: one read before would be too early by the wait for the lock. */
+/** The time is read in a statement after this one, since the wait for the lock may be long. */
 const LOCK = 'SELECT 1 FROM ebb_api_log WHERE account = $1 FOR UPDATE';
 const READ = `SELECT state, floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now_ms
   FROM ebb_api_log WHERE account = $1`;

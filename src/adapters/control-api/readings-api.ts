@@ -22,9 +22,9 @@ interface ReadProject {
 }
 
 /**
- * A read-only control API that answers from the readings of daemons. The live one, which is opened when it is first needed, answers the
- * rest: usage, running operations, past ones that are not stored (`withKept`), the computes of projects in `readAgain`, and, with
- * `asksBranches`, branches that the daemons don't read. The list ends with an error for listed projects that are `unread`.
+ * A read-only control API that answers from the readings of daemons. The live API is opened when it is first needed. It answers for usage,
+ * operations that are not stored (`withKept`), computes of projects to be read again (`readAgain`) and, with `asksBranches`, branches that the
+ * daemons don't read. The list of projects ends with an error that names `unread` ones.
  */
 export function createReadingsApi(
   {
@@ -35,7 +35,7 @@ export function createReadingsApi(
   openLive: () => Promise<ApiResult<FleetApi>>,
   withKept: (askLive: OperationsReader['operationsFrom']) => OperationsReader,
 ): FleetApi & {
-  /** From now on, `listComputes` of these projects asks the live API. With `onFailure`, their stored reading is returned where that fails. */
+  /** Makes `listComputes` of these projects ask the live API. With `onFailure`, a failure goes there, and the stored reading is returned. */
   readAgain(projectIds: Iterable<string>, onFailure?: (error: ControlApiError) => void): void;
 } {
   const stored = createReadOnlyApi(projects.map(contentsOf), "ebb's store");

@@ -3,11 +3,11 @@ import { type ApiResult, type ControlApiError, isUnavailable } from '../../ports
 
 /** How long a command waits for an API that is down. Absent for the daemon and `ebb verify`. */
 export interface Patience {
-  /** Milliseconds. If all results were `noConnection` for this time, no call is tried again. */
+  /** Milliseconds. If for this time each result was `noConnection`, no call is tried again. */
   unreachedMs: number;
   /**
-   * Called once for each client, before a repeat: when the API was unavailable to a call several times, or for some seconds. `untilMs`: when
-   * the call is given up at the latest, milliseconds since the epoch.
+   * Called once for each client, before a repeat of a call that found the API unavailable several times or for some seconds. `untilMs`: the
+   * latest end of that call, milliseconds since the epoch.
    */
   onWait(error: ControlApiError, untilMs: number): void;
 }
@@ -27,8 +27,8 @@ interface NextTry {
 }
 
 /**
- * Decides whether failed calls of one client are tried again. With `patience`, repeats stop when all results of the last `unreachedMs` were
- * `noConnection` (refused, or no way to the address). Any other result allows them again.
+ * Decides whether failed calls of one client are tried again. With `patience`, repeats stop after `unreachedMs` in which each result was
+ * `noConnection` (refused, or no way to the address). Any other result allows repeats again.
  */
 export function createRepeatLimit(clock: Pick<Clock, 'now' | 'monotonicMs'>, patience: Patience | undefined) {
   let unreachedSinceMs: number | undefined;

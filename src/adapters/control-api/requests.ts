@@ -13,7 +13,7 @@ export interface Request {
   ids?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string | number | undefined>>;
   body?: Readonly<Record<string, unknown>>;
-  /** The project whose key is used, where the path names none. */
+  /** The project whose key is used; absent if the path names a project. */
   keyOfProject?: string;
 }
 

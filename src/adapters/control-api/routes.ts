@@ -60,7 +60,7 @@ export function listPages<T>(
   return pagesOf({ fetchPage, endless, clock, beforeNextPage });
 }
 
-/** A project's operations, newest first, each once even if it moved to the next page during the listing. */
+/** A project's operations, newest first. An operation that moves to the next page during the listing is yielded once. */
 export async function* operationPages(
   { call, clock }: ListSource,
   project: ProjectRef,
@@ -186,9 +186,8 @@ interface ListLimits {
 export const LIST_LIMITS: ListLimits = { pages: 300, items: 100_000, ms: 300_000 };
 
 /**
- * Yields the pages of a list, each fetched on demand. The end is a page without items (whatever cursor it carries) or without a cursor
- * (whatever items it carries): the API shows both. An error, a repeated cursor or more than the limits allow ends the list with an error,
- * since it is incomplete.
+ * Yields the pages of a list, each fetched on demand. A page without items or without a cursor is the last: the API has both forms. An error,
+ * a repeated cursor or a list beyond the limits ends with an error, since the list is incomplete.
  */
 export async function* pagesOf<T>(options: {
   fetchPage: (cursor: string | undefined) => Promise<ApiResult<Page<T>>>;

@@ -9,21 +9,21 @@ const PROJECTS = 2;
 /** While an account is silent, one read is sent in this interval, in milliseconds: less than a tenth of the rate limit. */
 const PROBE_EVERY_MS = 1_000;
 
-/** The failures of an account since its last answer, and the reads that wait for their turn. */
+/** The failed reads of an account since its last answer, and the reads that wait for their turn. */
 interface Silence {
   failures: number;
   /** The projects of the failed reads; all lists of projects count as one. */
   projects: Set<string>;
   lastError?: ControlApiError;
   probedAtMs: number;
-  /** Each lets one waiting read go, in the order of arrival. */
+  /** The waiting reads in the order of arrival: each function lets one of them go. */
   waiting: Set<() => void>;
   isProbing: boolean;
 }
 
 /**
- * While an account is silent, its reads take turns, one each second; the first answer lets all go. Otherwise the reads of all projects would
- * use up the rate limit in an outage, and leave none for the changes that are due after it. Writes don't wait.
+ * While an account is silent, one of its reads is sent each second; the first answer lets all go. Otherwise the reads of all projects would use
+ * up the rate limit during an outage, and leave nothing of it for the changes that are due afterwards. Writes don't wait.
  */
 export function slowWhileSilent(send: SendOnce, clock: Pick<Clock, 'monotonicMs' | 'wait'>): SendOnce {
   const silences = new Map<string, Silence>();
@@ -36,7 +36,8 @@ export function slowWhileSilent(send: SendOnce, clock: Pick<Clock, 'monotonicMs'
 
   return async (call, signal) => {
     const silence = silenceOf(call.account);
-    if (!isWrite(call) && isSilent(silence) && !(await ownTurn(silence, clock, signal))) return notSent(call, silence);
+    if (!isWrite(call) && isSilent(silence) && !(await waitForTurn(silence, clock, signal)))
+      return notSent(call, silence);
     const result = await send(call, signal);
     note(silence, call, result);
     return result;
@@ -57,8 +58,12 @@ function isSilent({ failures, projects }: Silence): boolean {
   return failures >= FAILURES && projects.size >= PROJECTS;
 }
 
-/** Waits for the read's turn, or until the account answers. False if the signal was aborted before. */
-function ownTurn(silence: Silence, clock: Pick<Clock, 'monotonicMs' | 'wait'>, signal: AbortSignal): Promise<boolean> {
+/** Waits until it is the read's turn, or the account answers. False if the signal aborts first. */
+function waitForTurn(
+  silence: Silence,
+  clock: Pick<Clock, 'monotonicMs' | 'wait'>,
+  signal: AbortSignal,
+): Promise<boolean> {
   return new Promise((resolve) => {
     const go = () => {
       signal.removeEventListener('abort', leave);
@@ -87,7 +92,7 @@ async function probe(silence: Silence, clock: Pick<Clock, 'monotonicMs' | 'wait'
       next?.();
     }
   } catch {
-    // The clock was stopped: waiting reads must still end.
+    // The clock was stopped. Waiting reads must still end.
     letAllGo(silence);
   } finally {
     silence.isProbing = false;
@@ -99,8 +104,8 @@ function letAllGo({ waiting }: Silence): void {
 }
 
 /**
- * Any answer but a 408 or 5xx ends the silence, also a refusal. A request that was not sent doesn't count, nor does a read that its caller
- * aborted.
+ * Any answer but a 408 or 5xx ends the silence, even a refusal. Requests that were not sent and reads that their caller aborted are not
+ * counted.
  */
 function note(silence: Silence, call: ApiCall, result: ApiResult<unknown>): void {
   if (!result.ok && isUnavailable(result.error)) {

@@ -112,7 +112,7 @@ function readSnapshot(text: string): Result<Snapshot> {
   return contradiction === undefined ? { ok: true, value: parsed.data } : { ok: false, problem: contradiction };
 }
 
-/** JSON is YAML too, but JSON.parse is ten times as fast. A text in braces may still be YAML. */
+/** JSON is YAML too, but JSON.parse is ten times as fast. A text in braces that is no JSON may still be YAML. */
 function parseText(text: string): Result<unknown> {
   const value = /^\s*\{/.test(text) ? parseJson(text) : undefined;
   if (value !== undefined) return { ok: true, value };
@@ -198,7 +198,7 @@ const SnapshotBranch = z.object({
   name: z.string(),
   default: z.boolean().default(false),
   protected: z.boolean().default(false),
-  /** Has a parent branch. If absent, every branch but the default one has. */
+  /** True for a branch with a parent. By default true for every branch but the default one. */
   child: z.boolean().optional(),
 });
 type SnapshotBranch = z.infer<typeof SnapshotBranch>;

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { type Compute, type ComputeSettings, canonicalSuspendTimeout } from '../../domain/compute/compute.ts';
+import { type Compute, canonicalSuspendTimeout } from '../../domain/compute/compute.ts';
 import { ACCOUNT_PLANS } from '../../domain/compute/cost.ts';
 import type {
   Branch,
@@ -39,15 +39,6 @@ export function projectOf(account: string, wire: WireProject): Project {
   return project;
 }
 
-/** A timeout of 0 means the default, and is replaced by it. */
-function settingsFrom(wire: WireCompute): ComputeSettings {
-  return {
-    minCu: wire.autoscaling_limit_min_cu,
-    maxCu: wire.autoscaling_limit_max_cu,
-    suspendTimeoutSeconds: canonicalSuspendTimeout(wire.suspend_timeout_seconds),
-  };
-}
-
 export function computeOf(project: Pick<Project, 'account' | 'name' | 'nameUnknown'>, wire: WireCompute): Compute {
   const compute: Compute = {
     account: project.account,
@@ -83,7 +74,11 @@ export function computeOf(project: Pick<Project, 'account' | 'name' | 'nameUnkno
 export function changedCompute(wire: WireCompute): Omit<ChangeAnswer, 'operations'> {
   const { current_state: state, pending_state: pendingState, updated_at: updatedAtMs } = wire;
   return {
-    settings: settingsFrom(wire),
+    settings: {
+      minCu: wire.autoscaling_limit_min_cu,
+      maxCu: wire.autoscaling_limit_max_cu,
+      suspendTimeoutSeconds: canonicalSuspendTimeout(wire.suspend_timeout_seconds),
+    },
     state,
     ...(pendingState != null && { pendingState }),
     ...(updatedAtMs != null && { updatedAtMs }),

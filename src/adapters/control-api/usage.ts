@@ -8,7 +8,7 @@ import { createMemoryBudgets } from './group-budget.ts';
 import { createRateBudget } from './rate-budget.ts';
 import { ask, type Request } from './requests.ts';
 import { listPages } from './routes.ts';
-import { WireId } from './wire.ts';
+import { Instant, WireId } from './wire.ts';
 
 /** Half of the service's limit: all programs of an account share 50 requests a minute on these routes. */
 const LIMITS = { perMinute: 25, perRouteSecond: 5, jitterMs: 250 };
@@ -24,17 +24,16 @@ const ROUTES = {
 /** Projects in one request for branches. */
 const MAX_PROJECT_IDS = 100;
 
-const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 const WireUnit = z.object({
   project_id: WireId,
   branch_id: WireId.nullish(),
   periods: z.array(
     z.object({
       period_plan: z.string(),
-      period_start: instant,
+      period_start: Instant,
       consumption: z.array(
         z.object({
-          timeframe_start: instant,
+          timeframe_start: Instant,
           metrics: z.array(z.object({ metric_name: z.string(), value: z.number().min(0) })).default([]),
         }),
       ),
@@ -49,7 +48,7 @@ const Page = z.union([
   z.object({ branches: z.array(WireUnit), pagination }),
 ]);
 
-/** Reads usage within its share of the rate limit, which these routes have apart from the others. */
+/** Reads usage within half of the rate limit that these routes have of their own. */
 export function createUsageReader({ call, clock }: { call: Caller; clock: Clock }): ControlApi['usage'] {
   const budgets = createMemoryBudgets({ limits: LIMITS, assumesUnused: true, clock });
   const budget = createRateBudget({ budgets, perMinute: LIMITS.perMinute, clock });

@@ -6,6 +6,7 @@ import { controlApiOver, withDaemonGuard } from './control-api.ts';
 import type { Exchange, Transport, WireRequest } from './http-transport.ts';
 import { apiCall, ask, type Request } from './requests.ts';
 import { PROJECT } from './routes.ts';
+import { Instant } from './wire.ts';
 
 interface VerifyBounds {
   projectId: string;
@@ -20,14 +21,13 @@ const ProjectFacts = z.object({
   project: z.object({
     id: z.string(),
     name: z.string(),
-    created_at: z.iso.datetime({ offset: true }).transform((text) => Date.parse(text)),
+    created_at: Instant,
     synthetic_storage_size: z.number().nullish(),
   }),
 });
 
 /**
- * The control API for `ebb verify`. Invariant: beyond the daemon's guard, it writes to one project only, and sends no more than its bounds
- * allow.
+ * The control API for `ebb verify`. Invariant: it sends only what a daemon may send, writes to one project only, and keeps within its bounds.
  */
 export function createVerifyApi(options: ControlApiOptions & { bounds: VerifyBounds }): VerifyApi {
   const { clock, bounds } = options;

@@ -11,7 +11,7 @@ export const WireId = z
   .regex(/^[a-z0-9-]+$/);
 
 /** An ISO 8601 timestamp as milliseconds since the epoch. */
-const Instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+export const Instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 const OptionalInstant = Instant.nullish();
 
 export const WireProject = z.object({
@@ -27,7 +27,7 @@ export type WireProject = z.infer<typeof WireProject>;
 
 export const WireCompute = z.object({
   id: WireId,
-  /** An invalid one counts as absent: it is needed only to open or check Postgres connections. */
+  /** An invalid host counts as absent: it is needed only to open or check Postgres connections. */
   host: z.string().max(253).nullish().catch(undefined),
   project_id: WireId,
   branch_id: WireId,
@@ -106,7 +106,7 @@ export const CreatedKey = z.object({
 /** Only operations are used. They may be absent, although the specification requires them. */
 export const RestartAnswerBody = z.object({ operations: Operations.default([]) });
 
-/** One project of a list; for an invalid one, its id and the problem. */
+/** Parses one project of a list. A problem begins with the project's id. */
 export function readProject(item: unknown): { ok: true; value: WireProject } | { ok: false; problem: string } {
   const read = WireProject.safeParse(item);
   if (read.success) return { ok: true, value: read.data };
@@ -114,12 +114,12 @@ export function readProject(item: unknown): { ok: true; value: WireProject } | {
   return { ok: false, problem: `${data?.id ?? 'a project without an id'}: ${describeMismatch(read.error)}` };
 }
 
-/** One branch of a list; undefined for an invalid one. */
+/** Parses one branch of a list; undefined if it is invalid. */
 export function readBranch(item: unknown): WireBranch | undefined {
   return WireBranch.safeParse(item).data;
 }
 
-/** One compute of a list, or its problem: other computes of the project stay usable. */
+/** Parses one compute of a list. Other computes of the project stay usable if one is invalid. */
 export function readCompute(item: unknown): { ok: true; value: WireCompute } | { ok: false; value: UnreadableCompute } {
   const read = WireCompute.safeParse(item);
   if (read.success) return { ok: true, value: read.data };

@@ -15,9 +15,8 @@ const LEAST_BYTES = 1024 * 1024;
 const ENOSPC_IN_PGLITE = 51;
 
 /**
- * Opens the database of an embedded folder, which the caller has locked. Invariant: `db` is complete or absent. It is made under another
- * name and renamed when complete, so that an interrupted first start leaves nothing that a later one can't open. Throws an Error with a
- * message for people.
+ * Opens the database of an embedded folder, which the caller has locked. Invariant: `db` is complete or absent, even if the first start is
+ * interrupted: a database is created under another name, and renamed when complete. Throws an Error with a message for people.
  */
 export async function openDatabase(folder: string): Promise<PGlite> {
   const path = join(folder, 'db');
@@ -41,7 +40,7 @@ function open(path: string): Promise<PGlite> {
   return PGlite.create({ fs: privateFiles(path), startParams: [...PGlite.defaultStartParams, ...START_SETTINGS] });
 }
 
-/** Some errors of PGlite are no `Error`, and those of crashed WebAssembly don't name the cause. */
+/** Some errors of PGlite are no instances of `Error`. Errors of crashed WebAssembly don't name their cause. */
 function explain(error: unknown, folder: string): string {
   const { errno, message } = error as { errno?: number; message?: string };
   if (errno === ENOSPC_IN_PGLITE || isFull(folder)) return noRoom(folder, 'make room on its disk');
@@ -59,7 +58,7 @@ function noRoom(folder: string, what: string): string {
   return `there is too little room (${Math.floor(freeBytes(folder) / 1024 / 1024)} MB are free): ${what}`;
 }
 
-/** 0 if it is unknown, for example because the folder was removed. */
+/** 0 if the free space is unknown, for example because the folder was removed. */
 function freeBytes(folder: string): number {
   try {
     const { bavail, bsize } = statfsSync(folder);
@@ -72,9 +71,7 @@ function freeBytes(folder: string): number {
 /** Permission bits of group and others. */
 const OF_OTHERS = 0o077;
 
-/**
- * A PGlite folder whose files are private. The process's umask is not enough, since Emscripten sets the mode of some files after creation.
- */
+/** A PGlite folder whose files are private. The process's umask does not suffice: Emscripten sets the mode of some files after their creation. */
 function privateFiles(path: string): NodeFS {
   const files = new NodeFS(path);
   const init = files.init.bind(files);
@@ -99,19 +96,16 @@ const START_SETTINGS = ['max_wal_size=64MB', 'min_wal_size=32MB', 'shared_buffer
   setting,
 ]);
 
-/** 20 jobs a second make some 30 MB of changes in this time; the maintenance takes a fraction of a second. */
+/** With 20 jobs a second, some 30 MB are changed in this time. The maintenance takes a fraction of a second. */
 const MAINTENANCE_EVERY_MS = 5 * 60 * 1000;
 
-/**
- * Replaces a server's background processes, which PGlite lacks: without VACUUM the tables of a busy queue grow for ever, and without
- * CHECKPOINT the write-ahead log.
- */
+/** PGlite has no background processes: without VACUUM the tables of a busy queue would grow for ever, without CHECKPOINT the write-ahead log. */
 export async function maintain(pool: PgPool): Promise<void> {
   await pool.query('VACUUM');
   await pool.query('CHECKPOINT');
 }
 
-/** Runs until the returned function is called. */
+/** Maintains the database regularly until the returned function is called. */
 export function startMaintenance({ pool, log }: { pool: PgPool; log: Log }): () => void {
   const timer = setInterval(() => {
     maintain(pool).catch((error: unknown) => log.warn({ err: error }, 'the embedded queue could not be tidied up'));

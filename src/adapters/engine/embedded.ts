@@ -107,10 +107,10 @@ function once(run: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** Permission bits of group and others. Also the umask, for the files that PGlite makes. */
+/** The permission bits of group and others, which is also the umask for files that PGlite creates. */
 const OF_OTHERS = 0o077;
 
-/** Makes the folder if it is missing, and private (0700). Sets the process's umask, so that files made later are private, too. */
+/** Creates the folder if it is missing, and makes it private (0700). Sets the process's umask, so that later files are private, too. */
 function prepareFolder(folder: string): { ok: true; realPath: string } | { ok: false; message: string } {
   if (folder === '') return { ok: false, message: 'embedded: needs a folder, e.g. EBB_QUEUE_URL=embedded:.ebb' };
   try {
@@ -134,8 +134,8 @@ function makeWithParents(folder: string): void {
 }
 
 /**
- * Makes files private that an earlier version, or a copy, has left accessible to others. Needs the lock on the folder, since a file that
- * vanishes meanwhile is an error.
+ * Makes the files private: an earlier version or a copy may have left them accessible to others. Needs the lock on the folder, since it fails
+ * if a file vanishes meanwhile.
  */
 function makeContentPrivate(folder: string): void {
   const database = join(folder, 'db');

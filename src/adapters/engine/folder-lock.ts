@@ -9,9 +9,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 const LOCK_FILE = 'lock';
 
 /**
- * Locks a folder for one engine of one process. On Linux it first binds an abstract Unix socket, which the kernel frees when the process
- * ends. A heartbeat file keeps out containers that share the folder but not the sockets, and is the only lock on other systems. `onLost` is
- * called once if the folder was removed, or taken by another container while this process slept.
+ * Locks a folder for one engine of one process. On Linux the first lock is an abstract Unix socket, which the kernel frees when the process
+ * ends. The second lock is a heartbeat file. It also works between containers, which share the folder but not the sockets, and on other
+ * systems. `onLost` is called once if the folder was removed, or taken by another container while this process slept.
  */
 export async function lockFolder({
   realPath,
@@ -54,7 +54,7 @@ async function unbind(socket: Server | undefined): Promise<void> {
   if (socket !== undefined) await new Promise((resolve) => socket.close(resolve));
 }
 
-/** The holder touches the file every `BEAT_MS`; a process elsewhere watches it for `WATCH_MS` before it takes the holder for dead. */
+/** The holder touches the file every `BEAT_MS`. A process elsewhere waits `WATCH_MS` for that before it takes the holder for dead. */
 const BEAT_MS = 1000;
 const WATCH_MS = 4000;
 /** A file that was not touched for this long is taken at once. */
@@ -62,7 +62,7 @@ const LONG_DEAD_MS = 60_000;
 
 /**
  * Locks by a file at `path`, which `stop` removes. A file that is touched every second belongs to a living process; any other may be taken.
- * `onLost` is called once if another process has taken the file, as can happen after a sleep.
+ * `onLost` is called once if another process has taken the file, for example while this process slept.
  */
 export async function startHeartbeat({
   path,
@@ -76,7 +76,7 @@ export async function startHeartbeat({
   if (!create(path, text)) {
     if (await isAlive(path)) return { ok: false };
     rmSync(path, { force: true });
-    // Another process may have found the holder dead, too, and may have created the file first.
+    // Another process may have done the same, and have created the file first.
     if (!create(path, text)) return { ok: false };
   }
   const timer = setInterval(() => {
@@ -161,7 +161,7 @@ function thisPlace(): Place {
   return { host: hostId(), pid: process.pid };
 }
 
-/** The state of an earlier holder. On Linux, a holder on this host must be dead, since the caller has bound the folder's socket. */
+/** The state of an earlier holder. On Linux a holder on this host is dead, since otherwise the caller could not have bound the socket. */
 function stateOf(other: Place, here: Place): 'alive' | 'dead' | 'elsewhere' {
   if (other.host !== here.host) return 'elsewhere';
   if (process.platform === 'linux' || other.pid === here.pid) return 'dead';

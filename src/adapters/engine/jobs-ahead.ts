@@ -5,7 +5,7 @@ import type { Log } from '../../ports/telemetry.ts';
 /** Interval between comparisons of the clock with monotonic time, milliseconds. */
 const CHECK_EVERY_MS = 1_000;
 
-/** Frees jobs that a killed daemon has locked while its clock was ahead. Only for a queue without workers. */
+/** Unlocks jobs of a killed daemon whose clock was ahead. Must be called before any worker runs. */
 export async function releaseLocksAhead(pool: PgPool): Promise<void> {
   const nowMs = Date.now();
   await pool.query(`UPDATE job SET locked_until_ms = $1 WHERE state = 'active' AND locked_until_ms > $2`, [
@@ -15,9 +15,9 @@ export async function releaseLocksAhead(pool: PgPool): Promise<void> {
 }
 
 /**
- * Makes schedules and repeated triggers due now if they were stored while the clock was ahead. Otherwise they, and all jobs that are
- * deduplicated against them, might wait for years. Boundaries may lie ahead, and are scheduled again anyway. Only for a queue that no other
- * process uses.
+ * Makes schedules and repeated triggers due now if they were stored while the clock was ahead. Otherwise they could wait for years, and with
+ * them all jobs that are deduplicated against them. Jobs of boundaries are left: they may lie ahead, and are scheduled again anyway. Only for
+ * a queue that no other process uses.
  */
 export async function bringJobsNear(pool: PgPool): Promise<void> {
   const nowMs = Date.now();
@@ -36,16 +36,16 @@ export async function bringJobsNear(pool: PgPool): Promise<void> {
     `UPDATE job SET process_at_ms = $1 WHERE state = 'delayed' AND queue = 'operations' AND process_at_ms > $2`,
     [nowMs, latestMs],
   );
-  // BullMQ would not search for stalled jobs again before the stored instant of its last search.
+  // The instant of BullMQ's last search for stalled jobs, before which it would not search again.
   await pool.query(`DELETE FROM meta WHERE field = 'stalled-check'`);
 }
 
 /**
- * Corrects the jobs each time the clock is set back, until the returned function is called. Workers renew the locks of running jobs by the
- * new time themselves.
+ * Corrects the jobs each time the clock is set back, until the returned function is called. The locks of running jobs need no correction:
+ * their workers renew them.
  */
 export function keepJobsNear({ pool, log }: { pool: PgPool; log: Log }): () => void {
-  // Only setting the clock changes this by much.
+  // This changes much only when the clock is set.
   const leadMs = () => Date.now() - performance.now();
   let highestMs = leadMs();
   let isCorrecting = false;

@@ -4,8 +4,8 @@ import { type OpenedEngine, refused } from './opened-engine.ts';
 import { isRedisUrl } from './redis-place.ts';
 
 /**
- * Opens the engine of queue and store, within some 6 s for the first start in an embedded folder and 3 s otherwise. Loads only the driver
- * that it needs, so that commands start fast.
+ * Opens the engine of queue and store. Takes up to 6 s for the first start in an embedded folder, and up to 3 s otherwise. Only the needed
+ * driver is loaded, so that commands start fast.
  */
 export async function openEngine({
   url,
@@ -43,7 +43,7 @@ export async function openEngine({
 /** A group's name is part of keys and of a schema's name. */
 const GROUP = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
-/** A plain identifier, unique for each group. */
+/** A schema name that needs no quotes, unique for each group. */
 function postgresSchema(group: string): string {
   if (/^[a-z0-9_]{1,50}$/.test(group)) return `ebb_${group}`;
   const hash = createHash('sha256').update(group).digest('hex').slice(0, 10);

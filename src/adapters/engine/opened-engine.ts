@@ -7,7 +7,7 @@ export function refused(message: string, code?: 'in_use'): OpenedEngine {
   return { ok: false, error: { message, ...(code && { code }) } };
 }
 
-/** Ends every message about an unreachable server. It proposes no other store, since a group may be running on this one. */
+/** The end of every message about an unreachable server. It does not propose another store, since a group may use this one. */
 export const REMEDY = 'see that it runs, and that EBB_QUEUE_URL is right';
 
 const EXPLANATIONS: readonly [pattern: RegExp, text: string][] = [
@@ -67,7 +67,7 @@ export function createStateChanges() {
   let isUp = true;
   let isEnded = false;
   return {
-    /** Stops notifications, since failures after the engine was closed are expected. */
+    /** Stops notifications: failures after the engine was closed are expected. */
     end(): void {
       isEnded = true;
     },

@@ -4,9 +4,9 @@ import type { PGlite } from '@electric-sql/pglite';
 import type { PgPool, PgPoolClient, PgQueryResult } from 'bullmq';
 
 /**
- * A pool for BullMQ over the only session of an in-process PGlite; `end` waits for the running statement and refuses others. Invariant: from
+ * A pool for BullMQ over the only session of an in-process PGlite. `end` waits for the running statement and refuses later ones. Invariant: from
  * BEGIN to COMMIT or ROLLBACK no other client's statement reaches the session. Invariant: every statement first waits one turn of the event
- * loop, since PGlite answers in microtasks, so that a busy queue would starve timers and sockets.
+ * loop. PGlite answers in microtasks, so a busy queue would otherwise block timers and sockets.
  */
 export function createPglitePool({ database }: { database: PGlite }): PgPool & { end(): Promise<void> } {
   const lock = createMutex();
@@ -50,7 +50,7 @@ export function createPglitePool({ database }: { database: PGlite }): PgPool & {
   const pool = Object.assign(events, {
     query,
     connect,
-    // Without keep-alive a worker polls after 10 s at most, so that a jump of the clock delays a job by no more.
+    // Without keep-alive a worker polls at least every 10 s, so a jump of the clock delays a job by no more than that.
     options: { keepAlive: false },
     end: async () => {
       const unlock = await lock();

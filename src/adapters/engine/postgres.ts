@@ -29,7 +29,7 @@ export async function openPostgres({ url, schema }: { url: string; schema: strin
   });
   // Each of BullMQ's queues and workers listens for errors.
   server.setMaxListeners(0);
-  // BullMQ declares a narrower type, which differs in the overloads of `on`.
+  // BullMQ's type is narrower, and has other overloads of `on`.
   const pool = server as unknown as PgPool;
   // Without a listener, the error of an idle connection would end the process. `watchPool` reports outages.
   server.on('error', () => {});

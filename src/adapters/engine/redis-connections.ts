@@ -30,12 +30,12 @@ export function createRedisConnections(place: RedisPlace) {
   }
 
   return {
-    /** Commands fail at once while Redis is unavailable. Before `keepReconnecting` there is one attempt only: the address may be wrong. */
+    /** Commands fail at once while Redis is unavailable. Before `keepReconnecting` it connects only once: the address may be wrong. */
     openCommands: (): RedisConnection =>
       track(
         connect(place, {
           lazyConnect: true,
-          waits: false,
+          commandsWait: false,
           retryDelay: (times) => (keepsReconnecting ? retryDelayMs(times) : null),
           redisOptions: {
             maxRetriesPerRequest: 1,
@@ -52,7 +52,7 @@ export function createRedisConnections(place: RedisPlace) {
       track(
         connect(place, {
           lazyConnect: false,
-          waits: true,
+          commandsWait: true,
           retryDelay: retryDelayMs,
           redisOptions: { maxRetriesPerRequest: null, socketTimeout: WORKER_SILENCE_MS },
         }),
@@ -65,13 +65,16 @@ export function createRedisConnections(place: RedisPlace) {
 
 interface ConnectOptions {
   lazyConnect: boolean;
-  /** Commands wait while Redis is unavailable. */
-  waits: boolean;
+  /** True if commands wait while Redis is unavailable; otherwise they fail. */
+  commandsWait: boolean;
   retryDelay(times: number): number | null;
   redisOptions: RedisOptions;
 }
 
-function connect(place: RedisPlace, { lazyConnect, waits, retryDelay, redisOptions }: ConnectOptions): RedisConnection {
+function connect(
+  place: RedisPlace,
+  { lazyConnect, commandsWait, retryDelay, redisOptions }: ConnectOptions,
+): RedisConnection {
   const common: RedisOptions = {
     connectTimeout: CONNECT_TIMEOUT_MS,
     reconnectOnError: createReconnectOnError(),
@@ -82,7 +85,7 @@ function connect(place: RedisPlace, { lazyConnect, waits, retryDelay, redisOptio
     const nodeOptions = { ...common, ...defined({ username, password, tls: tls ? {} : undefined }) };
     return new Cluster([...nodes], {
       lazyConnect,
-      enableOfflineQueue: waits,
+      enableOfflineQueue: commandsWait,
       clusterRetryStrategy: retryDelay,
       slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
       slotsRefreshInterval: CLUSTER_REFRESH_MS,
@@ -91,7 +94,7 @@ function connect(place: RedisPlace, { lazyConnect, waits, retryDelay, redisOptio
       ...(tls && { dnsLookup: (host, done) => done(null, host) }),
     });
   }
-  const single: RedisOptions = { ...common, lazyConnect, enableOfflineQueue: waits, retryStrategy: retryDelay };
+  const single: RedisOptions = { ...common, lazyConnect, enableOfflineQueue: commandsWait, retryStrategy: retryDelay };
   if (place.kind === 'single') return new Redis(place.url, { ...single, replyMapping: 'legacy' });
   const { sentinels, name, db, tls, username, password, sentinelUsername, sentinelPassword } = place;
   return new Redis({
@@ -113,7 +116,7 @@ function defined<Options extends object>(options: Options): { [Key in keyof Opti
   return Object.fromEntries(fields) as { [Key in keyof Options]?: NonNullable<Options[Key]> };
 }
 
-/** After a failover the old primary refuses writes: 2 makes ioredis reconnect, to the new one, and send the command again. */
+/** After a failover the old primary refuses writes. The answer 2 makes ioredis connect to the new one, and send the command again. */
 function createReconnectOnError(): (error: Error) => 2 | false {
   let lastMs = Number.NEGATIVE_INFINITY;
   return ({ message }) => {
@@ -124,9 +127,9 @@ function createReconnectOnError(): (error: Error) => 2 | false {
 }
 
 /**
- * Makes a disconnected Cluster end exactly once. ioredis ends a Cluster when the first of its nodes has closed, and again for each later node:
- * the Cluster then stays closed, or fails to connect again (https://github.com/redis/ioredis/pull/1864). Also, BullMQ may connect a Cluster
- * again before the end. Either way a paused worker would wait for its connection for ever.
+ * Makes a disconnected Cluster end exactly once. ioredis would end it when the first of its nodes has closed, and again for each later node
+ * (https://github.com/redis/ioredis/pull/1864). It would then stay closed, or fail to connect again, also because BullMQ may connect it before
+ * its end. A paused worker would wait for its connection for ever.
  */
 function endOnce(cluster: Cluster): void {
   const pool: EventEmitter = Reflect.get(cluster, 'connectionPool');

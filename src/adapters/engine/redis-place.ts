@@ -56,14 +56,14 @@ export function redisPlace(url: string): RedisPlace | undefined {
   const isCluster = kind.toLowerCase() === 'cluster';
   const nodes = nodesOf(hosts, isCluster ? 6379 : 26_379);
   if (nodes === undefined) return undefined;
-  const shown = nodes.map(({ host, port }) => `${host}:${port}`).join(',');
+  const addresses = nodes.map(({ host, port }) => `${host}:${port}`).join(',');
   const tls = scheme.toLowerCase() === 'rediss';
   if (isCluster) {
-    return /^\/?$/.test(path) ? { kind: 'cluster', nodes, tls, ...account, address: shown } : undefined;
+    return /^\/?$/.test(path) ? { kind: 'cluster', nodes, tls, ...account, address: addresses } : undefined;
   }
   const [, name = '', db = '0'] = /^\/([^/]+)(?:\/(\d+))?\/?$/.exec(path) ?? [];
   if (name === '') return undefined;
-  const address = `${shown}/${decodeUrlPart(name)}`;
+  const address = `${addresses}/${decodeUrlPart(name)}`;
   const sentinelAccount = sentinelAccountOf(new URLSearchParams(query));
   return {
     kind: 'sentinel',

@@ -126,7 +126,7 @@ function wrongMode(info: string, place: RedisPlace): string | undefined {
   return isReplica && place.kind !== 'cluster' ? 'it is a read-only replica: name the primary' : undefined;
 }
 
-/** Undefined if unknown. The policy is read from INFO, since hosted services refuse CONFIG; some leave it out of INFO, too. */
+/** The policy by INFO, since hosted services refuse CONFIG; undefined if INFO leaves it out. */
 async function evictionPolicyOf(commands: RedisConnection): Promise<string | undefined> {
   const reply: unknown = await commands.call('INFO', 'memory');
   return /^maxmemory_policy:(\S+)/m.exec(String(reply))?.[1];
@@ -155,8 +155,8 @@ function createProbe({ commands, prefix }: { commands: RedisConnection; prefix: 
 }
 
 /**
- * Reports when Redis becomes unavailable, and when it is back. An open connection proves little (a full server, a replica, a Cluster that lost
- * a node, and a frozen server have one), so a small write is tried every second. Returns a function that ends the watch.
+ * Reports when Redis becomes unavailable, and when it is back. A small write is tried every second, since an open connection proves little: it
+ * also exists to a full server, a replica, a Cluster that lost a node, and a frozen server. Returns a function that ends the watch.
  */
 function watchRedis({
   commands,

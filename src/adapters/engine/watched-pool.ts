@@ -5,8 +5,8 @@ import { type PgPool, type PgPoolClient, runMigrations } from 'bullmq';
 const PROBE_EVERY_MS = 1_000;
 
 /**
- * Watches the calls of a pool. Invariant: after a failure only a successful probe shows that the database is back, since a full database, or
- * a standby, answers every read and some small writes. Returns a function that ends the watch.
+ * Watches the calls of a pool. Invariant: after a failure only a successful probe shows that the database is back. A full database or a
+ * standby still answers every read, and some small writes. Returns a function that ends the watch.
  */
 export function watchPool({
   pool,
@@ -14,7 +14,7 @@ export function watchPool({
   isSuspect = () => false,
 }: {
   pool: PgPool;
-  /** Called for every failure that means that the database is unavailable, and after each probe: without an error if it succeeded. */
+  /** Called for every failure that means that the database is unavailable, and after each probe; without an error if the probe succeeded. */
   onChange(error: Error | undefined): void;
   /** Asked every second: true to probe although nothing has failed. */
   isSuspect?(): boolean;
@@ -89,7 +89,7 @@ function probeText(): string {
     DROP TABLE ${table}`;
 }
 
-/** True for an error without an SQLSTATE, or with one of a broken or ending connection, a read-only server, or a server that can't work. */
+/** True for an error without an SQLSTATE, and for SQLSTATEs of a broken or ending connection, a read-only server, or one that can't work. */
 export function isServerUnavailable(error: Error): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === undefined || !/^[0-9A-Z]{5}$/.test(code) || /^(08|25006|57P|58|53|XX)/.test(code);

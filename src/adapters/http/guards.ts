@@ -16,14 +16,14 @@ export interface Guarded {
 const UNKNOWN_TOKEN = 'no token of this daemon: check EBB_TOKEN, or your line in its file of tokens';
 
 /**
- * A request that changes something needs a token, compared in constant time. A browser's remembered password is not accepted: browsers also
+ * A request that changes something needs a bearer token, compared in constant time. The password of a browser is not accepted: browsers also
  * send it with requests that another web page makes.
  */
 export function callerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
   const refused = (message: string) => ({ message: { code: 'unauthorised', message } });
   return bearerAuth({
     verifyToken: async (token, context: Context<Guarded>) => {
-      // Where reads are guarded, too, `readerGuard` has already checked the token.
+      // If reading needs a token, too, `readerGuard` has already checked it.
       const holder = (context.get('caller') as TokenHolder | undefined) ?? (await tokens.holderOf(token));
       if (holder) context.set('caller', holder);
       return holder !== undefined;
@@ -61,7 +61,7 @@ export function roleGuard(options: {
   };
 }
 
-/** Reading needs a token, too: as a bearer token, or as the password that a browser asks for, with any name. */
+/** Requires a token for reading, too: as a bearer token, or as the password that a browser asks for, with any name. */
 export function readerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
   const bearer = callerGuard(tokens);
   const password = basicAuth({
@@ -81,8 +81,8 @@ export function readerGuard(tokens: Tokens): MiddlewareHandler<Guarded> {
 }
 
 /**
- * Guards routes that need no token against DNS rebinding: a web page's name is made to resolve to this machine, and the page's requests have
- * that name as host. Such a host is never an address, so where other machines can reach ebb, all addresses are accepted.
+ * Guards routes that need no token against DNS rebinding. There the name of a web page is made to resolve to this machine, so that the page's
+ * requests come here, with that name as host. An address as host is harmless, so it is accepted where other machines can reach ebb.
  */
 export function knownHostGuard({ isLocal, hosts }: { isLocal: boolean; hosts: readonly string[] }): MiddlewareHandler {
   return async (context, next) => {

@@ -10,7 +10,7 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 /** Allowed difference between the clocks of provider and daemon, seconds. */
 const CLOCK_TOLERANCE_S = 5;
-/** Times for reading the provider's keys, in milliseconds; `cooldownDuration` is the shortest time between reads for tokens of unknown keys. */
+/** Times for reading the provider's keys, milliseconds. A token of an unknown key leads to a read, at most one in `cooldownDuration`. */
 const KEYS = { cacheMaxAge: 600_000, cooldownDuration: 30_000, timeoutDuration: 5_000 };
 
 interface LoginOptions {
@@ -19,7 +19,7 @@ interface LoginOptions {
   now?: () => Date;
 }
 
-/** Also accepts the tokens (JWTs) of a login provider. Without a group that has roles, a token allows nothing. */
+/** Also accepts the tokens (JWTs) of a login provider. A token without a group that has roles allows nothing. */
 export function withLogin(tokens: Tokens, options: LoginOptions): Tokens {
   const verify = createVerifier(options);
   return {
@@ -47,7 +47,7 @@ function createVerifier({ provider, log, now = () => new Date() }: LoginOptions)
       const claimedGroups = [claimed].flat().filter((group) => typeof group === 'string');
       return { name, grants: claimedGroups.flatMap((group) => groups.get(group) ?? []) };
     } catch (error) {
-      if (isOfToken(error)) return undefined;
+      if (isInvalidToken(error)) return undefined;
       const message = `the keys of the login provider at ${jwksUrl} can't be read: none of its tokens is accepted`;
       if (!isFailing) log.error({ event: 'ebb.login_failed', err: error }, message);
       isFailing = true;
@@ -57,7 +57,7 @@ function createVerifier({ provider, log, now = () => new Date() }: LoginOptions)
 }
 
 /** True if the token is invalid; false if the keys can't be read. */
-function isOfToken(error: unknown): boolean {
+function isInvalidToken(error: unknown): boolean {
   return (
     error instanceof errors.JWTClaimValidationFailed ||
     error instanceof errors.JWTExpired ||
@@ -67,7 +67,7 @@ function isOfToken(error: unknown): boolean {
     error instanceof errors.JOSEAlgNotAllowed ||
     error instanceof errors.JOSENotSupported ||
     error instanceof errors.JWKSNoMatchingKey ||
-    // It must name its key if there are several: https://openid.net/specs/openid-connect-core-1_0.html#Signing
+    // A token must name its key if there are several: https://openid.net/specs/openid-connect-core-1_0.html#Signing
     error instanceof errors.JWKSMultipleMatchingKeys
   );
 }

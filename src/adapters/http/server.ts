@@ -19,7 +19,7 @@ import type { Targets, Tokens } from './tokens.ts';
 /** Grace period for open requests after `close`, milliseconds. */
 const CLOSE_GRACE_MS = 1_000;
 
-/** Interval at which `close` ends idle connections: a kept-alive one becomes idle only when its request has ended. */
+/** Interval at which `close` ends idle connections, since a kept-alive connection becomes idle only when its request has ended. */
 const IDLE_SWEEP_MS = 20;
 
 export interface HttpServer {
@@ -40,7 +40,7 @@ export interface HttpServerOptions {
   insecure?: boolean;
   /** Other host names that are served without a token, besides those of this machine and the host of `listen`. */
   hosts?: readonly string[];
-  /** Yields a dump of the store as lines, each with its end; absent where commands open the store themselves. */
+  /** Yields a dump of the store as lines with line ends; absent where commands open the store themselves. */
   dump?: () => AsyncIterable<string>;
 }
 
@@ -133,12 +133,12 @@ function routes(options: {
       strictTransportSecurity: false,
     }),
   );
-  // For the audit; taken from the request if it has one.
+  // The id of each request for the audit, from its header if it has one.
   app.use(requestId({ limitLength: 64 }));
   app.get(OPEN_PATH, (context) => context.json({ alive: true }));
-  // Not guarded: browsers request them without the password, and they contain no data.
+  // Not guarded: browsers request assets without the password, and assets contain no data.
   app.route('/', assetRoutes());
-  // The rest must not be cached: it changes something, or is not for everybody.
+  // The other routes must not be cached: they change something, or are not for everybody.
   app.use(async (context, next) => {
     await next();
     context.header('cache-control', 'no-store');
@@ -162,7 +162,7 @@ function routes(options: {
   );
   app.onError((error, context) => {
     if (error instanceof HTTPException) return error.getResponse();
-    // Not logged for each request: the engine's outage is logged once.
+    // Not logged here, since the engine's outage is logged once.
     if (error instanceof EngineUnavailableError)
       return context.json({ code: 'unavailable', message: unavailable(error) }, 503);
     log.error({ err: error, path: context.req.path }, 'an HTTP request failed');

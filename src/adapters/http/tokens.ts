@@ -15,9 +15,8 @@ import {
 import { parseGrants, ROLES, type Role, type TokenHolder } from '../../ports/roles.ts';
 import type { Log } from '../../ports/telemetry.ts';
 
-/** Checks tokens, which callers need to change something and, where tokens are set, to read. */
+/** Checks tokens. Commands always need one, reads only if `readingNeedsToken`. */
 export interface Tokens {
-  /** True if reading needs a token, too. */
   readingNeedsToken: boolean;
   /** Undefined for an unknown token. Comparing with the daemon's own tokens takes the same time for every token. */
   holderOf(token: string): TokenHolder | undefined | Promise<TokenHolder | undefined>;
@@ -70,7 +69,7 @@ export function createTokens(options: {
     holderOf(token) {
       const digest = digestOf(token);
       const all = file === undefined ? ofSettings : [...ofSettings, ...fromFile(file).tokens];
-      // All are compared, so that the duration reveals nothing.
+      // Every token is compared, so that the duration reveals nothing.
       const holders = all.filter((candidate) => timingSafeEqual(candidate.digest, digest));
       // If a person's token equals the shared one, the caller is that person.
       const holder = holders.find(({ name }) => name !== undefined) ?? holders[0];
@@ -111,7 +110,7 @@ function readTokenFile(path: string): Result<readonly NamedToken[]> {
   return parseTokens(text, path);
 }
 
-/** A text that differs once the file has changed or was replaced; the error's code if it can't be read. */
+/** A text that changes when the file is changed or replaced; the error's code if it can't be read. */
 function tokenFileVersion(path: string): string {
   try {
     const { mtimeMs, ctimeMs, ino, size } = statSync(path);
@@ -159,7 +158,7 @@ export type Targets = readonly string[] | 'all' | 'own';
 /** Finds the targets in the path or the body of a request, which are not validated yet. */
 export type TargetsOf = (request: { id: string | undefined; body: unknown }) => Targets;
 
-/** A message if the token's roles don't allow the request. A limited role needs targets that are known to be in its scope. */
+/** A message if the token's roles don't allow the request. A role of a team allows only targets that are known to be in the team's scope. */
 export async function whyForbidden(
   { name, grants }: TokenHolder,
   role: Role,
@@ -179,9 +178,9 @@ export async function whyForbidden(
   if (targets === 'all' || targets.length === 0) return allowed;
   for (const target of new Set(targets)) {
     const scopes = await teamsOf(TARGET_OF[role], target);
-    const shown = target.slice(0, 210);
-    if (!scopes) return `${allowed}, and whether ${shown} is in it is not known yet: ${NOT_YET[role]}`;
-    if (!teams.some((team) => scopes.includes(team))) return `${allowed}, and ${shown} is not in it`;
+    const place = target.slice(0, 210);
+    if (!scopes) return `${allowed}, and whether ${place} is in it is not known yet: ${NOT_YET[role]}`;
+    if (!teams.some((team) => scopes.includes(team))) return `${allowed}, and ${place} is not in it`;
   }
   return undefined;
 }
@@ -207,7 +206,7 @@ export function callerOf({ name, grants }: TokenHolder, context: Context, owner 
   return { who: isUsable ? from : owner, requestId, ...limits };
 }
 
-/** The teams whose scopes limit a role; undefined for an unlimited one. */
+/** The teams whose scopes limit a role; undefined if nothing limits it, or if there are no grants for it. */
 function teamsOfHolder(grants: TokenHolder['grants'], limited: Role): string[] | undefined {
   const ofRole = grants?.filter(({ role }) => role === limited) ?? [];
   const teams = ofRole.flatMap(({ team }) => team ?? []);

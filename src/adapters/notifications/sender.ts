@@ -18,7 +18,7 @@ const CONNECTIONS = 4;
 /** Only the status of an answer is used. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
-/** Statuses below 500 that allow a retry, as those from 500 on do. The others from 300 to 499 refuse the message. */
+/** These statuses allow a retry, and so do all from 500 on. Any other from 300 to 499 refuses the message. */
 const TEMPORARY: ReadonlySet<number> = new Set([408, 425, 429]);
 
 /**
@@ -75,7 +75,7 @@ export function createSender(options: {
       } catch (error) {
         const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
         if (signal.aborted || code?.includes('TIMEOUT')) return failure('no answer in time');
-        // Messages of network errors may show the host of a secret URL, so only their code is used. Errors without one are ebb's.
+        // The message of a network error may show the host of a secret URL, so only its code is used. Errors without a code are ebb's own.
         return failure(code ?? (error instanceof Error ? error.message : 'failed'));
       }
     },
@@ -114,10 +114,10 @@ const MAX_LIST_LENGTH = 3000;
 /** Characters that begin markup or a link in Slack: https://docs.slack.dev/messaging/formatting-message-text */
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
-/** The sentence with place and owner, the computes that it leaves out, the command to copy, and the link. */
+/** The message's sentence with place and owner, restarting computes that the sentence leaves out, the command to copy, and the link. */
 function slackText(body: string): string {
   const json = parseJson(body);
-  // An earlier version, whose `changes` had no list, may have stored the message.
+  // `changes` is parsed apart: a message that an earlier version has stored has no list of changes.
   const parsed = Message.omit({ changes: true }).safeParse(json);
   if (!parsed.success) return escaped(body);
   const { text, command, owner, compute, project, link } = parsed.data;

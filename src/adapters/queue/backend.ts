@@ -46,8 +46,8 @@ function onPostgres({ pool, schema }: PostgresEngine): QueueBackend {
     connection: {},
     createBackend: (name, options) => {
       const connection = new PostgresConnection(pool);
-      // With a pool BullMQ assumes its default schema, and has no option to name another. It uses the name only to check the
-      // version; all other statements use the pool's search path.
+      // With a pool BullMQ assumes its default schema, and no option changes that. It uses the schema's name only to check the version:
+      // all other statements use the pool's search path.
       Object.assign(connection, { schema });
       return new PostgresQueueBackend(connection, name, { ...options, connection: pool }, true);
     },

@@ -99,8 +99,8 @@ const QUIET_MS = 60_000;
 const MAX_REMEMBERED = 100;
 
 /**
- * Logs each error of BullMQ once a minute at most, whatever its job, since a process that was stalled loses the locks of all its jobs, and
- * BullMQ reports each of them every second. Errors of an outage are left to the engine.
+ * Logs the same error of BullMQ at most once a minute for all jobs together. A process that was stalled loses the locks of all its jobs, and
+ * BullMQ then reports each of them every second. The errors of an outage are not logged here: the engine reports the outage.
  */
 export function createErrorLog({ engine, log }: { engine: Pick<Engine, 'isUnavailable'>; log: Log }) {
   const loggedAtMs = new Map<string, number>();
@@ -125,8 +125,8 @@ const EVENTS_KEPT = 100;
 type EbbQueue = Queue<JobData, unknown, string, JobData, unknown, string, IQueueBackend>;
 
 /**
- * The producing side of BullMQ: one Queue per name. All are opened at once, while the engine is known to be up: the calls of a Queue that
- * is made during an outage wait for its end.
+ * The producing side of BullMQ: one Queue per name. All are opened at once, while the engine is known to be up: a Queue that is opened during
+ * an outage would let its calls wait until the outage ends.
  */
 function openQueues({ backend, onError }: { backend: QueueBackend; onError(error: Error): void }) {
   const { connection, createBackend } = backend.forQueues;
@@ -157,7 +157,7 @@ function openQueues({ backend, onError }: { backend: QueueBackend; onError(error
 interface Recovery {
   /** A worker that doesn't renew its lock loses its job after this time. */
   lockDurationMs: number;
-  /** Interval of the search for stalled jobs: the first search marks a job, and the second gives it to another worker. */
+  /** Interval of the search for stalled jobs. One search marks a job, the next gives it to another worker. */
   stalledIntervalMs: number;
 }
 
@@ -218,7 +218,7 @@ function createWorkers(options: {
 
   const workersOf = (queue: QueueName) => workers.filter(({ name }) => name === queue);
 
-  // Pausing also ends the worker's blocking call, which would consume the marker that announces a new job to another daemon's worker.
+  // A pause also ends the worker's blocking call. Otherwise the call would take the marker that tells another daemon's worker of a new job.
   const pause = async (queue: QueueName) => void (await Promise.all(workersOf(queue).map((worker) => worker.pause())));
 
   const resume = async (queue: QueueName) =>
@@ -232,7 +232,7 @@ function createWorkers(options: {
 
   async function closeWorkers(graceMs: number): Promise<void> {
     const grace = startGrace(graceMs);
-    // Paused first, without waiting for jobs: a closing worker always waits.
+    // First a pause that does not wait for jobs, since closing a worker always waits for them.
     await Promise.all(workers.map((worker) => worker.pause(true)));
     isStopping = true;
     for (const controller of running.keys()) controller.abort();
@@ -257,8 +257,8 @@ function startGrace(graceMs: number): { over: Promise<void>; cancel: () => void 
 type EbbJob = BullJob<JobData, unknown, string>;
 
 /**
- * Runs a job. A tick only adds the real job, deduplicated: a scheduler's jobs can't be deduplicated, so a job that outlives its interval
- * would overlap with the next.
+ * Runs a job. A scheduler's job (a tick) only adds the real job. Jobs of a scheduler can't be deduplicated, so a job that outlives its
+ * interval would overlap with the next; the real job is deduplicated.
  */
 async function processJob(
   job: EbbJob,
@@ -297,7 +297,7 @@ function toJob(queue: QueueName, job: EbbJob): Job {
   return { queue, id: job.id ?? '', data: job.data };
 }
 
-/** The name of a scheduler's jobs, which only add the real job. */
+/** The name of a scheduler's jobs. */
 const TICK = 'tick';
-/** The name of all others. */
+/** The name of all other jobs. */
 const WORK = 'work';

@@ -84,7 +84,7 @@ function messageOf(line: Record<string, unknown>, messageKey: string): string {
 /** Fields that pino writes itself; a second `level` would hide the severity of the line. */
 const OWN_FIELDS = ['level', 'time', 'msg'];
 
-/** `LogFields` excludes these fields; a value whose type is not known may still have them. They are shown with another name: `level_`. */
+/** Renames such fields, for example to `level_`. `LogFields` excludes them, but an object of an unknown type may still have them. */
 function withoutOwnFields(fields: Record<string, unknown>): Record<string, unknown> {
   for (const name of OWN_FIELDS) {
     if (!(name in fields)) continue;
@@ -106,7 +106,7 @@ const SECRET_FIELDS: ReadonlySet<string> = new Set([
   'secret',
 ]);
 
-/** Fields of log lines are hardly nested. Anything deeper than this is an object of a library, and is left out. */
+/** Fields of log lines are hardly nested. Anything deeper than this belongs to an object of a library, and is left out. */
 const DEEPEST = 8;
 
 /**

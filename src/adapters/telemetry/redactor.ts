@@ -10,7 +10,7 @@ export interface Redactor {
   hide(secret: string): void;
 }
 
-/** Replaces secret values wherever they appear: the fallback for redaction by field name. */
+/** Replaces secret values wherever they appear, since the redaction by field name may miss some. */
 export function createRedactor(secrets: readonly string[]): Redactor {
   const forms = new Set<string>();
   let pattern: RegExp | undefined;

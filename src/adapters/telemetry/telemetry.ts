@@ -101,7 +101,7 @@ function declare(
   }
 }
 
-/** Drops values that are not finite, and decreases of counters: a measurement must never stop the measured work. */
+/** Ignores values that are not finite, and decreases of counters: recording a value must never fail the work that it measures. */
 function recordingInto({ counters, gauges, histograms }: Instruments): Metrics {
   return {
     increment(name, labels, by = 1) {
@@ -185,9 +185,9 @@ export const COMPUTE_METRICS = {
 type ComputeMetricName = keyof typeof COMPUTE_METRICS;
 type Write = (name: ComputeMetricName, labels: string, value: number | null) => void;
 
-/** The Prometheus text of all computes (8 MB for 10,000), in pieces to be joined once, and with turns of the event loop in between. */
+/** The Prometheus text of all computes (8 MB for 10,000), in pieces. Other work of the process runs between two chunks of computes. */
 async function renderComputeSeries(source: ComputeSeriesSource, redact: (text: string) => string): Promise<string[]> {
-  // Read at once: a compute that moved in the source between two chunks would appear twice, which invalidates the scrape.
+  // All are read at once. Otherwise a compute that moves in the source between two chunks would appear twice, which invalidates the scrape.
   const all = uniqueByCompute(source());
   const families = new Map<ComputeMetricName, string[]>();
   for (let start = 0; start < all.length; start += CHUNK) {

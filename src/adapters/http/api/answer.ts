@@ -20,7 +20,7 @@ export const STATUS = {
   unavailable: 503,
 } as const satisfies Record<OperatorError['code'], number>;
 
-/** Answers from memory, while the store is unavailable, carry their age. */
+/** Adds the age to an answer from memory, which is given while the store is unavailable. */
 function withAge(context: Context<Guarded>, document: object): object {
   const stale = context.get('staleness')?.();
   if (!stale) return document;
@@ -46,7 +46,7 @@ export async function bodyOf<Schema extends z.ZodType>(context: Context, schema:
   return checked(schema, body);
 }
 
-/** The validated query, with the first value of a repeated key. Throws the answer to an invalid one. */
+/** The validated query; of a repeated key the first value counts. Throws the answer to an invalid one. */
 export function queryOf<Schema extends z.ZodType>(context: Context, schema: Schema): z.output<Schema> {
   return checked(schema, context.req.query());
 }

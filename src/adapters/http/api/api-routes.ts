@@ -132,7 +132,7 @@ function contentOf(schema: Json): Json {
   return { content: { 'application/json': { schema } } };
 }
 
-/** The JSON Schema, and the named ones that it refers to. It is read from within an object, where a schema with a name becomes a reference. */
+/** The JSON Schema, and the named schemas that it refers to. Wrapped into an object, since only there a named schema becomes a reference. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): { schema: Json; named: Readonly<Record<string, Json>> } {
   const text = JSON.stringify(z.toJSONSchema(z.object({ it: schema }), { io }));
   const { properties, $defs = {} } = JSON.parse(text.replaceAll('#/$defs/', '#/components/schemas/'));

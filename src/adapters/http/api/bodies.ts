@@ -2,10 +2,10 @@
 import { z } from 'zod';
 import { parseJson } from '../../../common/result.ts';
 import {
+  type Selector as ParsedSelector,
   parseSelector,
   SELECTOR_LIMITS,
   type SelectorKeys,
-  type Selector as WithinLimits,
   wildcardProblem,
 } from '../../../domain/policy/selector.ts';
 import { FINDING_KINDS } from '../../../domain/recommend/finding.ts';
@@ -71,8 +71,8 @@ const Selector = z
     error: 'has no key that selects computes; for everything send "all"',
   });
 
-/** Separate from the schema, so that the answer names the limit. */
-function withinLimits(keys: SelectorKeys, context: z.RefinementCtx): WithinLimits<'request'> {
+/** Not part of the schema, so that the answer names the limit that was passed. */
+function withinLimits(keys: SelectorKeys, context: z.RefinementCtx): ParsedSelector<'request'> {
   const problem = wildcardProblem(keys);
   const outcome = problem === undefined ? parseSelector(keys, 'request') : { ok: false as const, problem };
   if (outcome.ok) return outcome.value;

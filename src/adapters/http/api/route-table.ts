@@ -94,7 +94,7 @@ interface Route {
   status?: 200 | 201;
   /** True if the answer never carries its age; others do while the store is unavailable. */
   omitsAge?: true;
-  /** The role that a token needs, and the targets of the request; absent for reads. `isRead`: a body that changes nothing needs no role. */
+  /** The role that a token needs, and the targets of the request; absent for reads. `isRead`: true for a body that changes nothing. */
   needs?: { role: Exclude<Role, 'read'>; targets: TargetsOf; isRead?: (body: unknown) => boolean };
   run(asked: Asked): Promise<OperatorResult<object>>;
 }
@@ -119,7 +119,7 @@ function route<Answer extends object, Query extends z.ZodObject = z.ZodObject, B
   return parts as unknown as Route;
 }
 
-/** The text, or the list of texts, at a key of a body that is not validated yet. Anything else counts as `all`, which needs the most. */
+/** The text, or the list of texts, at a key of a body that is not validated yet. Anything else counts as `all`, which needs most rights. */
 const inBody =
   (key: string): TargetsOf =>
   ({ body }): Targets => {
@@ -127,7 +127,7 @@ const inBody =
     const texts = [value].flat().filter((item) => typeof item === 'string');
     return value === 'all' || texts.length < [value].flat().length ? 'all' : texts;
   };
-/** True for a body that is not validated yet, if it can only be refused or answered by a preview. */
+/** True if a body, which is not validated yet, asks for a preview: it then changes nothing. */
 const isPreview = (body: unknown) => typeof body === 'object' && body !== null && Reflect.get(body, 'preview') === true;
 const operates = (targets: TargetsOf) => ({ needs: { role: 'operate', targets } }) as const;
 const freezes = (targets: TargetsOf) => ({ needs: { role: 'freeze', targets } }) as const;
@@ -285,7 +285,7 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
     ...operates(({ id = '' }) => [id]),
     async run({ operator, owner, caller, id: target }) {
       if (HOLD_ID.test(target)) return operator.release({ target, owner }, caller);
-      // The id of a compute would release all of its holds, which is what POST /release is for.
+      // Only POST /release takes the id of a compute, and releases all of its holds.
       return { ok: false, error: { code: 'not_found', message: 'no hold has this id; see GET /api/v1/holds' } };
     },
   }),
@@ -338,7 +338,7 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
     summary: 'Set computes back to their baseline',
     body: RestoreBody,
     answer: RestoreDocument,
-    // `ebb restore --owner` finds the computes of a team in the preview of all.
+    // A preview of all computes needs no role: `ebb restore --owner` finds the computes of a team in it.
     needs: { role: 'operate', targets: inBody('computes'), isRead: isPreview },
     run: ({ operator, owner, caller, body }) => operator.restore({ ...body, owner }, caller),
   }),

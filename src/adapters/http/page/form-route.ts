@@ -41,7 +41,7 @@ interface FormRoute<S extends Subject, Schema extends FormSchema, Shown> {
 }
 
 /**
- * Handles a form that needs a token. After a failure the form is shown again with its fields; after a success the browser is redirected to
+ * Handles a form that needs a token. After a failure the form is shown again with its fields. After a success the browser is redirected to
  * the page of the compute.
  */
 export function addForm<S extends Subject, Schema extends FormSchema, Shown>(
@@ -82,8 +82,8 @@ export async function tokenNeed(context: Context<Guarded>, tokens: Tokens): Prom
 }
 
 /**
- * The holder of the token that a proxy adds, or that the browser sends as a password. Browsers also send both with forms of other web pages,
- * so forms are only accepted from pages of this daemon (`ownFormGuard`).
+ * The holder of the token that a proxy adds, or that the browser sends as a password. Both also come with forms of other web pages, so
+ * `ownFormGuard` accepts forms of this daemon's pages only.
  */
 async function loggedIn(context: Context<Guarded>, tokens: Tokens): Promise<TokenHolder | undefined> {
   const [, bearer] = /^Bearer +(\S+)$/i.exec(context.req.header('authorization') ?? '') ?? [];
@@ -92,7 +92,7 @@ async function loggedIn(context: Context<Guarded>, tokens: Tokens): Promise<Toke
   );
 }
 
-/** No fields if the body is no form; validation then names the missing ones. */
+/** The fields of the body; none if it is no form. Validation then names the missing ones. */
 async function formOf({ req }: Context): Promise<Record<string, unknown>> {
   return req.parseBody().catch(() => ({}));
 }

@@ -30,7 +30,7 @@ const DECISIONS_SHOWN = 20;
 const HISTORY_LINES_SHOWN = 100;
 const MAX_FORM_BYTES = 16 * 1024;
 
-/** Confirmations on a page, by the value of `done` in its query. Another value shows nothing, since anybody can write an address. */
+/** Confirmations on a page, by the value of `done` in its address. Other values show nothing: anybody can write an address. */
 const DONE: ReadonlyMap<string, string> = new Map([
   ['held', 'The hold is set. Resulting changes are on their way.'],
   ['released', 'The hold is released. Resulting changes are on their way.'],
@@ -94,20 +94,20 @@ function auditFor(operator: DaemonOperator, { since, until, show: _show, ...quer
   return operator.audit({ ...query, sinceMs, untilMs, limit: HISTORY_LINES_SHOWN });
 }
 
-/** Searches the newest decisions, which have no pages. */
+/** The matching lines of the newest decisions, which the operator does not give in pages. */
 async function decisionsFor(
   operator: DaemonOperator,
   { compute, owner, policy, who, kind, request }: HistoryAsked,
 ): Promise<OperatorResult<Page<DecisionDocument>>> {
   const found = await operator.decisions({ compute, limit: MAX_PER_PAGE, of: { q: '', owner } });
   if (!found.ok) return found;
-  const isAsked = (line: DecisionDocument) =>
+  const matchesQuery = (line: DecisionDocument) =>
     (compute === undefined || line.compute_id === compute) &&
     (policy === undefined || line.policy === policy) &&
     (who === undefined || line.who === who) &&
     (kind === undefined || line.kind === kind) &&
     (request === undefined || line.request_id === request);
-  return { ok: true, value: { items: found.value.filter(isAsked).slice(0, HISTORY_LINES_SHOWN), next: null } };
+  return { ok: true, value: { items: found.value.filter(matchesQuery).slice(0, HISTORY_LINES_SHOWN), next: null } };
 }
 
 function addCost(app: Hono<Guarded>, operator: DaemonOperator): void {
@@ -131,7 +131,7 @@ function addWaste(app: Hono<Guarded>, operator: DaemonOperator): void {
   });
 }
 
-/** Parses the query of an address that a person may have typed. Leaves out invalid parameters. */
+/** Parses the query of an address, without invalid parameters: a person may have typed it. */
 function queryOf<Schema extends z.ZodObject>(schema: Schema, given: Record<string, string>): z.output<Schema> {
   const valid: Record<string, string> = {};
   for (const [key, text] of Object.entries(given)) {
