@@ -17,9 +17,8 @@ export class StoppedError extends Error {
 }
 
 /**
- * Runs one round of a repeated task; never rejects, since the next round tries again. Failures are counted; a log line says when the task
- * begins to fail, and when it works again. Two causes are not counted: an engine that can't be reached, since the engine reports that itself,
- * and {@link StoppedError}.
+ * Runs one round of a repeated task. Never rejects: the next round tries again. Failures are counted. The log says when the task begins to
+ * fail, and when it works again. An engine that can't be reached is not counted, since the engine reports that; nor is {@link StoppedError}.
  */
 export type RunInBackground = (task: BackgroundTask, round: () => Promise<void>) => Promise<void>;
 
@@ -41,8 +40,8 @@ export function createRunInBackground({ log, metrics }: Telemetry): RunInBackgro
   const failing = new Set<BackgroundTask>();
 
   function logFailure(task: BackgroundTask, error: unknown): void {
-    const isNoFailure = (cause: unknown) => cause instanceof EngineUnavailableError || cause instanceof StoppedError;
-    if (errorChain(error).some(isNoFailure)) return;
+    const isExpected = (cause: unknown) => cause instanceof EngineUnavailableError || cause instanceof StoppedError;
+    if (errorChain(error).some(isExpected)) return;
     metrics.increment('ebb_background_failures_total', { task });
     if (failing.has(task)) return;
     failing.add(task);

@@ -43,7 +43,7 @@ export interface Rhythm {
 /** At the start, an API that does not answer within this time counts as unavailable, in real milliseconds. */
 const START_DEADLINE_MS = 5_000;
 
-/** How many projects are read before the first log line: few enough for the burst that the rate budget allows. */
+/** How many projects are read before the first log line. The rate budget allows so many requests at once. */
 const PROJECTS_READ_AT_START = 20;
 
 /** How many projects are evaluated or stored concurrently at the start. */
@@ -88,8 +88,8 @@ export interface DaemonDeps extends ActivateDeps, ShowSetsDeps, EnsureTriggersDe
 }
 
 /**
- * Starts all activities of a daemon. First it reads from the control API: if the API can't be reached or refuses every key, the start fails,
- * while a later outage does not end the daemon. Rejects with the signal's reason when the signal is aborted.
+ * Starts all activities of a daemon. First it reads from the control API: the start fails if the API can't be reached or refuses every key. A
+ * later outage does not end the daemon. Rejects with the signal's reason when the signal is aborted.
  */
 export async function startDaemon(
   deps: DaemonDeps,
@@ -141,7 +141,7 @@ async function loadStored(deps: DaemonDeps): Promise<LoadedReadings | undefined>
 }
 
 /**
- * Requests a reconcile of the cached projects. A project whose reading is from the store is first evaluated without a request, and reconciled
+ * Requests reconciles of the cached projects. A project whose reading is from the store is evaluated first, without a request. It is reconciled
  * only if something is to be done or recorded.
  */
 async function reconcileCached(deps: DaemonDeps): Promise<void> {
@@ -162,7 +162,7 @@ async function joinGroup(deps: DaemonDeps): Promise<void> {
   await deps.leaderLease.attend();
   const isNew = (await store.generation()) === undefined && (await store.projectIds()).length === 0;
   await startWithRules(deps);
-  // After the rules are chosen: their policies, some of which may come from the store, determine which decisions count.
+  // Comes after the rules are chosen: their policies, some of which may come from the store, determine which decisions count.
   await refreshLeaderDecisions(deps);
   exportSets(deps);
   if (isNew) logEmptyStore(deps);
@@ -189,8 +189,8 @@ interface FirstProjects {
 }
 
 /**
- * Lists the projects, takes the stored readings that the list confirms, and reads some of the others; fails if no account answers. The
- * inventory reads the rest as new projects.
+ * Lists the projects, takes the stored readings that the list confirms, and reads some of the other projects. Fails if no account answers. The
+ * inventory later reads the remaining projects as new ones.
  */
 async function readFirstProjects(
   deps: DaemonDeps,

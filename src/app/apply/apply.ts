@@ -99,7 +99,7 @@ export async function applyAction(
   const { intended, outcome: stored } = await step('storing the pending write', () =>
     storeIntent(deps, lease, evaluatedCompute, { action, restart, requestId, decidedBy }),
   );
-  // The store extended the lease after the request; this process may have been suspended before it saw the answer.
+  // The lease may have begun anew as early as `requestedMs`. Since then this process may have been suspended.
   const pendingStoredMs = deps.clock.monotonicMs();
   const deadlineMs = CALL_MS - (pendingStoredMs - requestedMs);
   if (stored !== 'stored' || deadlineMs < RECOVERY.shortestCallMs) {
@@ -115,7 +115,7 @@ export async function applyAction(
   await dueWrite?.endAndYield(Math.max(0, deadlineMs - (deps.clock.monotonicMs() - pendingStoredMs)));
   const outcome = outcomeOf(answer);
   if (answer.ok) deps.fleet.changedAtMs.set(compute.projectId, answeredMs);
-  const made = asMade(deps, evaluatedCompute, { action, restart }, answer);
+  const made = madeChangeOf(deps, evaluatedCompute, { action, restart }, answer);
   const record = recordAfter(intended, made.action, answer, answeredMs);
   if (action.disconnects && record.openOperations.length === 0 && outcome !== 'unknown') {
     await deps.slots.release(compute.computeId, action.policy);
@@ -139,7 +139,7 @@ export async function applyAction(
 
 /**
  * Returns 0 if another write to the compute is due at once: the other group of fields, or each group by itself after both were refused
- * together. Without a retry nothing would trigger that write, since no operation runs whose end does.
+ * together. Nothing else triggers that write, since no operation runs whose end would trigger it.
  */
 function nextWriteAfterMs({ fleet }: ApplyDeps, { computeId }: Compute): 0 | undefined {
   return fleet.ownEvaluation(computeId)?.plan.verdict === 'act' ? 0 : undefined;
@@ -237,8 +237,8 @@ async function storeIntent(
   const atMs = deps.clock.now();
   const dropped = action.disconnects ? connectionsAt(deps.samples.historyOf(compute.computeId), compute, atMs) : 0;
   // An urgent raise can't be announced.
-  const needsNoAnnouncement = dropped === 0 || action.urgent;
-  const announced = needsNoAnnouncement ? {} : await announcementFields(deps, evaluated, action, restart);
+  const needsAnnouncement = dropped !== 0 && !action.urgent;
+  const announced = needsAnnouncement ? await announcementFields(deps, evaluated, action, restart) : {};
   const wanted =
     action.kind === 'restart' ? { restart: true as const } : { fields: action.fields, before: settingsOf(compute) };
   const intent = {
@@ -278,7 +278,12 @@ interface MadeChange {
   isUnexpected?: true;
 }
 
-function asMade(deps: ApplyDeps, evaluated: EvaluatedCompute, planned: MadeChange, answer: WriteAnswer): MadeChange {
+function madeChangeOf(
+  deps: ApplyDeps,
+  evaluated: EvaluatedCompute,
+  planned: MadeChange,
+  answer: WriteAnswer,
+): MadeChange {
   if (planned.action.disconnects || !answer.ok || !isRestart(answer.value.operations)) return planned;
   const action = { ...planned.action, disconnects: true };
   return { action, restart: restartReason(deps, evaluated, action), isUnexpected: true };
@@ -308,8 +313,8 @@ async function withUnexpectedRestart(
 }
 
 /**
- * Evaluates again, and stores the record with its audit entry. If the store fails, the write stays pending, in this daemon's memory as in the
- * store, and a later reading confirms it, as after a kill. If the lease was lost, the store's record tells whether the write is still pending.
+ * Evaluates again, and stores the record with its audit entry. If the store fails, the write stays pending, both in this daemon's memory and in
+ * the store. A later reading confirms it, as after a kill. If the lease was lost, only the stored record tells whether the write is pending.
  */
 async function storeResult(
   deps: ApplyDeps,
@@ -350,7 +355,7 @@ async function storeResult(
 
 function withAnswer(before: Compute, { settings, state, pendingState }: WriteResult): Compute {
   if (state === undefined) return before;
-  const { pendingState: _over, ...rest } = before;
+  const { pendingState: _before, ...rest } = before;
   return { ...rest, ...settings, state, ...(pendingState !== undefined && { pendingState }) };
 }
 

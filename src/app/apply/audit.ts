@@ -43,7 +43,7 @@ export function auditOfWrite(deps: AuditDeps, write: Written, sent: Pick<Compute
   };
 }
 
-/** Returns the audit entry of a pending write that `before` has and `after` no longer has, since it was confirmed; undefined if there is none. */
+/** Returns the audit entry of a pending write that was confirmed, so that only `before` has it; undefined if there is none. */
 export function auditOfConfirmed(
   deps: AuditDeps,
   compute: Compute,
@@ -65,7 +65,7 @@ export function auditOfConfirmed(
   };
 }
 
-/** Returns a reason that counts the clients which the pending write disconnected; none if it disconnected none, or if that is unknown. */
+/** Returns a reason that counts the clients which the pending write disconnected; no reason if there were none, or their number is unknown. */
 function droppedBy({ intent }: Pick<ComputeRecord, 'intent'>): HistoryEntry['reasons'] {
   const dropped = intent?.dropped ?? 0;
   const message = `its clients were disconnected (${dropped} when last counted)`;

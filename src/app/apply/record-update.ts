@@ -41,7 +41,7 @@ export function recordAfter(
   answer: WriteAnswer,
   nowMs: number,
 ): ComputeRecord {
-  // A reading during the call may show the state before the change: only later readings count.
+  // A reading during the call may show the state before the change, so only later readings count.
   const sent = { ...intended, lastSentAtMs: nowMs };
   const outcome = outcomeOf(answer);
   if (outcome === 'unknown') return sent;
@@ -88,8 +88,8 @@ function withApplied(
 }
 
 /**
- * Removes the marks of manual changes that the action overwrites. Each counts as a reversal unless a trial ends the respect for it; too
- * many reversals stop the field.
+ * Removes the marks of manual changes that the action overwrites. Each counts as a reversal, unless a trial ends the respect for it. After
+ * too many reversals ebb leaves the field alone.
  */
 function withReversalsOf(record: ComputeRecord, { fields, endsRespect }: Action, nowMs: number): ComputeRecord {
   let after = record;

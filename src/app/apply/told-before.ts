@@ -65,7 +65,7 @@ export async function announcementOfRestart(
   const policy = policies.set.policies.find(({ name }) => name === action.policy);
   if (cause === 'boundary' && leadOf(policy, notify.beforeMs) === undefined) return {};
   const nowMs = deps.clock.now();
-  // An old announcement may be about another change. Only that of a boundary stays valid, however late its change is applied.
+  // An old announcement may be about another change. Only an announced boundary stays valid, however late its change is applied.
   const oldestMs = cause === 'boundary' ? 0 : nowMs - HOUR_MS;
   const lastChangeMs = lastChangeAtMs(record, groupOf(action.fields));
   const lastMs = Math.max(lastChangeMs, fulfilledUntilMs(record, action));
@@ -78,13 +78,13 @@ export async function announcementOfRestart(
     // A daemon that does not know the compute's wave may make the announced change early.
     ...(cause === 'boundary' && { aheadMs: EARLY_MS }),
   });
-  if (!announced || isOver(announced, nowMs, dueSinceMs))
+  if (!announced || isAnotherRestart(announced, nowMs, dueSinceMs))
     return unannounced(deps, deps.caller ? 'person' : cause, { why, sinceMs: Math.max(lastChangeMs, oldestMs) });
   // A hold or restore asked for another change than the announced one.
   if (cause === 'person') return {};
   const isOwnCause = cause === 'boundary' || approvedAtMs?.includes(announced.slotMs) === true;
   const counted = announcedToOf(announced, isOwnCause, nowMs);
-  // For this compute, only a restart in case it was awake was announced: a message about the delay of each such compute would be noise.
+  // This compute's restart was announced only for the case that it is awake. A message about each such delay would be noise.
   if (!announced.ownIds.includes(compute.computeId)) return counted;
   return { ...counted, ...(await lateOf(deps, { compute, record }, { announced, action, nowMs })) };
 }
@@ -106,17 +106,17 @@ function lastChangeAtMs({ lastDisruption, lastChanges }: ComputeRecord, group: F
   return Math.max(lastDisruption?.atMs ?? 0, lastChanges?.[group]?.answeredAtMs ?? 0);
 }
 
-/** Returns the instant up to which the last restart, if in this direction, was the announced one (it may come early); 0 if there is none. */
+/** Returns the instant up to which the last restart in this direction fulfils announcements, since it may come early; 0 without such a restart. */
 function fulfilledUntilMs({ lastDisruption }: ComputeRecord, { raises }: Pick<Action, 'raises'>): number {
   return lastDisruption && lastDisruption.lowered !== raises ? lastDisruption.atMs + EARLY_MS : 0;
 }
 
 /**
- * Returns true if a boundary after the announced slot has made the restart due, so that it is not the announced restart. The slot counts up to
+ * Returns true if a boundary after the announced slot has made the restart due: then it is not the announced restart. The slot counts up to
  * its last instant, since a wave may move within it.
  */
-function isOver({ atMs }: Announced, nowMs: number, dueSinceMs: DueRestart['dueSinceMs']): boolean {
-  // Within this time no boundary can be late enough, so none is searched for.
+function isAnotherRestart({ atMs }: Announced, nowMs: number, dueSinceMs: DueRestart['dueSinceMs']): boolean {
+  // Before that instant there can be no such boundary, so none is searched for.
   if (atMs === undefined || nowMs - atMs <= LATE_MS) return false;
   return (dueSinceMs() ?? 0) > atMs + LATE_MS;
 }
@@ -145,8 +145,9 @@ async function lateOf(
   // A failure, or a wait for the platform, is reported even where a limit spreads the other changes.
   const trouble = deps.caller
     ? undefined
-    : (troubleSince(deps, { compute, record }, atMs) ?? heldFrom(deps, compute, atMs));
-  if (trouble === undefined && isSpread(deps, { ...announced, atMs }, { compute, policy: action.policy })) return {};
+    : (troubleSince(deps, { compute, record }, atMs) ?? platformWait(deps, compute, atMs));
+  const isByLimit = () => isDelayedByLimit(deps, { ...announced, atMs }, { compute, policy: action.policy });
+  if (trouble === undefined && isByLimit()) return {};
   const why = deps.caller ? 'a person has applied it' : (trouble ?? otherDelay(deps, compute, atMs));
   const counts = { restarts: ownIds.length, ...(await remainingOf(deps, announced, action)) };
   return {
@@ -216,10 +217,10 @@ async function countAsStored(
 }
 
 /**
- * Returns true if only a limit on restarts delays this one, which is not reported. A command, or a daemon that asked for no slot at that
+ * Returns true if only a limit on restarts delays this restart, which is not reported. A command, or a daemon that asked for no slot at that
  * time, has not seen whether the limit was reached. It assumes so if other announced computes of the account were restarted in time.
  */
-function isSpread(
+function isDelayedByLimit(
   { caller, fleet, slots }: ToldBeforeDeps,
   { slotMs, restartIds, atMs }: Announced & { atMs: number },
   { compute, policy }: { compute: Compute; policy: string },
@@ -262,10 +263,10 @@ function troubleSince(
 }
 
 /**
- * Returns what the compute waited for on the platform's side when it became late, if it had waited for a minute. A shorter wait is usually for
- * the restart of another compute of the project, after a limit had admitted this one.
+ * Returns what the compute waited for on the platform's side when it became late, if it had waited for a minute. A shorter wait is usually
+ * caused by a limit: another compute of the project restarts, and this one is next.
  */
-function heldFrom({ fleet }: ToldBeforeDeps, { computeId }: Compute, announcedAtMs: number): string | undefined {
+function platformWait({ fleet }: ToldBeforeDeps, { computeId }: Compute, announcedAtMs: number): string | undefined {
   const span = fleet.heldSpans.get(computeId);
   const lateAtMs = announcedAtMs + LATE_MS;
   if (!span || span.sinceMs > lateAtMs - MINUTE_MS || span.untilMs < lateAtMs) return undefined;

@@ -10,7 +10,7 @@ import { type CountedComputes, countedComputes, type SampleSourceDeps, sampleSou
 /** Longest duration of one round of a source, in real milliseconds. */
 const MAX_ROUND_MS = 30_000;
 
-/** The lease on counting lasts for this share of the source's interval; meanwhile no other daemon of the group counts. */
+/** The lease on counting lasts for this share of the source's interval. During the lease no other daemon of the group counts. */
 const LEASE_SHARE = 0.9;
 
 export interface SamplingDeps extends SampleSourceDeps {
@@ -108,14 +108,14 @@ function isAnyDue({ clock, rules }: SamplingDeps, states: ReadonlyMap<string, So
   );
 }
 
-/** A source that would be due more than an interval from now is due, too: the clock was set back. */
+/** If a source would be due only after more than an interval, the clock was set back: the source is due. */
 function isDue(dueMs: number, everyMs: number, nowMs: number): boolean {
   return nowMs >= dueMs || dueMs > nowMs + everyMs;
 }
 
 /**
- * Takes the lease on counting; false if another daemon counts. Only the leader counts, since it knows the whole fleet. The lease is not
- * given back: it ends shortly before the source is due again, so that a new leader does not count too early.
+ * Takes the lease on counting; returns false if another daemon counts. Only the leader counts, since it knows the whole fleet. The lease is
+ * not given back, so that a new leader does not count too early. It ends shortly before the source is due again.
  */
 async function acquireCounting(
   { store, clock, holder, leaderLease }: SamplingDeps,

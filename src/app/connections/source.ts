@@ -22,7 +22,7 @@ import { type Fleet, FRESH_MS } from '../fleet/fleet.ts';
 import { requestReconcile, type TriggerDeps } from '../triggers.ts';
 import type { Samples } from './samples.ts';
 
-/** How far in the future a stored sample may be, in milliseconds, since clocks differ. A later one would stay the newest for too long. */
+/** How far in the future a stored sample may be, in milliseconds: clocks differ. A later sample would stay the newest for too long. */
 const MAX_AHEAD_MS = 2000;
 
 const CONCURRENT_READS = 8;
@@ -77,7 +77,7 @@ function policiesSelecting(policies: CompiledPolicies, compute: Compute, nowMs: 
     .flatMap((index) => policies.set.policies[index] ?? []);
 }
 
-/** Runs one round of a source: the daemon that counts asks it, the others only read the stored counts. Returns the source's answers. */
+/** Runs one round of a source. The daemon that counts asks the source; the others only read the stored counts. Returns the source's answers. */
 export async function sampleSource(
   deps: SampleSourceDeps,
   counted: CountedComputes,
@@ -116,8 +116,8 @@ export async function sampleSource(
 }
 
 /**
- * Returns the computes to ask. For Postgres, reads them again if necessary, since a connection to a compute that has fallen asleep would wake it,
- * and leaves out those that can't be read now.
+ * Returns the computes to ask. For Postgres they must be read shortly before, since a connection would wake a compute that has fallen asleep.
+ * Computes that can't be read now are left out.
  */
 async function freshComputes(deps: SampleSourceDeps, from: 'postgres' | 'prometheus', computes: readonly Compute[]) {
   if (from === 'prometheus') return [...computes];

@@ -72,7 +72,7 @@ function evaluateQuietly(
   return subjectsOf(computes, records).map((subject) => evaluateCompute(deps, subject));
 }
 
-/** Returns the computes that have a record. `projectBusy` is true while an operation runs on another compute of the project. */
+/** Returns the computes that have a record. `projectBusy`: an operation runs on another compute of the project. */
 export function subjectsOf(computes: readonly Compute[], records: ReadonlyMap<string, ComputeRecord>): Subject[] {
   const busy = computes.filter((compute) => hasOperationRunning(compute, records.get(compute.computeId)));
   return computes.flatMap((compute) => {
@@ -164,7 +164,7 @@ export function isSettled(mode: Mode, { compute, record, plan, decision }: Evalu
   if (plan.verdict !== 'none' || !isRestoreUpToDate(record, compute, decision)) return false;
   // Without the policies of its team nothing is enforced or agreed with.
   if (mode === 'observe' || notLoadedAmong(decision.freezes)) return true;
-  // The record must have the values that ebb agrees with: a later manual change is recognised by them.
+  // The record must have the values that ebb agrees with, since a later manual change is recognised by them.
   return record.enforcedSinceMs !== undefined && withAgreed(record, compute, decision) === record;
 }
 
@@ -188,8 +188,8 @@ export async function adoptProject(deps: AdoptDeps, projectId: string): Promise<
     const isNewer = fleet.evaluatedAtMonotonicMs(computeId) >= cachedProject.readAtMonotonicMs;
     const latest = isNewer ? fleet.latestEvaluation(computeId)?.compute : undefined;
     const record = records.get(computeId);
-    const isIncluded = record?.lastSentAtMs === cachedProject.includedWrites?.get(computeId);
-    if (!latest && isIncluded) return compute;
+    const isWriteIncluded = record?.lastSentAtMs === cachedProject.includedWrites?.get(computeId);
+    if (!latest && isWriteIncluded) return compute;
     return withApplied(latest ?? compute, record, cachedProject.readAtMs);
   });
   for (const evaluatedCompute of evaluateQuietly(deps, computes, records)) {
@@ -199,7 +199,7 @@ export async function adoptProject(deps: AdoptDeps, projectId: string): Promise<
   }
 }
 
-/** Adopts a project ({@link adoptProject}). Returns true if a reconcile would neither change it nor record anything new. */
+/** Adopts a project ({@link adoptProject}), and returns true if a reconcile would neither change the project nor record anything new. */
 export async function adoptsSettled(deps: AdoptDeps, projectId: string): Promise<boolean> {
   await adoptProject(deps, projectId);
   const computes = deps.fleet.cachedProject(projectId)?.computes ?? [];

@@ -8,14 +8,14 @@ export const MAX_CLOCK_OFFSET_MS = 2_000;
 /** The largest difference between the clocks of two daemons that may both write, in milliseconds. */
 export const MAX_CLOCK_SKEW_MS = 2 * MAX_CLOCK_OFFSET_MS;
 
-/** A clock that jumps by more than this against monotonic time, in milliseconds, was set, or the machine was suspended: it is compared again. */
+/** The clock is compared again after a larger jump against monotonic time, in milliseconds: it was set, or the machine was suspended. */
 const JUMP_MS = 1_000;
 
 /** The offset between this machine's clock and the store's, in real milliseconds. */
 export interface StoreClock {
   /** Compares the clocks. Throws if the store can't be reached. */
   compare(): Promise<void>;
-  /** Returns the offset if it is larger than allowed; it is positive if this clock is ahead. Compares again if the clock was set meanwhile. */
+  /** Returns the offset if it is larger than allowed, positive if this clock is ahead. Compares again if the clock was set meanwhile. */
   excessiveOffsetMs(): Promise<number | undefined>;
   /** Returns the offset at the last comparison if it was larger than allowed, without another one. */
   lastExcessiveOffsetMs(): number | undefined;

@@ -39,9 +39,9 @@ interface EvaluationBasis {
 }
 
 /**
- * Keeps the leader's view of the fleet complete when other daemons reconcile projects: evaluates from the cached project and the stored
- * records, without reports. Other daemons read holds and freezes, and forget deleted projects once the control API confirms the deletion. Does
- * nothing for a daemon that has the store for itself.
+ * Keeps the leader's view of the fleet complete when other daemons reconcile projects: the leader evaluates these from the cached project and
+ * the stored records, without reports. The other daemons read holds and freezes, and forget deleted projects once the control API confirms the
+ * deletion. Does nothing for a daemon that has the store for itself.
  */
 export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
   const { clock, rhythm, leaderLease } = deps;
@@ -50,7 +50,7 @@ export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
   if (leaderLease.isAlone) return { close: async () => {} };
 
   async function refreshOnce(): Promise<void> {
-    // Every daemon, not only the leader, reads holds and freezes often, so that it can restore them if the store loses them.
+    // Every daemon reads holds and freezes often, so that it can restore them if the store loses them.
     await deps.overrides.refresh(deps.store, clock.now());
     if (!leaderLease.isHeld()) {
       lastBasis = undefined;

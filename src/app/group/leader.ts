@@ -16,7 +16,7 @@ export type WriteBlock = 'clock_off' | 'staged' | 'superseded';
 export interface LeaderLease {
   /** True if the store serves this daemon only. */
   readonly isAlone: boolean;
-  /** Returns true for the leader. There may be two for a while: a leader that is cut off from the store stops leading when it reaches it again. */
+  /** Returns true for the leader. There may be two for a while: a leader that is cut off stops leading only when it reaches the store again. */
   isHeld(): boolean;
   /** Takes the lease if it is free, or renews it if held. Throws if the store can't be reached; then nothing changes. */
   attend(): Promise<void>;
@@ -51,8 +51,8 @@ export function createLeaderLease({
   return {
     isAlone,
     isHeld: () => isHeld,
-    // While the store is unreachable, this throws and the leader keeps leading: in an outage of the store nobody can take over, and the leader's
-    // metrics are needed most. If only the leader is cut off, it stops leading once it reaches the store again.
+    // While the store is unreachable, this throws, and the leader keeps leading. In an outage of the store nobody can take over, and the
+    // leader's metrics are needed most.
     async attend() {
       if (isAlone) return setHeld(true);
       if (lease && shouldStepDown(blocked())) {

@@ -12,7 +12,7 @@ const PAUSED_WHILE_BLOCKED: Readonly<Record<'superseded' | 'clock_off', readonly
   clock_off: ['reconcile', 'boundaries', 'crossings', 'operations'],
 };
 
-/** The wait before a job is returned, in real milliseconds: a single daemon would otherwise take it again at once. */
+/** The wait before a job is left to others, in real milliseconds: a single daemon would otherwise take the job again at once. */
 const WAIT_BEFORE_RETURN_MS = 1_000;
 
 /** Wraps a handler so that a daemon with a wrong clock leaves its jobs to other daemons: it would decide for a wrong time. */
@@ -41,13 +41,13 @@ export interface PauseQueuesDeps extends TriggerDeps {
 }
 
 /**
- * Returns a function that pauses and resumes queues; call it whenever the leader or the permission to write may have changed. A daemon that is
- * superseded or has a wrong clock leaves the triggers to others; when it may write again, it reconciles all projects that it knows. Only the
- * leader takes the inventory; a new leader does so at once.
+ * Returns a function that pauses and resumes queues. It must be called whenever the leader or the permission to write may have changed. A
+ * daemon that is superseded or has a wrong clock leaves the triggers to others. When it may write again, it reconciles all projects that it
+ * knows. Only the leader takes the inventory; a new leader does so at once.
  */
 export function pauseQueues(deps: PauseQueuesDeps): () => void {
   const { queue, fleet } = deps;
-  /** The queues that are paused; after a change that has failed half-way, those that may be. */
+  /** The paused queues; after a change that has failed half-way, all that may be paused. */
   let paused: readonly QueueName[] = [];
   let isComplete = true;
   let changing: Promise<void> | undefined;

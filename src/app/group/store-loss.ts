@@ -60,7 +60,7 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
       lostAtMonotonicMs = clock.monotonicMs();
       lostAtMs = clock.now();
       const evaluated = groupBy(deps.fleet.evaluatedComputes(), ({ compute }) => compute.projectId);
-      // Evaluations that are already kept win: when a failed check is repeated, those in the fleet may be by the empty store.
+      // Evaluations in `toRestore` take precedence: after a failed check, evaluations in the fleet may already be by the empty store.
       for (const [projectId, computes] of [...evaluated, ...toRestore]) toRestore.set(projectId, computes);
       await overrides.refresh(store, clock.now());
       await restoreDocuments(deps, writeBacks);
@@ -79,11 +79,11 @@ export function createStoreWatch(deps: StoreWatchDeps): StoreWatch {
   }
 
   /**
-   * Writes back the changes that were being sent when the store was lost: what became of them was known only after the evaluations were kept.
+   * Writes back the changes that were being sent when the store was lost. Their results were known only after the evaluations were kept.
    * Without this, another daemon would take the new values for changes made by people.
    */
   async function restoreSent(): Promise<void> {
-    // A call is shorter than the time until the loss is noticed and written back.
+    // This reaches back far enough, since a call is shorter than `WRITE_BACK_MS`.
     const fromMs = (lostAtMs ?? 0) - WRITE_BACK_MS;
     const isDue = ({ compute, record }: EvaluatedCompute) =>
       (record.lastSentAtMs ?? 0) >= fromMs && !toRestore.has(compute.projectId) && !writtenBack.has(record);
@@ -127,7 +127,7 @@ async function restoreDigests({ knownDigests, store, clock }: StoreWatchDeps): P
  */
 async function restoreDecisions({ rules, store, clock }: StoreWatchDeps): Promise<void> {
   const { readyWaves, trialStops } = rules.current.policies;
-  // Without budgets, an empty list of states is stored: a command with a set that adds a budget must not take the steps for unknown.
+  // Without budgets an empty list is stored: for a command whose policies add a budget, the steps must not seem to be unknown.
   const { states, releases = [] } = rules.budgets ?? { states: [] };
   if (readyWaves.length > 0)
     await expectStored(updateReadyWaves(store, (others = []) => withNewWaves(readyWaves, others, clock.now())));
@@ -161,10 +161,10 @@ async function restoreRecords(
     for (const { compute, record } of remembered) {
       const { computeId } = compute;
       const storedRecord = stored.get(computeId);
-      const isOriginal = storedRecord !== undefined && storedRecord.firstSeenAtMs <= record.firstSeenAtMs;
-      // Replaced if it is from before this daemon's last write: another daemon may have restored an older record.
-      if (isOriginal && (record.lastSentAtMs ?? 0) <= (storedRecord.lastSentAtMs ?? 0)) continue;
-      const merged = storedRecord && !isOriginal ? mergeRecords(record, storedRecord) : record;
+      const isFromBeforeLoss = storedRecord !== undefined && storedRecord.firstSeenAtMs <= record.firstSeenAtMs;
+      // A record from before this daemon's last write is replaced: another daemon has restored an older one than this daemon knows.
+      if (isFromBeforeLoss && (record.lastSentAtMs ?? 0) <= (storedRecord.lastSentAtMs ?? 0)) continue;
+      const merged = storedRecord && !isFromBeforeLoss ? mergeRecords(record, storedRecord) : record;
       await store.putRecord(projectId, computeId, merged, lease);
     }
     return true;

@@ -4,7 +4,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
-/** How long a finding is reported, in real milliseconds: the timestamp is corrected at once, but health checks must not miss the finding. */
+/** How long a finding is reported, in real milliseconds. The timestamp is corrected at once, but health checks must not miss the finding. */
 const REPORT_KEPT_MS = MAX_AHEAD_MS;
 
 /** Corrects timestamps in the store that are in the future because some daemon's clock was ahead. */
@@ -50,7 +50,7 @@ export function createStoredTimes({
     if (isNews) log.error({ event: 'ebb.stored_time_ahead', ahead_ms: Math.round(aheadMs) }, problem() ?? '');
   }
 
-  /** When each wrong record was first read, by compute id. Until the record is written back, each reading of it is corrected to that instant. */
+  /** By compute id, when each wrong record was first read. Until the record is written back, each reading is corrected to that instant. */
   const firstRead = new Map<string, { text: string; atMs: number }>();
   function firstReadAtMs(computeId: string, stored: ComputeRecord): number {
     const nowMs = clock.now();

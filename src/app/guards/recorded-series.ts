@@ -7,7 +7,7 @@ import { HOUR_MS, MINUTE_MS } from '../../domain/time/units.ts';
 import type { SeriesRange, SeriesRead, SeriesSource, SeriesSources } from '../../ports/guards.ts';
 import { ROUND_MS } from './observed.ts';
 
-/** The lengths of the ranges that are read at once, in milliseconds: of rounds, and of earlier samples. */
+/** The lengths of the ranges that are read at once, in milliseconds: for the rounds of an hour, and for earlier samples. */
 const ROUNDS_MS = HOUR_MS;
 const PAST_MS = 6 * HOUR_MS;
 
@@ -16,7 +16,7 @@ const SHORTEST_MS = 5 * MINUTE_MS;
 
 /** While ranges have more samples than this, the least recently used one is forgotten. */
 const MAX_SAMPLES = 3_000_000;
-/** More ranges than a round needs: nine parts of the last two days, fourteen earlier days of one or two parts each, and the hour of rounds. */
+/** This many ranges are always kept. A round needs fewer: nine parts of two days, one or two of each of fourteen earlier days, and its hour. */
 const LEAST_KEPT = 40;
 
 interface RecordedRange {
@@ -34,19 +34,24 @@ export function createRecordedSeries(sources: SeriesSources): RecordedSeries {
   const ranges = new Map<string, RecordedRange>();
   let nowMs = 0;
 
-  function keep(source: ConnectionSource, query: string, range: SeriesRange, signal: AbortSignal): Promise<SeriesRead> {
+  function readOnce(
+    source: ConnectionSource,
+    query: string,
+    range: SeriesRange,
+    signal: AbortSignal,
+  ): Promise<SeriesRead> {
     const key = JSON.stringify([source.name, query, range]);
     const kept = ranges.get(key) ?? { read: readInParts(sources.of(source), query, range, signal), samples: 0 };
     ranges.delete(key);
     ranges.set(key, kept);
     return kept.read.then((answer) => {
       kept.samples = answer.ok ? sum(answer.value.map(({ samples }) => samples.length)) : 0;
-      forget();
+      forgetOldest();
       return answer;
     });
   }
 
-  function forget(): void {
+  function forgetOldest(): void {
     let samples = sum([...ranges.values()].map((one) => one.samples));
     for (const [key, one] of ranges) {
       if (samples <= MAX_SAMPLES || ranges.size <= LEAST_KEPT) return;
@@ -63,14 +68,14 @@ export function createRecordedSeries(sources: SeriesSources): RecordedSeries {
       async latest(query, signal) {
         const fromMs = nowMs - (nowMs % ROUNDS_MS);
         const range = { fromMs, toMs: fromMs + ROUNDS_MS - ROUND_MS, stepMs: ROUND_MS };
-        const answer = await keep(source, query, range, signal);
+        const answer = await readOnce(source, query, range, signal);
         return answer.ok ? { ok: true, value: between(answer.value, nowMs, nowMs) } : answer;
       },
       async range(query, { fromMs, toMs }, signal) {
         const found: Series[] = [];
         for (let startMs = fromMs - (fromMs % PAST_MS); startMs <= toMs; startMs += PAST_MS) {
           const range = { fromMs: startMs, toMs: startMs + PAST_MS - PAST_STEP_MS, stepMs: PAST_STEP_MS };
-          const answer = await keep(source, query, range, signal);
+          const answer = await readOnce(source, query, range, signal);
           if (!answer.ok) return answer;
           found.push(...between(answer.value, fromMs, toMs));
         }

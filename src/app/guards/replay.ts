@@ -26,8 +26,8 @@ import type { RecordedSeries } from './recorded-series.ts';
 import { type ComputeInTime, computeInTime, type ReplayedCompute } from './replayed-compute.ts';
 
 /**
- * Rounds are replayed from this long before an entry of the history or the start of a compute, in addition to `for` and `settle`, to see a
- * bad stretch begin.
+ * Rounds are replayed from the sum of `for`, `settle` and this time before an entry of the history or the start of a compute, so that the begin
+ * of a bad stretch is seen.
  */
 const EARLIER_MS = 5 * ROUND_MS;
 
@@ -40,9 +40,7 @@ export interface ReplayedEvent extends WatchEvent {
 export interface ReplayedLowering {
   compute: Compute;
   lowering: Lowering;
-  /**
-   * The guard's last verdict before the lowering: `asleep` for a sleeping compute, `not_asked` for a change of the timeout alone.
-   */
+  /** The guard's last verdict before the lowering: `asleep` for a sleeping compute, `not_asked` for a change of the timeout alone. */
   before: Verdict | 'asleep' | 'not_asked';
   /** Oldest first. */
   events: ReplayedEvent[];
@@ -86,18 +84,25 @@ export async function replayGuard(options: ReplayOptions): Promise<Replayed> {
   const asker = createGuardAsker(series);
   const leadMs = guard.forMs + guard.settleMs + EARLIER_MS;
   let memory = NOTHING_WATCHED;
-  // By compute, the instant of the last lowering that is not watched any more.
+  // The instant of the last lowering that is not watched any more, by compute id.
   const concluded = new Map<string, number>();
   const nextFrom = (atMs: number) => nextRound(computes, { atMs, leadMs, concluded, memory });
   for (let atMs = nextFrom(fromMs); atMs <= toMs && !signal.aborted; atMs = nextFrom(atMs + ROUND_MS)) {
     for (const { compute, lowering } of floors.notTriedUntil(atMs)) concluded.set(compute.computeId, lowering.atMs);
     const selected = computes.filter(({ compute }) => options.selects(compute, atMs));
-    const now = selected.map((one) => one.at(atMs));
+    const computesThen = selected.map((one) => one.at(atMs));
     const loweredAtMs = loweredBy(selected, atMs, concluded);
     series.seek(atMs);
-    const answer = await asker.ask({ guard, source, computes: askedOf(now), loweredAtMs, nowMs: atMs, signal });
+    const answer = await asker.ask({
+      guard,
+      source,
+      computes: askedOf(computesThen),
+      loweredAtMs,
+      nowMs: atMs,
+      signal,
+    });
     if (answer.error) return { ok: false, error: answer.error };
-    const judged = observed(now, answer, { loweredAtMs, recordOf: () => undefined });
+    const judged = observed(computesThen, answer, { loweredAtMs, recordOf: () => undefined });
     const awake = maybeAwake(selected, answer, atMs);
     const seen = judged.map((one) => (awake.has(one.computeId) ? one : { ...one, state: undefined }));
     const step = watchRound(guard, memory, { atMs, computes: seen });
@@ -178,7 +183,7 @@ function nextOf(one: ComputeInTime, { atMs, leadMs, concluded, memory }: Watchin
   const { computeId, lowerings } = one;
   const { watch, bad } = memory.computes[computeId] ?? {};
   const lowering = lowerings.at(atMs, concluded.get(computeId));
-  // Each entry may begin a watch, or end one in the round after it.
+  // Each entry may begin a watch, or end a watch in the round after the entry.
   const nextMs = one.nextEntryMs(atMs - ROUND_MS) - leadMs;
   if (!lowering || (watch?.isOver && watch.loweredAtMs === lowering.atMs)) return nextMs;
   // A bad stretch delays the end of a watch until it is forgotten, even while the compute sleeps.
@@ -197,7 +202,7 @@ function loweredBy(
   return new Map(lowered);
 }
 
-/** The computes that may be awake. Where that is not known, a compute counts as awake while the guard has values of it. */
+/** The computes that may be awake. If a compute's state is unknown, it counts as awake while the guard has values of it. */
 function maybeAwake(selected: readonly ComputeInTime[], { verdicts }: GuardAnswer, atMs: number): ReadonlySet<string> {
   const awake = selected.filter((one) => one.isKnown(atMs) || verdicts.get(one.computeId)?.value !== undefined);
   return new Set(awake.map(({ computeId }) => computeId));
@@ -226,7 +231,7 @@ function replayedFloors(
   let remaining = oldestFirst(rows);
   const isOfSet = ({ policy }: Change) => policy !== undefined && policies.has(policy);
 
-  /** Returns since when a floor has prevented the change; undefined if none does. A change from above a floor is made, down to the floor. */
+  /** Returns since when a floor has prevented the change; undefined if no floor does. A change that begins above the floor is made, down to it. */
   function keptSinceMs({ compute, lowering }: ReplayedLowering, change: Change): number | undefined {
     const floor = floors.get(`${compute.computeId} ${change.group}`);
     if (!floor || !isOfSet(change) || !isWithinRetry(floor.sinceMs, retryMs, lowering.atMs)) return undefined;

@@ -1,6 +1,6 @@
 /**
- * The leader stores the last verdicts of guards, so that commands and other daemons can show them. Each round replaces the one document that
- * has all of them, so nothing is left of guards that are gone.
+ * The leader stores the last verdicts of guards, so that commands and other daemons can show them. All verdicts are in one document, which
+ * each round replaces, so nothing is left of guards that are gone.
  */
 
 import type { GuardState, GuardStates } from '../../domain/guards/state.ts';
@@ -18,7 +18,7 @@ export interface StoredAnswer {
 }
 
 export interface StoredWatch {
-  /** The guard's query and conditions: with other terms it is another guard, whose watches begin anew. */
+  /** The guard's query and conditions. If they change, the watches begin anew. */
   terms: string;
   memory: WatchMemory;
 }
@@ -43,7 +43,7 @@ export async function readGuardStates(store: Pick<DocumentStore, 'document'>): P
       if (!verdict && !watch) continue;
       add(computeId, {
         guard,
-        ...(verdict && { key, atMs, verdict: withNumbers(verdict) }),
+        ...(verdict && { key, atMs, verdict: withoutNulls(verdict) }),
         ...(watch && { watch }),
       });
     }
@@ -64,8 +64,8 @@ function watchOf(watched: WatchMemory['computes'][string] | undefined): GuardSta
   };
 }
 
-/** Infinite numbers were stored as null. */
-function withNumbers({ state, value, limit, message }: Verdict): Verdict {
+/** Leaves out nulls, as which infinite numbers were stored. */
+function withoutNulls({ state, value, limit, message }: Verdict): Verdict {
   return {
     state,
     message,

@@ -63,7 +63,7 @@ export interface GuardRoundsDeps extends GuardWatchesDeps {
   rhythm: { guardsMs: number };
 }
 
-/** Asks every enforcing guard at an interval about its awake computes: one query for all. The leader's watches use the same answers. */
+/** Asks every enforcing guard at an interval, with one query for all of its awake computes. The leader's watches use the same answers. */
 export function startGuardRounds(deps: GuardRoundsDeps): Running {
   const { clock, rules, series, guards, telemetry } = deps;
   const asker = createGuardAsker(series);
@@ -102,7 +102,7 @@ export function startGuardRounds(deps: GuardRoundsDeps): Running {
     await watches.advance(policy, selected, answer, nowMs);
   }
 
-  // The lease is lost with the data, so a daemon that remembers no watches may lead by now.
+  // The leader's lease is lost with the store's data, so by now a daemon that remembers no watches may lead.
   deps.storeWatch.onLoss(async () => {
     mayHaveStoredAnswers = true;
     await watches.writeBack();

@@ -1,7 +1,7 @@
 /**
- * The leader watches computes after lowerings. A document for each guard keeps the state of its watches; a finding goes into the record of
- * the compute, with its audit entry and notifications. So a successor continues where the leader was stopped: a harm stays in the document
- * until the record has it, and a record takes it once.
+ * The leader watches computes after lowerings. A document for each guard has the state of its watches. A finding goes into the record of the
+ * compute, with its audit entry and notifications. So a successor continues where the leader was stopped: a harm stays in the document until
+ * the record has it, and a record takes a harm only once.
  */
 
 import { firstNames } from '../../common/names.ts';
@@ -60,7 +60,7 @@ export function createGuardWatches(deps: GuardWatchesDeps): GuardWatches {
   const { metrics } = telemetry;
   const isWatching = () => mode === 'enforce' && leaderLease.isHeld();
   let keptGuards: string | undefined;
-  /** The watches as this daemon last stored or read them while it leads, by guard. They outlive a loss of the store's data. */
+  /** The watches as this daemon last stored or read them while leading, by guard. They outlive a loss of the store's data. */
   const known = new Map<string, StoredWatch>();
 
   const lowered: GuardWatches['lowered'] = (computes, nowMs) =>
@@ -217,7 +217,7 @@ function undoOf({ guardFinding }: { guardFinding: GuardFinding }) {
   return [{ code: 'guard_floor', message: 'what was lowered is taken back' }];
 }
 
-/** Adds to the finding, for its message, what prevents ebb from setting the lowering back now. */
+/** Adds to the finding what prevents ebb from setting the lowering back now, for the message about it. */
 function withObstacle<R extends ComputeRecord & { guardFinding: GuardFinding }>(
   deps: GuardWatchesDeps,
   compute: Compute,

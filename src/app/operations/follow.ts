@@ -60,7 +60,7 @@ export function createFollowOperations(deps: FollowJobDeps): JobHandler {
     signal.throwIfAborted();
     if (nextCheckMs !== undefined) return { kind: 'again', atMs: nextCheckMs };
     const project = deps.fleet.listed(projectId);
-    // If no operation was open, another daemon has followed them and read the project; otherwise the reconcile reads it.
+    // If no operation was open, another daemon has followed them, and has read the project for the group.
     if (project && isFollowed) await readForGroup(deps, project, { signal, priority });
     await requestReconcile(deps, projectId);
     return { kind: 'done' };
@@ -90,8 +90,8 @@ export async function followStored(deps: TriggerDeps & Pick<FollowDeps, 'store'>
  * Checks the operations of a project once, and records those that have ended. Returns the time of the next check (milliseconds since the
  * epoch; undefined if no operation is left), the priority of a reading after the last check, and whether any operation was open.
  *
- * Operations from before `beganAtMs`, the start of this daemon, have probably ended, and restarts may wait for them. They are checked with the
- * priority of reads, behind which they would otherwise wait. If restarts are known to wait for their slots, the priority is that of the restarts.
+ * Operations from before `beganAtMs`, the start of this daemon, have probably ended, and restarts may wait for that. They are checked with the
+ * priority of reads, since otherwise they would wait behind all reads. If restarts are known to wait for slots, the priority is theirs.
  */
 export async function followOperations(
   deps: FollowDeps,
@@ -113,8 +113,8 @@ async function check(
 ): Promise<number | undefined> {
   const open = openByCompute.flat();
   if (open.length === 0) return undefined;
-  const openOnes = openByCompute.filter((operations) => operations.length > 0);
-  const firstCheckMs = Math.min(...openOnes.map(deps.durations.expectedEndMs));
+  const withOpen = openByCompute.filter((operations) => operations.length > 0);
+  const firstCheckMs = Math.min(...withOpen.map(deps.durations.expectedEndMs));
   if (deps.clock.now() < firstCheckMs) return firstCheckMs;
   const refused = new Set(open.map(({ policy }) => policy !== undefined && deps.slots.refusedLately(policy)));
   const urgent = (['raise', 'lowering'] as const).find((kind) => refused.has(kind));
@@ -126,7 +126,7 @@ async function check(
   return remaining === 0 ? undefined : deps.clock.now() + CHECK_INTERVAL_MS;
 }
 
-/** Finds operations in the list, which is newest first; stops once all are found or only older ones follow. Undefined if a page can't be read. */
+/** Finds operations in the list, newest first. Stops once all are found or only older ones follow. Undefined if a page can't be read. */
 async function findOperations(
   deps: FollowDeps,
   projectId: string,
@@ -227,8 +227,8 @@ function withoutEnded(
   const stillOpen: OpenOperation[] = [];
   for (const open of record.openOperations) {
     const operation = found.get(open.operationId);
-    const overdue = nowMs - open.startedAtMs > OPERATION_DEADLINE_MS;
-    if ((operation?.outcome ?? 'pending') === 'pending' && !overdue) stillOpen.push(open);
+    const isOverdue = nowMs - open.startedAtMs > OPERATION_DEADLINE_MS;
+    if ((operation?.outcome ?? 'pending') === 'pending' && !isOverdue) stillOpen.push(open);
     else ended.push({ open, operation });
   }
   if (ended.length === 0) return { record, events: [] };
@@ -250,8 +250,8 @@ function lastEnd(
 }
 
 /**
- * Counts failed operations. One change starts several operations, and if one fails, Neon cancels the others: together they are one failure.
- * Failures are forgotten once all operations of a change have succeeded.
+ * Counts failed operations. One change starts several operations. If one fails, Neon cancels the others, and all count as one failure. Failures
+ * are forgotten once all operations of a change have succeeded.
  */
 function countFailures(record: ComputeRecord, ended: readonly EndedOperation[], nowMs: number): ComputeRecord {
   const failed = ended.filter(({ operation }) => operation?.outcome !== 'succeeded');
@@ -281,14 +281,14 @@ function describeFailure({ open, operation }: EndedOperation): string {
 
 /** The assumed duration of an operation before any was measured, in milliseconds. */
 const DEFAULT_DURATION_MS = 2_000;
-/** Added to the expected duration, in milliseconds: Neon's instants may be in whole seconds, and after a check that is too early another follows. */
+/** Added to the expected duration, in milliseconds: Neon's instants may be in whole seconds, and a check that is too early must be repeated. */
 const MARGIN_MS = 250;
 /** The longest expected duration, in milliseconds: a few slow operations must not delay later checks for long. */
 const MAX_EXPECTED_MS = 10_000;
 /** How many durations are kept for each action. */
 const DURATIONS_KEPT = 5;
 
-/** Recent durations of operations by action, from which the time of the next check follows. Kept in memory only. */
+/** Recent durations of operations by action, by which the next check is scheduled. Kept in memory only. */
 export interface OperationDurations {
   learn(ended: Operation): void;
   /** The likely end of these operations, milliseconds since the epoch. */

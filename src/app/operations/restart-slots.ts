@@ -12,13 +12,13 @@ import type { CompiledRules } from '../rules.ts';
 /** An operation that has not ended after this time counts as failed, in milliseconds. */
 export const OPERATION_DEADLINE_MS = 10 * 60 * 1000;
 
-/** After the refusal of an `at_once` slot, the policy counts as full for this long, and the project tries again after it; in milliseconds. */
+/** After the refusal of an `at_once` slot, the policy counts as full for this long, in milliseconds. Then the project tries again. */
 export const SLOT_RETRY_MS = 5_000;
 
 /** A change that was refused a slot within this time counts as waiting for a slot, in milliseconds. */
 const WAITING_MS = 60_000;
 
-/** Grants (or refusals) less than this apart are remembered as one span, in milliseconds. */
+/** Grants less than this apart are remembered as one span, in milliseconds. The same holds for refusals. */
 const ANSWER_STEP_MS = 10_000;
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
@@ -53,7 +53,7 @@ export interface Slots {
 }
 
 export interface TakenSlot {
-  /** Releases the slots of a restart that was not made, except those that the compute already held before, for an earlier restart. */
+  /** Releases the slots of a restart that was not made. Slots that the compute held before, for an earlier restart, stay taken. */
   giveBack(): Promise<void>;
 }
 
@@ -118,7 +118,7 @@ export function createSlots({ store, fleet, clock }: SlotDeps): Slots {
       const { atOnce, atMost } = slotLimits(rules, [...fleet.evaluatedComputes()], action, nowMs);
       const request = { policy, computeId, nowMs };
       const names = [policy, ...(atMost ? [atMostName(policy)] : [])];
-      // The compute may already hold a slot for an earlier restart that is still in progress: `giveBack` must not release that one.
+      // `giveBack` must not release a slot that the compute holds for an earlier restart, which may still be in progress.
       const inUse = await Promise.all(names.map((name) => store.slotsInUse(name, nowMs)));
       const notHeldBefore = names.filter((_, index) => !inUse[index]?.includes(computeId));
       const giveBack = async () => {
@@ -182,8 +182,8 @@ function atMostName(policy: string): string {
 }
 
 /**
- * Returns how many computes a policy may disturb at once and, if it has an `at_most` limit, within a time window. The restart by a hold is not
- * limited, since a hold concerns one compute. A restore may concern the whole fleet, so the limits of the settings apply to it.
+ * Returns how many computes a policy may disturb at once and, if it has an `at_most` limit, within a time window. Restarts by holds are not
+ * limited, since each hold concerns one compute. A restore may concern the whole fleet, so the limits of the settings apply to it.
  */
 function slotLimits(
   { policies, disruption }: SlotRules,

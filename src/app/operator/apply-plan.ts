@@ -44,7 +44,7 @@ export interface ApplyPlanOptions {
   /** The input of the plan. Computes, records, holds, freezes and the states of guards are read again before each write. */
   situation: FleetSituation;
   projects: readonly Project[];
-  /** Once aborted, no further change begins, and a change under way is left to the next reconcile. */
+  /** After an abort no further change begins. A change under way is left to the next reconcile. */
   signal: AbortSignal;
   onBegin?: (planned: EvaluatedCompute) => void;
   onEnd?: (planned: EvaluatedCompute, applied: AppliedChange) => void;
@@ -52,8 +52,8 @@ export interface ApplyPlanOptions {
 
 /**
  * Applies the actions of a plan as a daemon does: lease, pending write, PATCH, record, and operations followed to their end. Higher
- * priorities come first; within a priority, raises come first. Computes of one project are changed one by one, since the control API refuses
- * changes while an operation runs there. Plans again before each write, and sends nothing if the action differs from the confirmed one.
+ * priorities come first, and raises within a priority. Computes of one project are changed one by one, since the control API refuses changes
+ * while an operation runs in the project. Plans again before each write, and sends nothing if the action differs from the confirmed one.
  */
 export async function applyPlan(options: ApplyPlanOptions): Promise<Map<EvaluatedCompute, AppliedChange>> {
   const results = new Map<EvaluatedCompute, AppliedChange>();
@@ -181,8 +181,8 @@ function differenceOf(planned: EvaluatedCompute, { action, isFirst }: Step, now:
   if (isFirst && !hasSettings(compute, planned.compute)) return 'somebody has changed it since it was planned';
   if (plan.verdict !== 'act') return `it can't be done any more: ${reasonsOf(plan).at(-1)?.message ?? plan.verdict}`;
   if (next?.disconnects === true && !action.disconnects) return 'it has woken up since: it would disconnect clients';
-  const same = next?.kind === action.kind && next.disconnects === action.disconnects;
-  return same && sameFields(next.fields, action.fields) ? undefined : 'something else is wanted by now';
+  const isSameKind = next?.kind === action.kind && next.disconnects === action.disconnects;
+  return isSameKind && sameFields(next.fields, action.fields) ? undefined : 'something else is wanted by now';
 }
 
 function sameFields(a: Action['fields'], b: Action['fields']): boolean {

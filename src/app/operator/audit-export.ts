@@ -13,8 +13,8 @@ import { decisionDocument } from './documents.ts';
 const EXPORT_EVERY_MS = 5_000;
 
 /**
- * An entry may be stored somewhat later than its timestamp, and after an outage up to a day later. So each round looks back two minutes, and the
- * first and every 60th round a day.
+ * Entries may be stored somewhat later than their timestamps, after an outage up to a day later. So each round looks back two minutes, but the
+ * first and every 60th round look back a day.
  */
 const SHORT_LOOK_BACK_MS = 2 * MINUTE_MS;
 const LONG_LOOK_BACK_MS = DAY_MS;
@@ -55,7 +55,7 @@ export function startAuditExport(deps: AuditExportDeps, { to, task }: AuditCopyi
     // At a boundary, changes of computes come first.
     if (isAtBoundary(fleet, nowMs)) return;
     const { written, untilMs } = copied ?? (await readCopied(to, nowMs));
-    // If this round fails, some of its entries may have been written: the destination must be asked again.
+    // If this round fails, the destination must be asked again, since some entries of the round may have been written.
     copied = undefined;
     const lookBackMs = round % LONG_LOOK_EVERY_ROUNDS === 0 ? LONG_LOOK_BACK_MS : SHORT_LOOK_BACK_MS;
     if (!(await copySince(Math.min(nowMs, untilMs) - lookBackMs, nowMs, written))) return;
@@ -77,7 +77,7 @@ export function startAuditExport(deps: AuditExportDeps, { to, task }: AuditCopyi
 
   async function exportIfReady(): Promise<void> {
     if (to.isReady()) await runInBackground(task, exportNew);
-    // Until it is ready again, another daemon may write.
+    // Until the destination is ready again, another daemon may write.
     else copied = undefined;
   }
 
@@ -92,7 +92,7 @@ export function startAuditExport(deps: AuditExportDeps, { to, task }: AuditCopyi
   };
 }
 
-/** Asks the destination which entries it has. If it has none from before now, the copy begins with the look back from now. */
+/** Asks the destination which entries it has. If it has no entry from before `nowMs`, the copy begins with the look back from `nowMs`. */
 async function readCopied(to: AuditCopy, nowMs: number): Promise<Copied> {
   const written = await to.written();
   // An entry by a clock that was ahead does not prove that all earlier entries are copied.

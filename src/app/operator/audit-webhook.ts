@@ -52,7 +52,7 @@ export function createAuditWebhook(deps: AuditWebhookDeps, receiver: Receiver): 
     async written() {
       const sent = [...(await SENT.all(store)).values()].flat();
       if (sent.length > 0) return new Map(sent);
-      // The start is noted before anything is sent, so that a webhook that fails at first still gets all entries from then on.
+      // The start is noted before anything is sent. So a webhook that fails at first still gets all entries since the start.
       const begun = { id: BEGUN, atMs: clock.now() };
       await note({ store, clock }, [begun]);
       return new Map([[begun.id, begun.atMs]]);

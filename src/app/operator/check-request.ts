@@ -56,10 +56,7 @@ function timeoutProblem(seconds: number | undefined): string | undefined {
   return isOk ? undefined : 'a timeout is 60 to 604800 seconds, or -1 for never';
 }
 
-/**
- * Refuses a command that would change `count` computes if another number was confirmed, or if a confirmation is required for several computes
- * and there is none.
- */
+/** Refuses a command that would change `count` computes if another number was confirmed, or if `isRequired` and several are not confirmed. */
 export function unconfirmed(
   { confirm }: Pick<RestoreRequest, 'confirm'>,
   count: number,

@@ -40,7 +40,7 @@ import { restore } from './restore.ts';
 import { status } from './status.ts';
 import { waste } from './waste.ts';
 
-/** Creates an operator: it carries out people's requests on a store, with or without a daemon, and rejects while the store can't be reached. */
+/** Creates an operator, which carries out people's requests on a store, with or without a daemon. It rejects while the store can't be reached. */
 export function createOperator(parts: OperatorParts): Operator {
   const withCaller = (caller: Caller | undefined) => (caller ? { ...parts, caller } : parts);
   return {

@@ -74,7 +74,7 @@ export function daemonOperator(deps: DaemonOperatorDeps): DaemonOperator {
   };
   const { status, computes, decisions, holds, freezes, costs } = createOperator(displayParts);
   const operator = createOperator(parts);
-  // Called before a hold or freeze is ended: one that the store has lost would not be found, and would be written back a moment later.
+  // Called before a hold or freeze is ended. If the store has lost it, it would not be found, and would be written back a moment later.
   const writeBackLost = () => overrides.refresh(store, clock.now());
   return {
     ...operator,

@@ -28,7 +28,7 @@ import {
 /** A report is deleted after this time, in milliseconds. */
 const FORGOTTEN_AFTER_MS = DAY_MS;
 
-/** Limits of a report; the daemon's own page shows more. The limit of staged sets is high, since people approve sets by these entries. */
+/** Limits of a report; the daemon's own page shows more. The limit of staged sets is high, since people approve by these entries. */
 const MAX_STAGED_SETS = 100;
 const MAX_UNMET = 8;
 const MAX_PROBLEMS = 8;
@@ -83,7 +83,7 @@ export function startReporting(deps: ReportDeps): Running {
 function documentOf(deps: ReportDeps, { ready, checks }: Readiness): DaemonDocument {
   const { clock, mode, version, leaderLease, rules, sets } = deps;
   const blocked = mode === 'enforce' ? deps.blocked() : 'staged';
-  // Superseded daemons leave a take-over to one that reports a newer generation, so one whose take-over waits for approval reports none.
+  // Superseded daemons leave a take-over to a daemon that reports a newer generation. If its own waits for approval, it must report none.
   const reportsGeneration = blocked === undefined || (blocked === 'superseded' && !sets.takeOver);
   const staged = stagedSets(deps).slice(0, MAX_STAGED_SETS);
   const cut = (text: string) => text.slice(0, MAX_CHARACTERS);
@@ -166,7 +166,7 @@ export async function readReports(
   return current.toSorted((a, b) => Number(b.leader) - Number(a.leader) || b.last_seen.localeCompare(a.last_seen));
 }
 
-/** Returns the refused projects of all recent reports, each refusal once: a daemon knows only its own requests. Null if no report has the field. */
+/** Returns the refused projects of all recent reports, each refusal once, since a daemon knows only its own requests. Null if no report has any. */
 export function reportedRefusals(reports: readonly DaemonDocument[], nowMs: number): RefusedProjectDocument[] | null {
   const reported = recentReports(reports, nowMs).flatMap(({ refused_projects }) =>
     refused_projects ? [refused_projects] : [],
@@ -179,8 +179,8 @@ export function reportedRefusals(reports: readonly DaemonDocument[], nowMs: numb
 
 /**
  * Returns the limits of accounts in all recent reports, since a daemon knows only its own requests. Of several waits of an account the one that
- * ends last counts, and likewise of several lowered limits. Those that have ended are left out, since a killed daemon leaves its report. Null if
- * no report has this field.
+ * ends last counts, and so it is with lowered limits. Entries whose end has passed are left out: a killed daemon leaves its report. Null if no
+ * report has this field.
  */
 export function reportedLimits(reports: readonly DaemonDocument[], nowMs: number): StatusDocument['api_limits'] {
   const reported = recentReports(reports, nowMs).flatMap((one) => (one.api_limits ? [one.api_limits] : []));
@@ -192,7 +192,7 @@ export function reportedLimits(reports: readonly DaemonDocument[], nowMs: number
 }
 
 /**
- * Returns the problems of policies in the reports, since each daemon reads its own files; each problem once. Null if no report has this field. A
+ * Returns the problems of policies in the reports, each problem once, since each daemon reads its own files. Null if no report has this field. A
  * killed daemon leaves its report for a day, so only the first report and those of the last half minute count.
  */
 export function reportedProblems([first, ...others]: readonly DaemonDocument[], nowMs: number): string[] | null {

@@ -135,7 +135,7 @@ function instantOrNull(ms: number | undefined): string | null {
   return ms === undefined || !Number.isFinite(ms) ? null : isoInstant(ms);
 }
 
-/** Returns one page of a list, in the order of the keys. The cursor is the key of the last item, so the list may change between pages. */
+/** Returns one page of a list, in the order of the keys. The list may change between pages, since the cursor is the key of the last item. */
 export function pageOf<T>(items: readonly T[], keyOf: (item: T) => string, { after, limit }: PageQuery): Page<T> {
   const sorted = items.map((item) => ({ item, key: keyOf(item) })).toSorted((a, b) => ascending(a.key, b.key));
   const rest = after === undefined ? sorted : sorted.filter(({ key }) => key > after);
@@ -160,7 +160,7 @@ export interface FleetDeps {
 
 /**
  * Counts the projects that the accounts list, and those that this daemon has read. A project with computes counts as read only once one of
- * its computes is evaluated: before that, as in an outage, no page shows them.
+ * its computes is evaluated: before that no page shows its computes.
  */
 export function projectsOf(
   fleet: Pick<Fleet, 'projectIds' | 'cachedProject' | 'latestEvaluation'>,
@@ -237,8 +237,8 @@ export function apiLimitsDocument({
 }
 
 /**
- * Returns the projects that the control API refuses to read or to change, the longest refused first. A refused read is over after a later
- * reading, perhaps by another daemon; a refused change is over once no record of the project has a failed change.
+ * Returns the projects that the control API refuses to read or to change, the longest refused first. The refusal of reads is over after a later
+ * reading, perhaps by another daemon. The refusal of changes is over once no record of the project has a failed change.
  */
 export function refusedProjects({
   fleet,

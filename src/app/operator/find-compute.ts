@@ -13,8 +13,8 @@ export function isId(text: string): boolean {
 }
 
 /**
- * Finds a compute by its id, in the daemon's fleet or else in the store. `PROJECT/COMPUTE` is accepted without a search. The id of a project,
- * or its name if a daemon is asked, stands for the project's only compute; if the project has several, the error names them.
+ * Finds a compute by its id, in the daemon's fleet or else in the store. `PROJECT/COMPUTE` is accepted without a search. The id of a project
+ * stands for the project's only compute; if the project has several, the error names them. With a daemon, the project's name does, too.
  */
 export async function findCompute(
   parts: OperatorParts,

@@ -75,8 +75,8 @@ function connectionsOf(
 }
 
 /**
- * Sets the gauges of the fleet, the queue, holds and freezes. Gauges of the fleet are 0 or absent unless this daemon leads: dashboards take
- * the maximum over daemons, and outdated counts must not exceed the leader's.
+ * Sets the gauges of the fleet, the queue, holds and freezes. Unless this daemon leads, the gauges of the fleet are 0 or absent: dashboards take
+ * the maximum over daemons, which outdated counts must not raise.
  */
 export async function updateGauges(deps: GaugeDeps): Promise<void> {
   const isFrozen = await countOverrides(deps);
@@ -121,7 +121,7 @@ async function countFleet(deps: GaugeDeps, isFrozen: ReturnType<typeof frozenTes
   metrics.set('ebb_inventory_age_seconds', {}, oldestMs / 1000);
 }
 
-/** Returns a function for the label of a compute's owner: the name on the status page, to which alerts link; empty if there is no owner. */
+/** Returns a function for the label of a compute's owner: the same name as on the status page, to which alerts link; empty without an owner. */
 function ownerLabels({ current: { policies, costs } }: CurrentRules, all: readonly { compute: Compute }[]) {
   const ownerOf = computeOwners({ rules: costs.owners, policies, computes: all.map(({ compute }) => compute) });
   return (compute: Compute): string => {
@@ -130,7 +130,7 @@ function ownerLabels({ current: { policies, costs } }: CurrentRules, all: readon
   };
 }
 
-/** Counts holds and freezes (while the store is unavailable, those last read). Returns a test for frozen computes. */
+/** Counts holds and freezes; while the store is unavailable, those read last. Returns a test for frozen computes. */
 async function countOverrides(deps: GaugeDeps): Promise<ReturnType<typeof frozenTest>> {
   const { store, clock, overrides, telemetry } = deps;
   const nowMs = clock.now();
