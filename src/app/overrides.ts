@@ -16,8 +16,8 @@ export interface KnownOverrides extends StoredOverrides {
 }
 
 /**
- * Holds and freezes as last read. An override ends when it expires or a person ends it, never because the store lost it: an override that
- * vanished from the store stays active and is stored again.
+ * Holds and freezes as last read. An override ends when it expires or a person ends it, but not if the store loses it: such an override stays
+ * active, and is stored again.
  */
 export interface Overrides extends KnownOverrides {
   /** Returns holds and freezes of one moment, so that a decision and its write use the same. */
@@ -111,7 +111,7 @@ export function createOverrides({
   };
 }
 
-/** Wraps overrides so that they expire by the time of the store: by a local clock that is far ahead, each would look expired. */
+/** Wraps overrides so that they expire by the store's time: by a local clock that is far ahead, all would seem to have expired. */
 export function readByStoreTime(overrides: Overrides, storeClock: Pick<StoreClock, 'excessiveOffsetMs'>): Overrides {
   return {
     get holds() {

@@ -238,8 +238,12 @@ export interface DaemonOperator extends Operator {
   /** /metrics in the Prometheus text format. */
   metricsText(): Promise<{ contentType: string; body: string }>;
   /**
-   * `compute`: the teams whose scopes include the compute with this id, or the compute of the hold with this id. `set`: the team of the
-   * staged set with this hash. `freeze`: the team that has set the freeze. Undefined while that is unknown.
+   * The teams to which a target belongs; empty if there are none. Undefined if this daemon may not know the target yet: a compute while the
+   * daemon has not listed all accounts and read all projects, or a set that is not staged here.
+   * - `compute`: for the name of a compute, or the id of a hold, the teams whose scope has the compute; for `budget:NAME` the team of the
+   *   budget.
+   * - `set`: for a hash or its prefix, the team whose files are staged.
+   * - `freeze`: for an id, the team that set the freeze.
    */
   teamsOf(kind: 'compute' | 'set' | 'freeze', target: string): Promise<string[] | undefined>;
   /** Writes a refusal into the audit. Never rejects. */

@@ -169,7 +169,7 @@ function evaluatedComputeOf({ daemon }: Parts, computeId: string): OperatorResul
   return evaluatedCompute ? { ok: true, value: evaluatedCompute } : fail('not_found', unknownCompute(computeId));
 }
 
-/** Returns what the status of computes depends on. `evaluated` must have all computes of a project, since they may determine the owner together. */
+/** Returns what the status of computes depends on. `evaluated` must have all computes of a project, since the owner may depend on all of them. */
 async function statusContext({ store, daemon, now }: Parts, evaluated: readonly { compute: Compute }[]) {
   const nowMs = await now();
   const [holds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
@@ -224,7 +224,7 @@ function weekDocument(week: Week = { state: 'not_yet' }): WeekDocument {
 
 /* Filters, orders and totals of the fleet's pages. */
 
-/** The most words of a search; further words are ignored, since they would only cost time. */
+/** The most words of a search. Further words are ignored, since they would only cost time. */
 const MAX_WORDS = 10;
 
 export interface ComputeWithStatus {
@@ -275,7 +275,7 @@ function countAndFirst(instants: readonly number[]): FleetDocument['next_hour'] 
   return { computes: instants.length, first: instants.length === 0 ? null : isoInstant(earliest(instants)) };
 }
 
-/** Returns the earliest instant. Does not spread them into Math.min: a fleet may have more computes than a call may have arguments. */
+/** Returns the earliest instant. Math.min is not used: a fleet may have more computes than a call may have arguments. */
 function earliest(instants: readonly number[]): number {
   return instants.reduce((one, other) => Math.min(one, other));
 }

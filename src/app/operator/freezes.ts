@@ -75,12 +75,12 @@ async function coveredBy({ daemon, store, clock }: OperatorParts, { select }: Fr
   const concerns = mayConcern(select);
   const covered = await filterInTurns([...fleet.evaluatedComputes()], ({ compute }) => concerns(compute), clock);
   const stored = await store.projectIds();
-  const isPartial = !fleet.isListed() || stored.some((id) => !fleet.listed(id)) || mayGrow(fleet, select);
+  const isPartial = !fleet.isListed() || stored.some((id) => !fleet.listed(id)) || mayCoverMore(fleet, select);
   return { covers: covered.length, ...(isPartial && { partial: true }) };
 }
 
 /** Returns true if a listed project that the selector may match has computes that are not known yet. */
-function mayGrow(fleet: DaemonView['fleet'], select: Freeze['select']): boolean {
+function mayCoverMore(fleet: DaemonView['fleet'], select: Freeze['select']): boolean {
   const matches = compileProjectSelector(select === 'all' ? EVERY_COMPUTE : select);
   return fleet.projectIds().some((projectId) => {
     const cached = fleet.cachedProject(projectId);
@@ -94,7 +94,7 @@ function mayGrow(fleet: DaemonView['fleet'], select: Freeze['select']): boolean 
   });
 }
 
-/** Returns the refusal if a team's selector matches nothing in the team's scope. A freeze of the whole scope may precede its first compute. */
+/** Returns the refusal if a team's selector matches nothing in the team's scope. A freeze of the whole scope is allowed even without computes. */
 function whyOutside(
   { select, team }: Pick<Freeze, 'select' | 'team'>,
   { covers, partial }: Coverage,

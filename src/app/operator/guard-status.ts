@@ -8,6 +8,7 @@ import { gatesOf } from '../../domain/plan/plan.ts';
 import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
 import { asKind } from '../../domain/policy/kinds/kinds.ts';
 import type { Amount } from '../../domain/recommend/saving.ts';
+import { toHundredths } from '../../domain/sum.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { MAX_LISTED, type StatusDocument } from '../../ports/documents.ts';
 import { EngineUnavailableError } from '../../ports/engine.ts';
@@ -107,7 +108,7 @@ async function floorsOf(
       decision.trace
         .filter(({ code }) => code === 'guard_floor')
         .map((step) => {
-          // The cost is that of all floors of the compute together, so only the first floor shows it.
+          // The cost is one sum for all floors of the compute, so only the first floor shows it.
           const cost = withCost.has(computeId) ? undefined : costByCompute.get(computeId);
           withCost.add(computeId);
           return {
@@ -122,9 +123,8 @@ async function floorsOf(
 }
 
 function costDocument({ cuSeconds, usd }: Amount): { cu_hours: Estimate; usd: Estimate | null } {
-  const rounded = (value: number) => Math.round(value * 100) / 100;
   return {
-    cu_hours: mapEstimate(cuSeconds, (value) => rounded(value / 3600)),
-    usd: usd ? mapEstimate(usd, rounded) : null,
+    cu_hours: mapEstimate(cuSeconds, (value) => toHundredths(value / 3600)),
+    usd: usd ? mapEstimate(usd, toHundredths) : null,
   };
 }

@@ -48,7 +48,7 @@ export async function setHold(parts: OperatorParts, request: HoldRequest): Promi
   return { ok: true, value: { ...holdDocument(hold, await limitOfNew(parts, hold)), in_flight } };
 }
 
-/** Returns the problem of a full quota. The quota is soft: two daemons that are asked at the same instant may each grant the last hold. */
+/** Returns the problem if a team has reached its quota. The quota is soft: two daemons that are asked at once may each grant the last hold. */
 function quotaProblem(holds: readonly Hold[], teams: readonly string[]): string | undefined {
   const full = teams.find((team) => holds.filter((hold) => hold.teams?.includes(team)).length >= MAX_HOLDS_OF_TEAM);
   return full && `team ${full} has ${MAX_HOLDS_OF_TEAM} holds, the most that a team may have: release some`;
@@ -154,7 +154,7 @@ async function limitOfNew(parts: Pick<OperatorParts, 'daemon' | 'policies'>, hol
 
 type Verb = 'caps' | 'may cap';
 
-/** Returns the limits of a compute of which only the ids are known. `verb` is for policies that certainly select it; others `may cap` it. */
+/** Returns the limits of a compute of which only the ids are known. `verb` is for policies that certainly select it; for others it is `may cap`. */
 function limitByIds(policies: readonly Policy[], hold: Hold, verb: Verb): string | null {
   const { projectId, computeId, createdAtMs } = hold;
   const ids = { projectId, computeId, projectName: projectId, projectNameUnknown: true, branchId: '' } as Compute;

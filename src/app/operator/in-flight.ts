@@ -7,8 +7,8 @@ import { settingsDocument } from './documents.ts';
 import type { OperatorParts } from './parts.ts';
 
 /**
- * Returns the pending writes, of one project or of all. If called after a hold or freeze was stored, the result includes every change under way
- * that was decided without that hold or freeze. `concerns` gets the compute if the daemon knows the compute, otherwise only the id.
+ * Returns the pending writes, of one project or of all. After a hold or freeze was stored, they include every change under way that was decided
+ * without it. `concerns` gets the compute if the daemon knows it, otherwise only the id.
  */
 export async function inFlight(
   { store, clock, daemon }: OperatorParts,

@@ -32,20 +32,21 @@ interface Query extends Pick<Situation, 'policies' | 'holds' | 'freezes' | 'nowM
 export function overdueSince(evaluated: EvaluatedCompute, query: Query): number | undefined {
   const { plan, nextChangeMs = Number.POSITIVE_INFINITY } = evaluated;
   const latestMs = query.nowMs - OVERDUE_AFTER_MS;
-  const undecidedMs = Math.min(
+  /** The next instant at which something becomes due that is not decided yet. */
+  const undecidedFromMs = Math.min(
     nextChangeMs,
     plan.verdict === 'wait' ? (plan.untilMs ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY,
   );
   const mayActNow = plan.verdict === 'act';
-  if (query.status === 'observed' || (!mayActNow && undecidedMs > latestMs)) return undefined;
+  if (query.status === 'observed' || (!mayActNow && undecidedFromMs > latestMs)) return undefined;
   const situation = situationOf(evaluated, query);
   const decidedDueMs = mayActNow ? decidedSince(evaluated, situation) : undefined;
-  const undecidedDueMs = undecidedSince(situation, undecidedMs, latestMs);
+  const undecidedDueMs = undecidedSince(situation, undecidedFromMs, latestMs);
   const dueMs = earliest([decidedDueMs, undecidedDueMs], (ms) => ms);
   return dueMs !== undefined && dueMs <= latestMs ? dueMs : undefined;
 }
 
-/** Returns the situation without failures: they only delay the next attempt, and a change that failed had been due before. */
+/** Returns the situation without failures, which only delay the next attempt: a change that failed had been due before. */
 function situationOf({ compute, record }: EvaluatedCompute, { rules, status: _status, ...query }: Query): Situation {
   const { failures: _failed, ...withoutFailures } = record;
   return laterSituation({

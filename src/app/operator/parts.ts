@@ -31,7 +31,7 @@ export interface OperatorParts {
   caller?: Caller | undefined;
   /** Absent if no daemon is asked. */
   daemon?: DaemonView;
-  /** Without a daemon: reads the policies of this machine; undefined if they can't be read. `areCurrent`: the daemons have the same set. */
+  /** Without a daemon: reads the policies of this machine; undefined if they can't be read. `areCurrent`: daemons have the same policy set. */
   policies?: () => Promise<{ set: PolicySet; areCurrent: boolean } | undefined>;
   /** Without a daemon: the owner rules of this machine. */
   owners?: readonly OwnerRule[];
@@ -65,7 +65,7 @@ export interface DaemonView {
     impact: { disconnected: number; later?: number };
   }[];
   week: WeekAhead;
-  /** Other reasons why the newest policies are not in effect, one line each, for files of no team and of teams that pass the test. */
+  /** Other reasons why the newest policies are not in effect, one line each: of files of no team, and of teams for which `isShown` is true. */
   policyProblems(isShown?: (team: string) => boolean): readonly string[];
   readiness(): Promise<Readiness>;
 }

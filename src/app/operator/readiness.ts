@@ -44,14 +44,14 @@ export async function checkReadiness(deps: ReadinessDeps): Promise<Readiness> {
   return { ready: checks.every(({ ok }) => ok), checks };
 }
 
-/** Checks the store. A known outage counts without a question, since a store that can't be written to may still answer reads. */
+/** Checks the store. It is not asked in a known outage, since a store that can't be written to may still answer reads. */
 function storeCheck({ store, outages, engineName }: ReadinessDeps): Promise<Check> {
   const outage = outages.current().get(engineName);
   if (outage !== undefined) return Promise.resolve({ name: 'store', ok: false, message: outage });
   return check('store', () => store.storeId());
 }
 
-/** Checks that all records can be read. Reads broken records once more, since no other reading of them may be due for long. */
+/** Checks that all records can be read. Broken records are read again here, since nothing else may read them for long. */
 async function recordsCheck({ store }: ReadinessDeps): Promise<Check> {
   try {
     for (const projectId of new Set((await store.brokenRecords()).values())) await store.records(projectId);

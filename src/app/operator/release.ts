@@ -10,7 +10,7 @@ import { budgetNamed, type ComputePlace, findCompute } from './find-compute.ts';
 import { inFlight } from './in-flight.ts';
 import { allRecords, auditOf, fail, type OperatorParts } from './parts.ts';
 
-/** Ends a hold; or the steps of a budget; or a compute's holds, stopped fights and respected manual changes; or the floors of its guards. */
+/** Ends a hold, the steps of a budget, the floors of a compute's guards, or a compute's holds, stopped fights and respected manual changes. */
 export async function release(parts: OperatorParts, request: ReleaseRequest): Promise<OperatorResult<ReleaseDocument>> {
   const { target, owner } = request;
   const problem = ownerProblem(owner);

@@ -10,8 +10,8 @@ import { OPERATIONS_KEY } from '../readings/reading.ts';
 const MAX_KEPT = 100;
 
 /**
- * Returns a wrapped store for display only. While the store is unavailable, the wrapper answers with the holds and freezes that the daemon knows,
- * and with the last answers to the same questions. All other calls reject then.
+ * Wraps the store for display. While the store is unavailable, the wrapper answers with the holds and freezes that the daemon knows, and with
+ * the last answers to the same questions; other calls reject.
  */
 export function rememberReads({
   store,
@@ -41,7 +41,7 @@ export function rememberReads({
     }
   }
 
-  /** Reads, or returns the last answer to the same question. `question` must begin with the kind of reading, so that its answers have one type. */
+  /** Reads, or returns the last answer to the same question. `question` must begin with the kind of reading: answers of a kind have one type. */
   function remembered<T>(question: readonly unknown[], read: () => Promise<T>, otherwise: T): Promise<T> {
     const name = JSON.stringify(question);
     return readOr(
@@ -71,7 +71,7 @@ export function rememberReads({
           () => store.freezes(nowMs),
           () => overrides.freezes.filter(({ expiresAtMs }) => expiresAtMs > nowMs),
         ),
-      // Stored operations are not remembered: they are for commands, not for pages, and would fill the memory.
+      // Stored operations are not remembered: only commands ask for them, and they would fill the memory.
       usage: (...asked) =>
         asked[0] === OPERATIONS_KEY
           ? store.usage(...asked)

@@ -45,7 +45,7 @@ export async function restore(parts: OperatorParts, request: RestoreRequest): Pr
   return changeAll(parts, request, { wanted: wanted.value, confirmed, changeOne });
 }
 
-/** Adds the owner of each compute that the daemon knows or, without a daemon, the stored readings. */
+/** Adds the owners of the computes that the daemon knows or, without a daemon, that are in the stored readings. */
 async function withOwners(parts: OperatorParts, restored: readonly Restored[]): Promise<Restored[]> {
   const known = parts.daemon ? knownToDaemon(parts.daemon) : await knownToStore(parts);
   const ownerOf = ownersOf(known);
@@ -171,7 +171,7 @@ function restoredDocument(
   return { project_id: projectId, compute_id: computeId, baseline: settingsDocument(baseline), outcome };
 }
 
-/** Replaces the baseline in the record by a given one. The stored one may date from after ebb had already changed the compute. */
+/** Replaces the baseline in the record by a given one. ebb may have changed the compute before it stored its own. */
 function withBaseline(record: ComputeRecord, given: ComputeBaseline | undefined): ComputeRecord {
   if (!given) return record;
   const { min_cu: minCu, max_cu: maxCu, suspend_timeout_seconds: suspendTimeoutSeconds } = given;

@@ -103,7 +103,7 @@ async function guardsShown(store: Store, daemon: ShownView, nowMs: number) {
   return { guards: guards?.filter(({ guard }) => isConcerned(daemon, guard)) ?? null, ...others };
 }
 
-/** Returns the status from the store and the first report, the leader's if there is one: other daemons may know only a part of the fleet. */
+/** Returns the status from the store and the first report. It is the leader's, if there is one: others may know only a part of the fleet. */
 async function storeStatus({ store }: OperatorParts, records: readonly LocatedRecord[], nowMs: number) {
   const daemons = await readReports(store, nowMs);
   const [first] = daemons;
@@ -169,7 +169,7 @@ function costsFor(costs: CostsDocument, { owner, select, ...others }: StatusQuer
   return owner === undefined ? costs : summaryOfOwner(costs, owner);
 }
 
-/** Returns a test that is true for freezes that may concern a compute of the view; without a view, it is true for all freezes. */
+/** Returns a test for freezes that may concern a compute of the view. Without a view all freezes pass. */
 function concernsSome(daemon: DaemonView | undefined): (freeze: Freeze) => boolean {
   if (!daemon) return () => true;
   return ({ select }) => [...daemon.fleet.evaluatedComputes()].some(({ compute }) => mayConcern(select)(compute));
@@ -184,7 +184,7 @@ function isConcerned({ concerned }: ShownView, policy: string): boolean {
   return concerned?.has(policy) ?? true;
 }
 
-/** Returns a view of the daemon with only the matching computes, and the policies, staged sets, problems and refused projects that concern them. */
+/** Returns a view of the daemon with the matching computes, and with the policies, staged sets, problems and refused projects that concern them. */
 async function narrowed(
   parts: OperatorParts & { daemon: DaemonView },
   { select, q = '', ...filter }: StatusQuery,

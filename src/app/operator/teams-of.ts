@@ -4,14 +4,7 @@ import { compileProjectSelector } from '../../domain/policy/select.ts';
 import { budgetNamed, computeIn, findCompute } from './find-compute.ts';
 import type { DaemonView, OperatorParts } from './parts.ts';
 
-/**
- * Returns the teams to which a target belongs; empty if there are none. Undefined if this daemon may not know the target yet: a compute while
- * the daemon has not listed all accounts and read all projects, or a set that is not staged here.
- * - `compute`: for the name of a compute, or the id of a hold, the teams whose scope has the compute; for `budget:NAME` the team of the
- *   budget.
- * - `set`: for a hash or its prefix, the team whose files are staged.
- * - `freeze`: for an id, the team that set the freeze.
- */
+/** See `DaemonOperator.teamsOf`. */
 export async function teamsOf(
   parts: OperatorParts & { daemon: DaemonView },
   kind: 'compute' | 'set' | 'freeze',
@@ -37,7 +30,7 @@ export async function teamsOf(
     .map(({ name }) => name);
 }
 
-/** Returns false after a start, until every account was listed and every listed project was read. */
+/** Returns true once every account was listed, and every listed project was read. */
 function hasReadAll({ fleet }: DaemonView): boolean {
   return fleet.isListed() && fleet.projectIds().every((projectId) => fleet.cachedProject(projectId));
 }
@@ -56,6 +49,6 @@ export async function computeOf(
   const found = await findCompute(parts, target);
   const place = holds.find(({ id }) => id === target) ?? (found.ok ? found.value : undefined);
   const compute = place && computeIn(parts.daemon.fleet, place.computeId);
-  // findCompute takes PROJECT/COMPUTE as it is, even if the compute is in another project.
+  // `findCompute` does not check whether the compute of PROJECT/COMPUTE is in that project.
   return compute?.projectId === place?.projectId ? compute : undefined;
 }

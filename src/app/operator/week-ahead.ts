@@ -10,7 +10,7 @@ import type { Clock } from '../../ports/clock.ts';
 /** A computed week is shown for this long, in milliseconds. */
 const FRESH_MS = 600_000;
 
-/** One request computes for about this long at most, in real milliseconds; the next request continues. */
+/** One request computes for at most about this long, in real milliseconds. The next request continues. */
 const MAX_WORK_MS = 300;
 
 /** The week of a compute is not computed if one of its policies changes more often than this in a day: every quarter of an hour. */
@@ -32,7 +32,7 @@ interface Kept {
   segments: readonly Segment[];
 }
 
-/** Creates a cache of weeks: each is computed when first asked for, and kept for ten minutes, or until policies, settings or overrides change. */
+/** Creates a cache of weeks. A week is computed when first asked for, and kept for ten minutes, or until policies, settings or overrides change. */
 export function createWeekAhead({
   policies,
   clock,
@@ -109,8 +109,9 @@ function freshOf(kept: ReadonlyMap<string, Kept>, kind: string, nowMs: number): 
 }
 
 /**
- * Returns the kind of a compute. Computes of the same kind have the same week: the same policies and freezes select them, and their settings and
- * baselines are equal. A compute that is held, young, in a trial, kept above a floor, or changed by hand is a kind of its own.
+ * Returns the kind of a compute. Computes of one kind have the same week: the same policies and freezes select them, and their settings and
+ * baselines are equal. A compute that is held, in a trial, kept above a floor or changed by hand, or that a policy selects only later, is a kind
+ * of its own.
  */
 function kindOf(
   { holds = [], respected, ...subject }: ForecastSubject,

@@ -102,8 +102,8 @@ export interface RecentFleet {
 }
 
 /**
- * Returns the readings of the projects of these accounts, if recent lists confirm them. Returns undefined if a list is missing or old, if
- * projects are listed but none has a reading, or if daemons have other accounts, too: then the fleet must be read from the control API.
+ * Returns the readings of the projects of these accounts, if recent lists confirm them. Returns undefined if the fleet must be read from the
+ * control API: a list is missing or old, projects are listed but none has a reading, or daemons have other accounts, too.
  */
 export function recentFleet(
   { readings, accounts, lists, atMs }: SharedFleet,
@@ -130,7 +130,7 @@ function isRecent({ listedAtMs }: AccountSurvey, atMs: number): boolean {
   return atMs - listedAtMs <= MAX_LIST_AGE_MS;
 }
 
-/** Returns true if the last list of one of these accounts is missing or old: a daemon that runs will soon store a new one. */
+/** Returns true if the list of one of these accounts is missing or old, so that a running daemon will soon store a new one. */
 export function lacksList(
   { accounts, atMs }: SharedFleet,
   expected: { accounts: readonly string[]; apiUrl: string },
@@ -159,7 +159,7 @@ export function isAbout({ project, computes }: SharedReading, subject: string): 
   return [project.projectId, project.name, ...computes.map(({ computeId }) => computeId)].includes(subject);
 }
 
-/** A reading that began this long after a change was sent includes the change, in milliseconds: clocks differ, and answers take time. */
+/** A reading includes a change if it began this long after the change was sent, in milliseconds: clocks differ, and answers take time. */
 const INCLUDED_AFTER_MS = 15_000;
 
 /** Returns a reading with the changes that ebb has applied since, by the records, so that its computes need not be read again. */
@@ -167,8 +167,8 @@ export function withAppliedSince(reading: SharedReading, records: ReadonlyMap<st
   const { includedWrites, readAtMs } = reading;
   const computes = reading.computes.map((compute) => {
     const record = records.get(compute.computeId);
-    const isIncluded = record?.lastSentAtMs === includedWrites.get(compute.computeId);
-    return withApplied(compute, record, isIncluded ? Number.POSITIVE_INFINITY : readAtMs - INCLUDED_AFTER_MS);
+    const isWriteIncluded = record?.lastSentAtMs === includedWrites.get(compute.computeId);
+    return withApplied(compute, record, isWriteIncluded ? Number.POSITIVE_INFINITY : readAtMs - INCLUDED_AFTER_MS);
   });
   return { ...reading, computes };
 }

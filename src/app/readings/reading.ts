@@ -12,8 +12,8 @@ export interface SharedReading {
   /** True if the key may not list the project's branches. */
   branchesRefused: boolean;
   /**
-   * By compute, the last write that the reading includes: the `lastSentAtMs` of the record when the reading began, if no write was pending.
-   * If the record has another value now, the reading may lack the compute's last write.
+   * By compute id, the last write that the reading includes: `lastSentAtMs` of the record when the reading began, if no write was pending. If
+   * the record has another value now, the reading may lack the compute's last write.
    */
   includedWrites: ReadonlyMap<string, number>;
   /** When the reading began, by the store's clock, milliseconds since the epoch. */
@@ -35,7 +35,7 @@ export interface AccountSurvey {
 /** The version of the documents. Raise it with each change of their form: documents of another version count as absent. */
 const VERSION = 1;
 
-/** Operations are stored like usage, as bytes by project, under this name. It can't be the name of usage, which is `ACCOUNT/ORGANIZATION`. */
+/** Operations are stored like usage, as bytes by project, under this name. Usage has other names: `ACCOUNT/ORGANIZATION`. */
 export const OPERATIONS_KEY = 'operations';
 
 /** The number of collections of readings, so that a large fleet is read in pages. */
@@ -119,7 +119,7 @@ export function parseSurvey(text: string): AccountSurvey | undefined {
   return { apiUrl, listedAtMs, projects, ...(oldestReadAtMs !== undefined && { oldestReadAtMs }) };
 }
 
-/** The stored form of a compute. Keys have one or two letters ({@link computePart}), since the store has one for each compute of the fleet. */
+/** The stored form of a compute. Its keys are short (see {@link computePart}), since the store has this form for each compute of the fleet. */
 const ComputeForm = z.object({
   i: z.string(),
   b: z.string(),

@@ -26,13 +26,13 @@ export interface AskOptions {
   onSample?: (taken: number) => void;
 }
 
-/** A compute whose timeout ends within this time may fall asleep before ebb connects, which would wake it. */
+/** A compute whose timeout ends within this time is not asked: it may fall asleep before ebb connects, which would wake it. */
 const ABOUT_TO_SLEEP_MS = 5_000;
 const MAX_FAILURES = 3;
 
 /**
- * Samples the active clients in the Postgres of a compute while others keep it awake. It reads the compute's state before each sample, keeps no
- * session open, and ends once all others have been gone for the timeout, so that it adds at most about one timeout to the time awake.
+ * Samples the active clients in the Postgres of a compute while others keep it awake. It reads the compute's state before each sample, and keeps
+ * no session open. It ends once all others have been gone for the timeout, so it prolongs the time awake by at most about one timeout.
  */
 export async function askPostgres(options: AskOptions): Promise<Result<AskedPostgres>> {
   const { compute, sampler, clock } = options;
@@ -80,7 +80,7 @@ async function takeSamples(options: AskOptions): Promise<Taken> {
   let failures = 0;
   for (let atMs = clock.monotonicMs(); atMs < endMs; ) {
     await clock.wait(Math.max(0, atMs - clock.monotonicMs()), signal).catch(() => undefined);
-    // After a stall, a burst of samples would show nothing more.
+    // Samples that a stall has prevented are not made up for: a burst of samples would show nothing more.
     atMs = Math.max(atMs, clock.monotonicMs()) + everyMs;
     const taken = await takeOne(options, samples.length === 0);
     if (typeof taken === 'string') return { samples, until: taken };
@@ -91,7 +91,7 @@ async function takeSamples(options: AskOptions): Promise<Taken> {
     }
     failures = 0;
     const sample = taken.value;
-    // Before the first sample, somebody else has kept the compute awake.
+    // Until the first sample, somebody else has kept the compute awake.
     const beforeMs = samples.at(-1)?.atMs ?? sample.atMs;
     lastOthersAtMs = Math.max(lastOthersAtMs, lastOthersMs(sample, beforeMs), samples.length === 0 ? beforeMs : 0);
     samples.push(sample);

@@ -70,10 +70,10 @@ function wantedBy(
   return forecasts.flatMap(({ segments }) => segments);
 }
 
-/** How long a harm counts that was only reported to people, without setting the lowering back; in milliseconds. */
+/** How long a harm counts that was only reported, without setting the lowering back, in milliseconds. */
 const HARM_COUNTS_MS = 28 * DAY_MS;
 
-/** Returns the lowering that a guard found to hurt, unless it no longer counts because it is old or released, or its policy has changed. */
+/** Returns the harm that a guard found, unless it is old or released, or its policy has changed. */
 function harmOf(
   compute: Compute,
   record: Partial<ComputeRecord> | undefined,
@@ -112,7 +112,7 @@ function unreadDeciderOf(policies: CompiledPolicies, compute: Compute): string |
   return team === undefined ? undefined : `a policy of ${team} that is staged or can't be read`;
 }
 
-/** Returns what sets the fields of a compute: policies in mode enforce, or, if those of its team are not loaded, a text that says so. */
+/** Returns the enforced policies that set the fields of a compute. If the policies of its team are not loaded, returns a text that says so. */
 function setByPolicies(compute: Compute, policies: CompiledPolicies): Decided {
   const { set, selecting } = policies;
   const unread = unreadDeciderOf(policies, compute);
@@ -163,7 +163,7 @@ export function pastOfComputes(options: {
   fromMs: number;
   toMs: number;
   pricing: (compute: Compute) => Pick<PastCompute, 'plan' | 'price'>;
-  /** When the stored operations of a project were read, by project, milliseconds since the epoch: its span ends then, with the same length. */
+  /** By project, when its stored operations were read, milliseconds since the epoch. The project's span ends then, with the same length. */
   storedAtMs?: ReadonlyMap<string, number>;
   /** The usage of projects in their billing periods, for computes without hourly usage. */
   periods?: ReadonlyMap<string, ProjectPeriod>;

@@ -73,7 +73,7 @@ function rounded(value: number): number {
 /** By project id. Findings of another version count as absent and are computed again. */
 export const FINDINGS = sharedDocuments<ProjectFindings>('findings', 2);
 
-/** At most this many findings of a project are stored: those that may save most. */
+/** At most this many findings of a project are stored, those with the largest savings. */
 const MAX_STORED_FINDINGS = 100;
 
 export interface ProjectFindings {
