@@ -45,21 +45,20 @@ export function startResync(deps: ResyncDeps): Running {
 }
 
 /**
- * Requests a reconcile of every project with an unfinished compute (one that waits, is due, or whose boundary has passed): a wait for sleep has
- * no known end, and triggers may be lost. Before, it takes over the records of other daemons. Due computes of an account whose
- * boundary is being handled are left out. At the end it evaluates projects that only other daemons have read or reconciled, since limits such
- * as `at_once` are shares of the whole fleet.
+ * Requests a reconcile of every project with an unfinished compute (see {@link isUnfinished}): a wait for sleep has no known end, and triggers
+ * may be lost. A project is left out if the records of other daemons, which are taken over first, show that it is finished. At the end, projects
+ * that only other daemons have read or reconciled are evaluated, since limits such as `at_once` are shares of the whole fleet.
  */
 export async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
   const nowMs = deps.clock.now();
   // While this daemon may not write, a reconcile would only cost requests. Once it may, every project is reconciled.
-  const mayNotWrite = deps.mode === 'enforce' && deps.blocked() !== undefined;
+  const isBlocked = deps.mode === 'enforce' && deps.blocked() !== undefined;
   const unfinished = new Set<string>();
-  const followed = new Set<string>();
+  const withOperations = new Set<string>();
   for (const evaluatedCompute of deps.fleet.evaluatedComputes()) {
     const { projectId } = evaluatedCompute.compute;
-    if (!mayNotWrite && isUnfinished(deps, evaluatedCompute, nowMs)) unfinished.add(projectId);
-    if (evaluatedCompute.record.openOperations.length > 0) followed.add(projectId);
+    if (!isBlocked && isUnfinished(deps, evaluatedCompute, nowMs)) unfinished.add(projectId);
+    if (evaluatedCompute.record.openOperations.length > 0) withOperations.add(projectId);
   }
   await deps.runInBackground('resync', async () => {
     for (const projectId of unfinished) {
@@ -67,13 +66,16 @@ export async function reconcileUnfinished(deps: ResyncDeps): Promise<void> {
       const evaluated = latestEvaluations(deps, projectId);
       if (evaluated.some((one) => isUnfinished(deps, one, nowMs))) await requestReconcile(deps, projectId);
     }
-    for (const projectId of followed) await requestFollowing(deps, projectId);
+    for (const projectId of withOperations) await requestFollowing(deps, projectId);
     await takeUnread(deps);
     for (const projectId of neverEvaluated(deps.fleet)) await adoptProject(deps, projectId);
   });
 }
 
-/** Takes stored readings of unread projects, however old: they are enough to count computes, and nothing is written from them unconfirmed. */
+/**
+ * Takes other daemons' readings of projects that this daemon has not read, however old. They are enough to count computes. No write is decided
+ * by them before they are confirmed.
+ */
 async function takeUnread({ fleet, sharedReadings }: ResyncDeps): Promise<void> {
   for (const projectId of fleet.projectIds()) {
     const listed = fleet.listed(projectId);
@@ -99,6 +101,10 @@ const NOT_RECHECKED: ReadonlySet<ReasonCode> = new Set([
   'degraded',
 ]);
 
+/**
+ * Returns true if a change of the compute waits for something that may end any time, is due, or its boundary has passed. At a boundary of its
+ * account, a due compute is left to the boundary reconciles.
+ */
 function isUnfinished(
   { fleet }: ResyncDeps,
   { compute, plan, decision, ...ahead }: EvaluatedCompute,

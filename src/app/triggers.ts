@@ -49,6 +49,24 @@ export async function wakeAt({ queue }: TriggerDeps, projectId: string, instantM
   await queue.add('boundaries', { key, atMs: instantMs, data: { projectId, instantMs } });
 }
 
+/**
+ * Schedules a reconcile of a project that could not be locked, read or changed, after `afterMs`. Does nothing if this daemon has already
+ * scheduled an earlier retry: otherwise each trigger in the meantime would start its own series of retries.
+ */
+export async function tryAgain(
+  deps: TriggerDeps & { clock: Pick<Clock, 'now'>; fleet: { retryAtMs: Map<string, number> } },
+  projectId: string,
+  afterMs: number,
+): Promise<void> {
+  const { retryAtMs } = deps.fleet;
+  const nowMs = deps.clock.now();
+  const nextMs = retryAtMs.get(projectId) ?? 0;
+  const instantMs = nowMs + afterMs;
+  if (nextMs > nowMs && nextMs <= instantMs) return;
+  await wakeAt(deps, projectId, instantMs);
+  retryAtMs.set(projectId, instantMs);
+}
+
 /** Requests that the operations of a project are followed to their end, by one job for each project. */
 export async function requestFollowing({ queue }: TriggerDeps, projectId: string): Promise<void> {
   await queue.add('operations', { key: projectId, data: { projectId } });

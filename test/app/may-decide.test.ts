@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type MayDecideDeps, mayDecide } from '../../src/app/reconcile/may-decide.ts';
+import { type MayDecideDeps, mayDecide } from '../../src/app/reconcile/missing.ts';
 
 const NOW_MS = 1_000_000;
 

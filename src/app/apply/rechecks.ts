@@ -10,8 +10,7 @@ import { type CachedProject, CONFIRMED_MS, FRESH_MS } from '../fleet/fleet.ts';
 import { branchesOf } from '../fleet/read-computes.ts';
 import { READ_RETRY_MS } from '../leases/locked-project.ts';
 import { reportApiError } from '../telemetry/outages.ts';
-import { requestReconcile, type TriggerDeps } from '../triggers.ts';
-import { tryAgain } from '../try-again.ts';
+import { requestReconcile, type TriggerDeps, tryAgain } from '../triggers.ts';
 
 /**
  * How long a reading proves that a compute is asleep, in real milliseconds, since any client may wake the compute. If the reading is older, a

@@ -10,7 +10,8 @@ export const LEADER_LEASE = 'fleet';
 export const ATTEMPT_EVERY_MS = 3_000;
 
 /** A reason why an enforcing daemon writes nothing. */
-export type WriteBlock = 'clock_off' | 'staged' | 'superseded';
+export type WriteBlock = (typeof WRITE_BLOCKS)[number];
+export const WRITE_BLOCKS = ['clock_off', 'staged', 'superseded'] as const;
 
 /** The lease of a group's leader, which reads the inventory and exports the metrics of the whole fleet. */
 export interface LeaderLease {

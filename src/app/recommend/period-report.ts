@@ -14,7 +14,7 @@ import { FREE_CU_HOURS, type RunsOut, runsOut } from '../../domain/usage/runs-ou
 import type { Project, ProjectPeriod } from '../../ports/control-api.ts';
 import type { PastCompute } from './facts.ts';
 
-/** The usage of a project in its billing period, in CU-hours. */
+/** The usage of a project in its billing period. */
 export interface ProjectReport {
   projectId: string;
   name: string;
@@ -73,27 +73,30 @@ export function periodReport(input: {
   missing: string[];
 }): PeriodReport {
   const { atMs, projects, periods, past, findings, prices, planOf, missing } = input;
-  const ofProject = groupBy(past, ({ compute }) => compute.projectId);
+  const pastByProject = groupBy(past, ({ compute }) => compute.projectId);
   const reports = projects.flatMap((project) => {
     const found = periods.get(project.projectId);
     if (!found) return [];
     const plan = planOf(project.account) ?? found.plan;
     const period = plan === undefined ? found : { ...found, plan };
-    return [projectReport(project, { period, past: ofProject.get(project.projectId) ?? [], prices, atMs })];
+    return [projectReport(project, { period, past: pastByProject.get(project.projectId) ?? [], prices, atMs })];
   });
-  const ofCompute = groupBy(findings, ({ compute }) => compute.computeId);
-  const launch = onLaunch(projects, reports, prices);
-  const computes = past.map((one) => computeReport(one, ofCompute.get(one.compute.computeId) ?? []));
+  const findingsByCompute = groupBy(findings, ({ compute }) => compute.computeId);
+  const priceOnLaunch = onLaunch(projects, reports, prices);
+  const computes = past.map((one) => computeReport(one, findingsByCompute.get(one.compute.computeId) ?? []));
   return {
     atMs,
     projects: reports.sort((a, b) => runsOutFirst(a, b) || b.period.cuHours - a.period.cuHours),
     computes: computes.sort((a, b) => savedBy(b) - savedBy(a)),
-    ...(launch && { onLaunch: launch }),
+    ...(priceOnLaunch && { onLaunch: priceOnLaunch }),
     missing,
   };
 }
 
-/** Returns the price on Launch of all projects of the organizations that run out; undefined if none does, or a projection is unknown. */
+/**
+ * Returns what all projects of the organizations with a project that runs out would cost on Launch. Returns undefined if no project runs out, or
+ * the projection of one of these projects is unknown.
+ */
 function onLaunch(
   projects: readonly Project[],
   reports: readonly ProjectReport[],

@@ -42,7 +42,7 @@ const RETRY_AFTER_MS = HOUR_MS;
 /** Findings of a project that is no longer listed are dropped at this age, in milliseconds. */
 const FORGET_AFTER_MS = 3 * ANALYSE_EVERY_MS;
 
-/** Limits the memory: each project in progress has the operations of four weeks in it. */
+/** Limits the memory that is used: it has the operations of four weeks of each project in progress. */
 const CONCURRENT_PROJECTS = 4;
 
 /** Requests for each project: usually one page of operations, and the branches. */
@@ -103,7 +103,7 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
     if (first) throw new Error(`findings of ${errors.length} projects: ${first.message}`);
   }
 
-  // All projects are analysed again: otherwise their lost findings would be missing for up to a day. Until then, the metrics keep the totals.
+  // After a loss of the store all projects are analysed again: otherwise their findings would be missing for up to a day. Metrics keep the totals.
   deps.storeWatch.onLoss(async () => {
     for (const state of states?.values() ?? []) state.dueMs = 0;
   });
@@ -139,8 +139,8 @@ export function startWasteRounds(deps: WasteRoundsDeps): Running {
 }
 
 /**
- * The due projects that have computes, first those that were never analysed, then by due time; of each account at most as many as the
- * background's share of its rate limit allows until the next round.
+ * Returns the due projects that have computes: first those that were never analysed, then the others by due time. Of each account it returns at
+ * most as many as can be read until the next round with the background's share of the rate limit.
  */
 function dueProjects(
   { fleet, clock, rhythm }: WasteRoundsDeps,
@@ -205,7 +205,7 @@ interface FindInProjectOptions {
   monotonicMs: () => number;
 }
 
-/** Finds savings in one project, from its operations, which are read and stored for commands, and from its stored usage. */
+/** Finds savings in one project, from its operations and its stored usage. The operations are read from Neon, and stored for commands. */
 async function findInProject(options: FindInProjectOptions): Promise<ApiResult<FindingDocument[]>> {
   const { project, rules, holds, holidaysOf, nowMs, signal, store } = options;
   const { projectId } = project;

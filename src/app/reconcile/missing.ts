@@ -1,4 +1,7 @@
-/** The prerequisites of a pass: a recent reading, and permits of the rate budget. Since they may take long, they are obtained without the lease. */
+/**
+ * The prerequisites of a pass: that this daemon may decide, a recent reading, and permits of the rate budget. Since reading and permits may take
+ * long, they are obtained without the lease.
+ */
 import { type EvaluatedCompute, evaluateNow } from '../../domain/evaluate/evaluate.ts';
 import { inWriteOrder } from '../../domain/plan/plan.ts';
 import type { Priority } from '../../domain/rate-budget/grant.ts';
@@ -11,7 +14,29 @@ import { situationOf, subjectsOf } from '../evaluate-project/evaluate.ts';
 import { isNameInDoubt } from '../fleet/cached-projects.ts';
 import { type CachedProject, type Fleet, FRESH_MS } from '../fleet/fleet.ts';
 import { includesLastWrites } from '../fleet/stored-readings.ts';
+import type { StoreClock } from '../group/clock-skew.ts';
+import type { StoreWatch } from '../group/store-loss.ts';
 import type { LockedProject } from '../leases/locked-project.ts';
+import { requestReconcile, type TriggerDeps, wakeAt } from '../triggers.ts';
+
+export interface MayDecideDeps extends TriggerDeps {
+  clock: Pick<Clock, 'now'>;
+  storeClock: Pick<StoreClock, 'excessiveOffsetMs'>;
+  storeWatch: Pick<StoreWatch, 'waitMs'>;
+}
+
+/** Returns true if this daemon may decide now. Otherwise requests another reconcile and returns false. */
+export async function mayDecide(deps: MayDecideDeps, projectId: string): Promise<boolean> {
+  // With a wrong clock, a change without an answer could count as lost while it may still take effect.
+  if ((await deps.storeClock.excessiveOffsetMs()) !== undefined) {
+    await requestReconcile(deps, projectId);
+    return false;
+  }
+  // After a loss of the store, a change by a daemon that has not written it back yet would look like a person's.
+  const waitMs = deps.storeWatch.waitMs();
+  if (waitMs > 0) await wakeAt(deps, projectId, deps.clock.now() + waitMs);
+  return waitMs === 0;
+}
 
 export type Permits = { [C in PermittedCall]?: Permit | undefined };
 
@@ -61,9 +86,9 @@ export function mayShowEndedOperation({ fleet }: { fleet: Fleet }, { records }: 
 }
 
 /**
- * Returns the instant from which readings are valid, milliseconds since the epoch: earlier ones may lack a change that was sent. The instant is
- * now if another daemon, whose clock may differ, or an unknown one sent the last change. If a change without an answer counts as lost by now,
- * only readings from the end of its grace period on are valid.
+ * Returns the instant from which readings are valid, milliseconds since the epoch: earlier ones may lack a change that was sent. If this daemon
+ * may not have sent the last change itself, the instant is now, since the sender's clock may differ. If the last change got no answer, and its
+ * grace period is over, the instant is the end of that period at the earliest.
  */
 export function readingsValidFromMs(
   { fleet, clock }: { fleet: Pick<Fleet, 'ownEvaluations'>; clock: Pick<Clock, 'now'> },
@@ -77,13 +102,27 @@ export function readingsValidFromMs(
   const instants = listed.map((computeId) => {
     const stored = records.get(computeId);
     const sentAtMs = stored?.lastSentAtMs ?? 0;
-    const concludedAtMs = stored?.intent ? stored.intent.atMs + RECOVERY.answerGraceMs : 0;
+    const graceEndMs = stored?.intent ? stored.intent.atMs + RECOVERY.answerGraceMs : 0;
     const isOurs = stored !== undefined && sentAtMs === (ownRecords.get(computeId)?.lastSentAtMs ?? 0);
     if (!isOurs) return nowMs;
     // An instant in the future, by a clock that was ahead, counts as now.
-    return concludedAtMs <= nowMs ? Math.max(concludedAtMs, Math.min(sentAtMs, nowMs)) : Math.min(sentAtMs, nowMs);
+    const sentBeforeMs = Math.min(sentAtMs, nowMs);
+    return graceEndMs <= nowMs ? Math.max(graceEndMs, sentBeforeMs) : sentBeforeMs;
   });
   return Math.max(0, ...instants);
+}
+
+/**
+ * Returns true if many projects share the boundary, and another job or daemon has changed each compute of this project since. That process
+ * reads the project again: a reading here would take a request from another project's change.
+ */
+export function wasChangedByOthers(
+  { requestedReading: { records } }: MissingReading,
+  { boundaryMs = Number.POSITIVE_INFINITY, isCrowded = false }: { boundaryMs: number | undefined; isCrowded?: boolean },
+): boolean {
+  const present = [...records.values()].filter(({ absentSinceMs }) => absentSinceMs === undefined);
+  const isChanged = ({ intent, lastSentAtMs = 0 }: ComputeRecord) => !intent && lastSentAtMs >= boundaryMs;
+  return isCrowded && present.length > 0 && present.every(isChanged);
 }
 
 /** Returns the cached project if its reading is recent enough to decide by, and includes the last change that was sent. */
@@ -109,7 +148,7 @@ export function usableCachedProject(
   return isUnchangedSince && cached.readAtMs === notBeforeMs && !isOfWrite ? cached : undefined;
 }
 
-/** Returns true if a reading includes the last recorded write of each compute, and this daemon remembers no later write. */
+/** Returns true if a reading includes the last recorded write of each compute, and this daemon has sent no later one. */
 export function includesWrites(
   { fleet }: { fleet: Pick<Fleet, 'ownEvaluations'> },
   cached: CachedProject,

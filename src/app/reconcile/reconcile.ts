@@ -18,7 +18,6 @@ import type { Compute } from '../../domain/compute/compute.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { inWriteOrder } from '../../domain/plan/plan.ts';
 import type { Priority } from '../../domain/rate-budget/grant.ts';
-import type { ComputeRecord } from '../../domain/records/compute-record.ts';
 import { RECOVERY } from '../../domain/records/recovery-times.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Permit } from '../../ports/control-api.ts';
@@ -36,19 +35,27 @@ import type { StoreWatch } from '../group/store-loss.ts';
 import { type LeaseDeps, type LockedProject, lockProject, READ_RETRY_MS } from '../leases/locked-project.ts';
 import type { Slots } from '../operations/restart-slots.ts';
 import type { Overrides, OverridesSnapshot } from '../overrides.ts';
-import { requestFollowing, requestReconcile, type ScheduleDeps, scheduleBoundaries, wakeAt } from '../triggers.ts';
-import { tryAgain } from '../try-again.ts';
-import { type MayDecideDeps, mayDecide } from './may-decide.ts';
+import {
+  requestFollowing,
+  requestReconcile,
+  type ScheduleDeps,
+  scheduleBoundaries,
+  tryAgain,
+  wakeAt,
+} from '../triggers.ts';
 import {
   expectedPermits,
   getPermits,
+  type MayDecideDeps,
   type Missing,
   type MissingReading,
+  mayDecide,
   missingPermits,
   type Permits,
   type RequestedReading,
   requestReading,
   usableCachedProject,
+  wasChangedByOthers,
 } from './missing.ts';
 import { currentRecords, type RecordsDeps, recordWanted, reportManualChanges } from './records.ts';
 import { createSlotWaits } from './waits-for-slot.ts';
@@ -114,22 +121,22 @@ interface PassOptions extends ReconcileOptions {
   crossed: Map<string, number>;
 }
 
-/** Handles reconcile jobs. A job is never put back for later, since a trigger that is added while a job is delayed would be lost. */
+/** Handles reconcile jobs. A job is never delayed: a trigger that arrives for a project with a delayed job would be lost. */
 export function createReconcile(deps: ReconcileDeps): JobHandler {
-  const waits = createSlotWaits(deps);
+  const onlyWaitsForSlots = createSlotWaits(deps);
   return async ({ data: { projectId, instantMs, notBeforeMs = instantMs } }, signal) => {
     if (projectId === undefined) return { kind: 'done' };
     await waitForOwnClock(deps, notBeforeMs, signal);
     const waiting = deps.fleet.waitingAtBoundary.get(projectId);
     if (waiting !== undefined && (await isLeftToBoundary(deps, projectId, waiting))) return { kind: 'done' };
-    if (await waits(projectId)) return { kind: 'done' };
+    if (await onlyWaitsForSlots(projectId)) return { kind: 'done' };
     await step(`project ${projectId}`, () => reconcile(deps, projectId, { signal, boundaryMs: instantMs }));
     return { kind: 'done' };
   };
 }
 
 /**
- * Returns true if the project can be left to its waiting boundary reconcile, which decides anew: if that one waits for a raise, or the project
+ * Returns true if the project can be left to the boundary reconcile that waits for it, because that one has the priority of a raise or the project
  * needs no raise. After a start at a boundary, each project has both kinds of job, and a second reconcile would only use up requests.
  */
 async function isLeftToBoundary(deps: ReconcileDeps, projectId: string, waiting: Priority): Promise<boolean> {
@@ -139,8 +146,8 @@ async function isLeftToBoundary(deps: ReconcileDeps, projectId: string, waiting:
   if (!cachedProject) return false;
   await overrides.refresh(store, clock.now());
   const records = await store.records(projectId);
-  const now = expectedPermits({ ...deps, overrides: overrides.snapshot() }, cachedProject, records, false);
-  return now?.priority !== 'raise' && fleet.waitingAtBoundary.has(projectId);
+  const expected = expectedPermits({ ...deps, overrides: overrides.snapshot() }, cachedProject, records, false);
+  return expected?.priority !== 'raise' && fleet.waitingAtBoundary.has(projectId);
 }
 
 /** Waits until this daemon's own clock shows the instant: the clock of the daemon that queued the job may be ahead. */
@@ -171,7 +178,7 @@ export async function reconcile(deps: ReconcileDeps, projectId: string, options:
       const missing = await runPass(deps, projectId, { ...options, permits, requestedReading, crossed });
       if (missing === undefined) return;
       if (missing.kind === 'permits') Object.assign(permits, await getPermits(deps, missing, options.signal));
-      else if (!isAnyUsed() && isChangedSince(missing, options))
+      else if (!isAnyUsed() && wasChangedByOthers(missing, options))
         return wakeAt(deps, projectId, deps.clock.now() + AFTER_OTHERS_MS);
       else if (await readUnlocked(deps, projectId, missing, { signal: options.signal, mayTakeShared })) {
         requestedReading = missing.requestedReading;
@@ -181,19 +188,6 @@ export async function reconcile(deps: ReconcileDeps, projectId: string, options:
   } finally {
     for (const permit of Object.values(permits)) permit?.giveBack();
   }
-}
-
-/**
- * Returns true if many projects share the boundary, and another job or daemon has changed each compute of this project since. That process
- * reads the project again: a reading here would take a request from another project's change.
- */
-function isChangedSince(
-  { requestedReading: { records } }: MissingReading,
-  { boundaryMs = Number.POSITIVE_INFINITY, isCrowded = false }: ReconcileOptions,
-): boolean {
-  const present = [...records.values()].filter(({ absentSinceMs }) => absentSinceMs === undefined);
-  const isChanged = ({ intent, lastSentAtMs = 0 }: ComputeRecord) => !intent && lastSentAtMs >= boundaryMs;
-  return isCrowded && present.length > 0 && present.every(isChanged);
 }
 
 /** Runs one pass. At a boundary, it takes its turn among the due writes, and always gives the turn back. */
@@ -302,7 +296,7 @@ async function decideAndApply(
   const outcome = await applyInOrder(fixedDeps, lease, cachedProject, evaluatedComputes, applyOptions);
   if (outcome !== undefined) return outcome;
   await step('scheduling what comes next', () => scheduleNext(fixedDeps, projectId));
-  // Otherwise the decisions by replaced rules would stay until the next reading.
+  // The shown decisions are those of the replaced rules: without a reconcile they would stay until the next reading.
   if (isReplaced()) await requestReconcile(deps, projectId);
   return undefined;
 }

@@ -83,7 +83,7 @@ export async function currentRecords(
         throw new Error(`the lease on project ${projectId} was lost while it was reconciled`);
     }
     const { intent } = before;
-    // The slot of a restart is released when its operations end. This write has no open operation.
+    // A restart's slot is released when its operations end. This write has no open operation, so that nothing else would release the slot.
     if (intent?.policy !== undefined && !after.intent && after.openOperations.length === 0)
       await deps.slots.release(compute.computeId, intent.policy);
     reportDegraded(deps, compute, before, after);
@@ -101,8 +101,8 @@ function enforcedAt(deps: RecordsDeps, compute: Compute, nowMs: number): { enfor
 }
 
 /**
- * Returns the record of a compute from the store, or from this daemon's memory if the store has lost it or has one from before the remembered
- * last write. If that write is in the future, its clock was ahead: the store's record may be the later one, and is preferred.
+ * Returns the record of a compute: the stored one, unless the store has lost it or this daemon remembers a later write. A remembered write in
+ * the future was sent while the clock was ahead; then the stored record is preferred, as it may be the later one.
  */
 export function knownRecord(
   { fleet, clock }: { fleet: Pick<Fleet, 'ownEvaluation'>; clock: Pick<Clock, 'now'> },
@@ -118,8 +118,8 @@ export function knownRecord(
 
 /**
  * Confirms a change whose answer never arrived, as after a kill between the call and the record. If the change took effect, its operations are
- * found in Neon's list and followed like any others. While it is unknown whether it did, the pending write stays in the record. `readAtMs` is
- * the start of the reading of the compute.
+ * found in Neon's list and followed like any others. While that is unknown, the pending write stays in the record. `readAtMs`: when the reading
+ * of the compute began.
  */
 async function confirmPendingWrite(
   deps: PendingWriteDeps,
@@ -137,7 +137,7 @@ async function confirmPendingWrite(
   const { intent: _confirmed, ...withoutIntent } = record;
   // The operations of a restart show that it took effect.
   const confirmed: ComputeRecord = intent.restart && operations.length > 0 ? withoutIntent : confirm();
-  // The write is not confirmed, since the reading may be too old. If its operations were adopted now, they would be again after their end.
+  // The write is not confirmed, since the reading may be too old. Operations that were adopted now would be adopted again after their end.
   if (confirmed.intent) return confirmed;
   const knownIds = new Set(confirmed.openOperations.map(({ operationId }) => operationId));
   const { atMs: startedAtMs, policy, fields } = intent;
@@ -204,8 +204,8 @@ export async function recordWanted(
 }
 
 /**
- * Returns false in observe mode, and while the daemon has no generation: its rules may lack those of teams, or be replaced in a moment. If
- * their wanted values were recorded, a person's value could count as agreed, and the next rules would overwrite it.
+ * Returns false in observe mode, and while the daemon has no generation. Rules without a generation may lack policies of teams, or be replaced in
+ * a moment: if the values that they want were recorded, a person's value could count as agreed, and the next rules would overwrite it.
  */
 function mayRecordWanted({ mode, generation }: Pick<RecordsDeps, 'mode' | 'generation'>): boolean {
   return mode === 'enforce' && generation() !== undefined;
@@ -221,8 +221,8 @@ async function dropDeadFloors(deps: RecordsDeps, record: ComputeRecord): Promise
 }
 
 /**
- * Records which policies set which fields, and drops restored or decided fields of a restore request. Changes nothing while an enforcing daemon
- * has no generation, since its policies may not become the current ones.
+ * Records which policies set which fields, and removes fields from a restore request that are restored or that policies decide. Changes nothing
+ * while an enforcing daemon has no generation, since its policies may never become current.
  */
 function withSetBy(record: ComputeRecord, compute: Compute, decision: Decision, deps: RecordsDeps): ComputeRecord {
   if (deps.mode === 'enforce' && !mayRecordWanted(deps)) return record;
@@ -248,8 +248,8 @@ function reportDropped({ telemetry }: RecordsDeps, evaluated: EvaluatedCompute, 
     const name = group === 'size' ? 'size' : 'timeout';
     const policy = decision.setBy[group];
     if (policy !== undefined) return `policy ${policy} sets its ${name}`;
-    const isOver = restoreAt(before, decision.instantMs) === undefined;
-    return isOver ? `its ${name} could not go back within a day` : 'it is too large to have a timeout';
+    const isExpired = restoreAt(before, decision.instantMs) === undefined;
+    return isExpired ? `its ${name} could not go back within a day` : 'it is too large to have a timeout';
   });
   telemetry.log.warn(
     { event: 'ebb.restore_dropped', project, compute: computeId, fields, owner },

@@ -67,7 +67,7 @@ async function waitsForSlot(deps: WaitDeps, projectId: string): Promise<boolean>
 
 const nextAction = ({ actions, held }: Plan) => actions[0] ?? held?.[0];
 
-/** Returns true if the next change disconnects clients, and waits at most for the limit on restarts at once (`at_once`). */
+/** Returns true if the next change disconnects clients, and nothing but the limit on restarts at once (`at_once`) makes it wait. */
 function needsOnlySlot(plan: Plan): boolean {
   return nextAction(plan)?.disconnects === true && plan.waiting.every(({ gate }) => gate.code === 'at_once');
 }

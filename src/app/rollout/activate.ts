@@ -19,7 +19,7 @@ import { identityOf, registerGeneration } from './generations.ts';
 import { lastParts } from './stored-parts.ts';
 import { type Candidate, ownerField, partStates, type SetsDeps, stagedSets, stateOf } from './write-permission.ts';
 
-/** How many sets are remembered as having become current, the last ones. */
+/** How many of the last sets that became current are remembered. */
 const MAX_REMEMBERED = 20;
 
 export interface ActivateDeps extends SetsDeps, MeasureImpactDeps, EvaluateProjectDeps, ScheduleDeps {
@@ -29,10 +29,10 @@ export interface ActivateDeps extends SetsDeps, MeasureImpactDeps, EvaluateProje
 }
 
 /**
- * Starts with the rules of the files, which are current already. They may be written by at once, unless their impact must be counted first, or
- * they are new to the group and their files may be incomplete. In these cases they wait as candidates: the part of each team separately, while
- * the team keeps the policies that were last in effect. A team whose files can't be read keeps these, too. Where none are stored, nothing is
- * written to the team's computes.
+ * Starts with the rules of the files, which are current already. Usually this daemon may write by them at once. They become candidates first if
+ * their impact must be counted, or if they are new to the group and their files may be incomplete. Then the part of each team waits separately,
+ * and the team keeps the policies that were last in effect. So does a team whose files can't be read. If none are stored, nothing is written to
+ * the team's computes.
  */
 export async function startWithRules(deps: ActivateDeps): Promise<void> {
   const { sets, mode } = deps;
@@ -94,7 +94,7 @@ export function withRulesOf(deps: ActivateDeps, parts: ReadonlyMap<string, Rules
   return { ...current, ...parts.get(NO_TEAM), policies: withParts(current.policies, policies) };
 }
 
-/** Makes candidates current that may become so, reports those that are staged, and evaluates the fleet by changed rules. Called in each round. */
+/** Makes the allowed candidates current, reports staged ones, and evaluates the fleet if the rules have changed. Called in each round. */
 export async function advanceRules(deps: ActivateDeps, signal: AbortSignal): Promise<void> {
   const { sets, mode, clock } = deps;
   const isStarting = mode === 'enforce' && sets.generation === undefined;
@@ -232,7 +232,10 @@ function approverOf(approvals: readonly Approval[]): Approver | undefined {
   return { who: approversOf(approvals), atMs: approvals.map(({ atMs }) => atMs) };
 }
 
-/** Returns true until the announced restarts by approved rules (the last of `offered`) are due. Another daemon that has the rules announced them. */
+/**
+ * Returns true until the announced restarts by approved rules (the last of `offered`) are due. Announces them first, unless another daemon has
+ * the rules already, which has announced them.
+ */
 async function waitsForAnnouncement(
   deps: ActivateDeps,
   offered: readonly Rules[],
@@ -257,7 +260,7 @@ function hashesOf({ sets }: ActivateDeps, offered: readonly Rules[]): string[] {
   });
 }
 
-/** Registers rules as a generation. Rules that lack a team's policies don't replace the generation of a daemon that may have these policies. */
+/** Registers rules as a generation. Without a team's policies, they replace only this daemon's own one: another daemon may have these policies. */
 async function registerRules(deps: ActivateDeps, rules: Rules): Promise<void> {
   const { sets } = deps;
   const identity = identityOf(sets, rules);
@@ -271,11 +274,7 @@ async function registerRules(deps: ActivateDeps, rules: Rules): Promise<void> {
 export function swapRules(deps: ActivateDeps, rules: Rules, approver?: Approver): void {
   const { log, metrics } = deps.telemetry;
   const { becameCurrent = [] } = deps.rules.current;
-  const newest = {
-    hash: rules.policies.hash,
-    currentSinceMs: deps.clock.now(),
-    approver,
-  };
+  const newest = { hash: rules.policies.hash, currentSinceMs: deps.clock.now(), approver };
   deps.rules.current = {
     ...compileRules(rules, deps.rules.current),
     becameCurrent: [newest, ...becameCurrent].slice(0, MAX_REMEMBERED),

@@ -71,12 +71,12 @@ async function restartsAt(
   { instantMs, last: { atMs: slotMs } }: { instantMs: number; last: Approval },
 ): Promise<ComingChange[]> {
   const hashOf = ({ rules }: EvaluateDeps) => rules.current.policies.set.hash;
-  // A set that waits for an approval at a start is the present one, but has restarted nothing.
-  const others = hashOf(present) === hashOf(approved) ? undefined : present;
+  // After a start, the set that waited for the approval is the present one already, but it has restarted nothing yet.
+  const before = hashOf(present) === hashOf(approved) ? undefined : present;
   const comingTo = ({ compute, record }: EvaluatedCompute): ComingChange[] => {
     const subject = { compute, record, projectBusy: false } as const;
     const action = restartBy(approved, subject, instantMs);
-    if (!action || isDeepStrictEqual(others && restartBy(others, subject, instantMs)?.fields, action.fields)) return [];
+    if (!action || isDeepStrictEqual(before && restartBy(before, subject, instantMs)?.fields, action.fields)) return [];
     return [{ compute, action, instantMs, slotMs }];
   };
   return (await mapInTurns([...approved.fleet.evaluatedComputes()], comingTo, approved.clock)).flat();

@@ -18,7 +18,7 @@ import { CONTROL_API, isOfControlApi } from '../telemetry/outages.ts';
 
 /** How many computes rules would disconnect once they are current. */
 export interface DisruptionImpact {
-  /** The number of computes that would be disconnected: at once or, as far as `later` counts them, after a wait. */
+  /** The number of computes that would be disconnected, at once or later. */
   disconnected: number;
   computes: number;
   /** How many of the disconnected computes would wait first, for example since ebb has just discovered or restarted them. */
@@ -57,12 +57,12 @@ export function needsApproval({ disconnected, computes }: DisruptionImpact): boo
 }
 
 /**
- * Counts the computes of the fleet, among those that pass `isCounted`, that rules would disconnect. Projects that are not cached are read.
- * Returns undefined if the fleet can't be listed, in an outage that prevents further readings, or when aborted.
+ * Counts how many of the computes that pass `isCounted` rules would disconnect. Projects that are not cached are read. Returns undefined if the
+ * fleet can't be listed, in an outage that prevents further readings, or when aborted.
  *
  * Holds, freezes and manual changes are respected. Recent discovery, recent restarts, failures and limits on restarts are ignored, since they
  * pass by themselves: the restarts of an earlier set may still be under way. The first flip of a future trial counts, too, and so does a change
- * that is held only because its window ends soon. Computes that would wait for any of these are among `later`.
+ * that is held only because its window ends soon. Computes that would not be disconnected at once for one of these reasons are among `later`.
  *
  * Invariant: a compute never counts as asleep by a reading that may be older than its last use. It counts as awake; before rules need an
  * approval because of such computes, their projects are read again.
@@ -108,10 +108,8 @@ async function countDisconnected(
     turn += 1;
     if (turn % PROJECTS_PER_TURN === 0) await deps.clock.nextTurn();
     const { project } = cached;
-    const { computes, records, added } = await presentState(deps, cached, {
-      list,
-      listed: listed.get(project.projectId),
-    });
+    const options = { list, listed: listed.get(project.projectId) };
+    const { computes, records, onlyRecorded } = await presentState(deps, cached, options);
     const ofProject = computes.filter(isCounted);
     const found = ofProject.flatMap((compute) => {
       const disconnection = disconnectionOf(deps, compute, records.get(compute.computeId));
@@ -120,7 +118,7 @@ async function countDisconnected(
       return [disconnection];
     });
     for (const { policy } of found) byPolicy[policy] = (byPolicy[policy] ?? 0) + 1;
-    const unread = ofProject.length > 0 ? added : 0;
+    const unread = ofProject.length > 0 ? onlyRecorded : 0;
     const disconnected = found.length + unread;
     impact.later += found.filter(({ isLater }) => isLater).length;
     impact.computes += ofProject.length + unread;
@@ -139,8 +137,8 @@ async function countDisconnected(
 async function readMissing(deps: MeasureImpactDeps, signal: AbortSignal): Promise<ProjectList | undefined> {
   const { fleet, outages } = deps;
   // An outage for one account counts too: its list is part of the whole.
-  const isOut = [...outages.current().keys()].some(isOfControlApi);
-  const list = await readProjectList(deps, { signal, ...(isOut && { deadlineMs: OUTAGE_DEADLINE_MS }) });
+  const isOutage = [...outages.current().keys()].some(isOfControlApi);
+  const list = await readProjectList(deps, { signal, ...(isOutage && { deadlineMs: OUTAGE_DEADLINE_MS }) });
   if (signal.aborted || (list.projects.length === 0 && list.failures.size > 0)) return undefined;
   // A renamed project counts as missing, since policies select by name.
   const isMissing = ({ projectId, name }: Project) =>
@@ -173,12 +171,12 @@ interface PresentState {
   computes: readonly Compute[];
   records: ReadonlyMap<string, ComputeRecord>;
   /** The number of computes that have a record but are not in the reading. */
-  added: number;
+  onlyRecorded: number;
 }
 
 /**
- * Returns the computes of a project as they may be by now: awake if the list can't show that they still sleep, and with the values that any
- * daemon has set since the reading. If all computes certainly sleep, no records are read, since sleeping computes can't be disconnected.
+ * Returns the computes of a project as they may be by now, with the values that any daemon has set since the reading. They count as awake unless
+ * the list or a new reading shows that they still sleep. If all certainly sleep, no records are read: sleeping computes can't be disconnected.
  */
 async function presentState(
   { store }: MeasureImpactDeps,
@@ -188,18 +186,18 @@ async function presentState(
   const { project, computes, includedWrites } = cached;
   const isKnown = listed ? isAsRead(cached, listed) : !list.failures.has(project.account);
   const isCurrent = isReadSince(cached, list);
-  if ((isKnown || isCurrent) && computes.every(isAsleep)) return { computes, records: new Map(), added: 0 };
+  if ((isKnown || isCurrent) && computes.every(isAsleep)) return { computes, records: new Map(), onlyRecorded: 0 };
   const records = await store.records(project.projectId);
-  if (isCurrent) return { computes, records, added: 0 };
+  if (isCurrent) return { computes, records, onlyRecorded: 0 };
   const present = computes.map((compute) => {
-    const now = { ...afterOperation(compute) };
-    const { lastSentAtMs, lastApplied } = records.get(now.computeId) ?? {};
-    if (!isKnown) now.state = 'active';
-    return lastSentAtMs === includedWrites?.get(now.computeId) ? now : Object.assign(now, lastApplied);
+    const expected = { ...afterOperation(compute) };
+    const { lastSentAtMs, lastApplied } = records.get(expected.computeId) ?? {};
+    if (!isKnown) expected.state = 'active';
+    return lastSentAtMs === includedWrites?.get(expected.computeId) ? expected : Object.assign(expected, lastApplied);
   });
-  const isRead = new Set(computes.map(({ computeId }) => computeId));
-  const added = [...records].filter(([id, { absentSinceMs }]) => absentSinceMs === undefined && !isRead.has(id));
-  return { computes: present, records, added: added.length };
+  const readIds = new Set(computes.map(({ computeId }) => computeId));
+  const unread = [...records].filter(([id, { absentSinceMs }]) => absentSinceMs === undefined && !readIds.has(id));
+  return { computes: present, records, onlyRecorded: unread.length };
 }
 
 interface Disconnection {

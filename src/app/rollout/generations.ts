@@ -53,14 +53,14 @@ export function currentIdentity({ sets, rules }: Pick<GenerationsDeps, 'sets' | 
 }
 
 /**
- * Registers the rules that this daemon is about to decide by; from then on other daemons write nothing until they have the same rules. If a
- * daemon with a newer engine has registered, or if the newest generation is another than `over`, this daemon is superseded instead.
+ * Registers the rules that this daemon is about to decide by; from then on other daemons write nothing until they have the same rules. This
+ * daemon is superseded instead if a daemon with a newer engine has registered, or if the newest generation is not the one to replace.
  */
-export async function registerGeneration(deps: GenerationsDeps, own: Identity, over?: number): Promise<void> {
+export async function registerGeneration(deps: GenerationsDeps, own: Identity, onlyReplacing?: number): Promise<void> {
   const { sets, store } = deps;
   // Ensures that the new number is above all known ones, even if the store came back with an older state.
   if (sets.newest) await store.restoreGeneration(sets.newest);
-  noteGeneration(deps, await store.raiseGeneration(own, over), own);
+  noteGeneration(deps, await store.raiseGeneration(own, onlyReplacing), own);
 }
 
 /** Compares the newest generation with this daemon's own, and notes and logs whether this daemon is superseded. */

@@ -161,7 +161,7 @@ function createTakeOver(deps: ReloadDeps): (signal: AbortSignal) => Promise<void
   let watch: GenerationWatch | undefined;
 
   async function isAbandoned(newest: Generation): Promise<boolean> {
-    // A store of this daemon alone has the generation of another daemon that ran here before.
+    // If no other daemon has the store, its generation is of a daemon that ran here before.
     if (leaderLease.isAlone) return true;
     const reports = await REPORTS.all(store);
     const nowMs = clock.monotonicMs();
@@ -335,7 +335,7 @@ function offerPart(deps: ActivateDeps, team: string, rules: Rules): void {
   const hasSameSettings = (one: Rules) => team !== NO_TEAM || settingsHash(deps, one) === settingsHash(deps, rules);
   const isCandidate = state.candidate?.rules.policies.hash === hash && hasSameSettings(state.candidate.rules);
   const isCurrent = hash === before.hash && hasSameSettings(currentRules(deps));
-  // A daemon that starts decides by its policies before they are allowed: if the files return to them, the part still waits.
+  // After its start, a daemon decides by policies that are not allowed yet. If the files return to these policies, the part still waits.
   const isUnapproved = team === NO_TEAM && deps.mode === 'enforce' && deps.sets.generation === undefined;
   if (isCandidate && state.candidate) state.candidate.rules = rules;
   else state.candidate = isCurrent && !isUnapproved ? undefined : { rules };
@@ -343,12 +343,12 @@ function offerPart(deps: ActivateDeps, team: string, rules: Rules): void {
   if (isCurrent && fingerprint(swapped) !== fingerprint(currentRules(deps))) swapRules(deps, swapped);
 }
 
-/** Returns a hash that is equal for settings with which the same policies decide alike. */
+/** Returns a hash of the settings that influence decisions. */
 function settingsHash({ sets }: ActivateDeps, rules: Rules): string {
   return decisionHash('', rules, sets.decisionVersion);
 }
 
-/** Returns a text that is equal for rules without a difference that matters to a daemon. */
+/** Returns a text that differs if two sets of rules differ in anything that matters to a daemon. */
 function fingerprint({ policies, profiles, verified, costs, ...settings }: Rules): string {
   const files = policies.policies.map(({ file }) => file);
   const ofCosts = [costs.owners, costs.prices, [...costs.plans]];

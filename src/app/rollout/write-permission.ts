@@ -7,7 +7,7 @@ import type { Rules } from '../../ports/rules.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Mode } from '../evaluate-project/evaluate.ts';
 import { describeOffset, type StoreClock } from '../group/clock-skew.ts';
-import type { WriteBlock } from '../group/leader.ts';
+import { WRITE_BLOCKS, type WriteBlock } from '../group/leader.ts';
 import type { CurrentRules } from '../rules.ts';
 import { type ChangeTimes, type DelayedReading, describeDelay } from './delayed-reading.ts';
 import type { DisruptionImpact } from './disruption-impact.ts';
@@ -45,7 +45,7 @@ export interface PolicySets extends PartState, GenerationState {
   readonly accepted: { hash: string; caller: Caller } | undefined;
   /** This daemon's rules, if they wait for approval to replace a generation that no daemon has any more. */
   takeOver: (Candidate & { decisionHash: string }) | undefined;
-  /** True if the fleet was not evaluated yet by the current rules, which have changed. */
+  /** True if the rules have changed since the fleet was last evaluated. */
   needsReevaluation: boolean;
   /** The last reading, while it waits to be applied. */
   delayed: DelayedReading | undefined;
@@ -142,8 +142,8 @@ export interface StagedSet {
 export const LEFT_ALONE = 'nothing is written to computes of';
 
 /**
- * Describes what is in effect until a newer set is approved, or can be loaded. For a team whose policies were never loaded since the start, that is
- * only the freeze of its computes.
+ * Describes what is in effect until a newer set is approved, or can be loaded. If no policies of the team were loaded since the start, nothing is
+ * written to its computes.
  */
 export function staysCurrent({ current: { policies } }: CurrentRules, team: string): string {
   if (team === NO_TEAM) return `${shortHash(policies.set.hash)} stays current`;
@@ -186,7 +186,7 @@ export function describeSets({ sets, rules, mode }: SetsDeps & { mode: Mode }): 
   return notes.join('; ');
 }
 
-/** Returns reasons besides staging why the newest policies are not current, one line each. `isShown` selects the teams whose files count. */
+/** Returns why the newest policies are not current, apart from staging, one line for each reason. `isShown` selects teams whose files count. */
 export function policyProblems({ sets, rules }: SetsDeps, isShown: (team: string) => boolean = () => true): string[] {
   const newer = describedNewer({ sets, rules });
   const delayed = sets.delayed ? [describeDelay(sets.delayed.vanished)] : [];
@@ -220,8 +220,6 @@ function describeBroken(team: string): (problem: string) => string {
   return (problem) => `${ofTeam}the files as last read are invalid: ${problem}`;
 }
 
-const BLOCKS: readonly WriteBlock[] = ['clock_off', 'staged', 'superseded'];
-
 /** Returns the last known reason for which an enforcing daemon may not write; undefined if it may. */
 export function cannotWrite({ sets, storeClock }: WriteBlockDeps): WriteBlock | undefined {
   if (storeClock.lastExcessiveOffsetMs() !== undefined) return 'clock_off';
@@ -234,7 +232,7 @@ export function exportSets(deps: ShowSetsDeps): void {
   const { mode, sets } = deps;
   const { metrics } = deps.telemetry;
   const blocked = mode === 'enforce' ? cannotWrite(deps) : undefined;
-  for (const reason of BLOCKS) metrics.set('ebb_write_blocked', { reason }, reason === blocked ? 1 : 0);
+  for (const reason of WRITE_BLOCKS) metrics.set('ebb_write_blocked', { reason }, reason === blocked ? 1 : 0);
   const parts = partStates(sets).map(([, state]) => state);
   const changesOf = ({ candidate }: PartState) => candidate?.impact?.disconnected ?? 0;
   const stagedChanges = parts.reduce((sum, part) => sum + changesOf(part), 0);

@@ -220,8 +220,8 @@ export interface FewOperations {
 }
 
 /**
- * Reads the operations of projects from the store, from what a command has `readLately`, or from the control API if at most `mostProjectsAsked`
- * are in neither.
+ * Reads the operations of projects from the store, or from `readLately`, which a command has read before. If at most `mostProjectsAsked` projects
+ * are in neither, their operations are read from the control API.
  */
 export async function operationsOfFew(
   { api, stored }: UsageSources,

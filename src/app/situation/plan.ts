@@ -125,7 +125,7 @@ export async function planFor(
   return { ok: true, value };
 }
 
-/** A line if the sets have budgets with limiting steps, and it is not known which of these limit now. */
+/** Returns one line if the sets have budgets with limiting steps, and it is not known which of these steps limit now. */
 export function missingSteps(
   sets: readonly PolicySet[],
   { budgetsUnknown }: Pick<StoredFacts, 'budgetsUnknown'>,

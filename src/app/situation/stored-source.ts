@@ -324,11 +324,13 @@ async function readUnits(operator: Operator, account: string): Promise<Map<strin
 }
 
 async function recordsOf(operator: Operator, compute: string | undefined): Promise<RecordsDocument[] | undefined> {
-  const recordsOfProject =
-    compute === undefined ? undefined : await readAllPages((query) => operator.records({ ...query, compute }));
-  // All records are read if `compute` is the name of a project. An older daemon ignores the parameter.
-  const isKnown = recordsOfProject?.some(({ records }) => compute !== undefined && Object.hasOwn(records, compute));
-  return isKnown ? recordsOfProject : readAllPages((query) => operator.records(query));
+  if (compute !== undefined) {
+    // An older daemon ignores the parameter, and returns all records.
+    const documents = await readAllPages((query) => operator.records({ ...query, compute }));
+    if (documents?.some(({ records }) => Object.hasOwn(records, compute))) return documents;
+  }
+  // Also if `compute` is not the id of a compute, but the name of a project.
+  return readAllPages((query) => operator.records(query));
 }
 
 /** Undefined if the daemon refuses a page. */

@@ -73,8 +73,9 @@ export function decidedBy({
 const MAX_SEARCHED = 5_000;
 
 /**
- * Returns a function that is true, once for each compute, for an event that repeats the compute's newest entry: a restart must not report all
- * waiting changes again. Writes of other fields may have followed that entry. Without the history nothing counts as a repetition.
+ * Returns a function that tells whether an event repeats the newest history entry of its compute, at most once for each compute: a restart of the
+ * daemon must not report all waiting changes again. Writes of other fields may have followed that entry. If the history can't be read, no event
+ * counts as a repetition.
  */
 export async function repeatsOf(store: Pick<Store, 'history'>): Promise<(event: ComputeEvent) => boolean> {
   const newest = new Map<string, HistoryEntry>();
@@ -97,7 +98,7 @@ export async function repeatsOf(store: Pick<Store, 'history'>): Promise<(event: 
 
 function contentOf({ kind, policy, from, to, reasons }: Entry): string {
   const values = [from, to].map((one) => [one?.minCu, one?.maxCu, one?.suspendTimeoutSeconds]);
-  // In sorted order without duplicates, since several actions that were due at the same time may have added reasons.
+  // Sorted and without duplicates: several actions that are due at the same time may give the same reasons, in any order.
   return JSON.stringify([kind, policy, values, [...new Set(reasons.map(({ code }) => code))].sort()]);
 }
 

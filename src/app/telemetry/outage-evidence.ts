@@ -15,7 +15,7 @@ interface Evidence {
    * project alone may be at fault.
    */
   fails(project: ProjectRef, beganAtMs: number): 'all' | 'account' | undefined;
-  /** Notes that a request about no project has failed: for `account` alone, if it is given. */
+  /** Notes that a request has failed that is about no single project: about the projects of `account`, or of all accounts if it is undefined. */
   otherFails(account: string | undefined, beganAtMs: number): void;
   /** Returns since when requests, or those for one account, have failed without an answer in between; undefined if the last was answered. */
   failingSinceMs(account?: string): number | undefined;
@@ -98,7 +98,7 @@ function createFailingSpan(): FailingSpan {
 }
 
 interface Failures {
-  /** Returns how many projects have failed that were not failing before the last answer. */
+  /** Notes a failure. Returns how many projects have failed since the last answer, without those that were failing before it. */
   fails(projectId: string, beganAtMs: number): number;
   isFailing(projectId: string): boolean;
   /** The projects that have failed since the last answer, and were not failing before. */
@@ -110,25 +110,25 @@ interface Failures {
 function createFailures(span: FailingSpan): Failures {
   const failing = new Set<string>();
   /** Projects that failed while others were answered: their further failures are no evidence. */
-  const alone = new Set<string>();
+  const atFault = new Set<string>();
   return {
     fails(projectId, beganAtMs) {
-      if (!alone.has(projectId)) {
+      if (!atFault.has(projectId)) {
         failing.add(projectId);
         span.fails(beganAtMs);
       }
       return failing.size;
     },
-    isFailing: (projectId) => failing.has(projectId) || alone.has(projectId),
+    isFailing: (projectId) => failing.has(projectId) || atFault.has(projectId),
     failing: () => [...failing],
     answered(nowMs) {
-      for (const projectId of failing) alone.add(projectId);
+      for (const projectId of failing) atFault.add(projectId);
       failing.clear();
       span.answered(nowMs);
     },
     forget(projectId) {
       failing.delete(projectId);
-      alone.delete(projectId);
+      atFault.delete(projectId);
     },
   };
 }

@@ -11,7 +11,7 @@ import type { RefusedProjectDocument } from '../../ports/documents.ts';
 import type { Log, Telemetry } from '../../ports/telemetry.ts';
 import { createEvidence, type ProjectRef } from './outage-evidence.ts';
 
-/** The kind of a request. A refusal ends with an answer to a request of its kind: changes of a project may be forbidden, and readings allowed. */
+/** The kind of a request. A refusal ends only with an answer to the same kind: changes of a project may be forbidden while readings are allowed. */
 type RequestKind = RefusedProjectDocument['request'];
 
 /** A project whose requests of one kind are refused. Instants are milliseconds since the epoch. */
@@ -44,11 +44,12 @@ export interface Outages {
   /** True if a failed request began before the end of an outage of the project's account, or of all: it says nothing about the present. */
   beganInOutage(project: Pick<ProjectRef, 'account'> | undefined, error: ControlApiError): boolean;
   /**
-   * A project failed as if the control API were down. The API counts as down once another project fails, too, without an answer in between;
-   * for one account, without an answer for a project of the account. A project that kept failing while others were answered is no evidence.
+   * A request about a project failed as if the control API were down. Once a second project fails before an answer arrives, the API counts as
+   * down. If both are of one of several accounts, it counts as down for this account, and only answers for this account matter. A project that
+   * kept failing while others were answered is no evidence.
    */
   projectFails(project: ProjectRef, message: string, kind: RequestKind, beganAtMonotonicMs?: number): void;
-  /** A write failed in the same way. It is tried again and has its own log lines, so it makes an outage, but refuses no project. */
+  /** A write failed in the same way. This may show an outage, but no project counts as refused: the write is logged and tried again elsewhere. */
   writeFails(project: ProjectRef, message: string, beganAtMonotonicMs?: number): void;
   /** Notes that a request about one project was refused, while others are answered. */
   projectRefused(projectId: string, message: string, kind: RequestKind): void;
@@ -69,7 +70,7 @@ export function controlApiFor(account: string): string {
   return `${CONTROL_API} for ${account}`;
 }
 
-/** Returns false for an outage of another account, or of its list of projects. */
+/** Returns false for an outage of another account, or of another account's list of projects. */
 export function concernsAccount(dependency: string, account: string): boolean {
   return [controlApiFor, listOf].every(
     (nameFor) => dependency === nameFor(account) || !dependency.startsWith(nameFor('')),
@@ -88,7 +89,7 @@ export function createOutages({ log, metrics }: Telemetry, clock: OutageClock): 
   const namesFor = ({ account }: Pick<ProjectRef, 'account'> = {}) =>
     account === undefined ? [CONTROL_API] : [CONTROL_API, controlApiFor(account)];
 
-  /** Ends the outages that an answer for the account to a request of this kind ends. Projects that have failed in them were not at fault. */
+  /** Ends the outages of all accounts and of this one, after an answer to a request of this kind. Projects that failed in them were not at fault. */
   function endOutages({ account }: Pick<ProjectRef, 'account'>, kind: RequestKind): void {
     if (dependencies.goUp(CONTROL_API, kind)) evidence.forgetOutage(undefined);
     if (account !== undefined && dependencies.goUp(controlApiFor(account), kind)) evidence.forgetOutage(account);
@@ -269,7 +270,7 @@ export function reportApiError(
   error: ControlApiError,
   kind: RequestKind = 'read',
 ): void {
-  if (saysNothing(outages, project, error)) return;
+  if (isNoEvidence(outages, project, error)) return;
   if (project === undefined) outages.down(CONTROL_API, describe(error), error.beganAtMonotonicMs);
   else if (isUnavailable(error)) outages.projectFails(project, describe(error), kind, error.beganAtMonotonicMs);
   else outages.projectRefused(project.projectId, describe(error), kind);
@@ -280,7 +281,7 @@ const REFUSALS: ReadonlySet<ControlApiErrorCode> = new Set(['forbidden', 'not_fo
 
 /** Reports the error of a single write, which is not tried again at once as a reading is. */
 export function reportWriteError({ outages }: OutageDeps, project: ProjectRef, error: ControlApiError): void {
-  if (saysNothing(outages, project, error)) return;
+  if (isNoEvidence(outages, project, error)) return;
   if (isUnavailable(error)) outages.writeFails(project, describe(error), error.beganAtMonotonicMs);
   else if (REFUSALS.has(error.code)) outages.projectRefused(project.projectId, describe(error), 'write');
 }
@@ -297,13 +298,13 @@ export function reportListing(
 ): void {
   const { api, outages } = deps;
   const accounts = only === undefined ? api.accountStatus().map(({ account }) => account) : [only];
-  const answered = projects.length > 0 || failures.size < accounts.length;
-  if (answered) outages.up(CONTROL_API);
+  const isAnswered = projects.length > 0 || failures.size < accounts.length;
+  if (isAnswered) outages.up(CONTROL_API);
   for (const account of accounts) {
     const error = failures.get(account);
     if (error === undefined) outages.up(listOf(account));
-    else if (!answered) reportApiError(deps, undefined, error);
-    else if (!saysNothing(outages, { account }, error))
+    else if (!isAnswered) reportApiError(deps, undefined, error);
+    else if (!isNoEvidence(outages, { account }, error))
       outages.down(listOf(account), describe(error), error.beganAtMonotonicMs);
   }
 }
@@ -319,7 +320,7 @@ export function isOfControlApi(dependency: string): boolean {
 }
 
 /** True for an error that says nothing about the present: it ends by itself, nothing was sent, or it belongs to an outage that is over. */
-function saysNothing(
+function isNoEvidence(
   outages: Outages,
   project: Pick<ProjectRef, 'account'> | undefined,
   error: ControlApiError,

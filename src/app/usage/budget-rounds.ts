@@ -58,7 +58,7 @@ export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
   const { store, rules, telemetry, clock } = deps;
   let decided: readonly BudgetState[] | undefined;
   /** The policies and releases of the last decision. */
-  let grounds: string | undefined;
+  let lastInput: string | undefined;
 
   return {
     async decide(isNewUsage, identities) {
@@ -66,9 +66,9 @@ export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
       const hasBudgets = policiesOfKind(policies.set.policies, 'budget').length > 0;
       if (!hasBudgets && decided?.length === 0) return;
       const releases = (await readReleases(store)) ?? [];
-      const groundsNow = JSON.stringify([policies.set.hash, releases]);
-      if (!isNewUsage && groundsNow === grounds) return;
-      grounds = undefined;
+      const input = JSON.stringify([policies.set.hash, releases]);
+      if (!isNewUsage && input === lastInput) return;
+      lastInput = undefined;
       const stored = await openBudgets(store);
       // Checked after the document was opened: if a newer leader decides from then on, the replacement fails.
       if (deps.mode === 'enforce' && !(await deps.mayWrite()).ok) return;
@@ -87,7 +87,7 @@ export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
       if (!(await stored.replace(states))) return;
       decided = states;
       rules.budgets = { ...rules.budgets, states };
-      grounds = groundsNow;
+      lastInput = input;
       for (const event of events) logStep(telemetry, event);
       exportBudgets(deps, states);
     },
@@ -95,7 +95,7 @@ export function createBudgetRounds(deps: BudgetRoundsDeps): BudgetRounds {
       if (decided === undefined) return;
       clearBudgets(telemetry);
       decided = undefined;
-      grounds = undefined;
+      lastInput = undefined;
     },
   };
 }
@@ -256,12 +256,12 @@ function addMonth(facts: BudgetFacts, bill: Bill, amountOf: (line: BillLine) => 
     days.set(dayMs, days.get(dayMs) ?? 0);
   }
   for (const dayMs of unknownDays) days.delete(dayMs);
-  const pastOf = groupBy(
+  const pastByName = groupBy(
     pastLines.map(({ line }) => line),
     ({ name }) => name,
   );
   const unknown = thisMonth.lines.flatMap(({ name, unknownHours }) =>
-    expectedInUnknown(unknownHours, { ...past, lines: pastOf.get(name) ?? [] }),
+    expectedInUnknown(unknownHours, { ...past, lines: pastByName.get(name) ?? [] }),
   );
   return {
     ...facts,
@@ -273,7 +273,7 @@ function addMonth(facts: BudgetFacts, bill: Bill, amountOf: (line: BillLine) => 
   };
 }
 
-/** The sum; undefined if either is. */
+/** Returns the sum; undefined if a summand is undefined. */
 function plus(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || other === undefined ? undefined : one + other;
 }

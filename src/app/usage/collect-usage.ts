@@ -8,7 +8,7 @@ import type { ApiResult, ControlApi } from '../../ports/control-api.ts';
 import { type AskedUsage, askUsage, EVERYTHING, mergedPlans, type UsageRange } from './read-usage.ts';
 import { type Organization, UNITS_AT_ONCE, type UsageAccount, type UsageMetadata } from './usage-account.ts';
 
-/** Read every hour. Once a day {@link EVERYTHING} is read instead, since corrections come a day later, and late data at any time. */
+/** What is read every hour. Once a day {@link EVERYTHING} is read instead, since corrections come a day later, and late data at any time. */
 const EACH_HOUR: UsageRange = { hours: 24, days: 0, months: 0 };
 
 /** The usage of a day is complete this long after its end, in milliseconds. */
@@ -27,7 +27,10 @@ export interface Collected {
   corrected: number;
 }
 
-/** Reads new usage of an organization and stores it; at first and once a day, everything that the control API has. An error changes nothing. */
+/**
+ * Reads new usage of an organization and stores it. The first time, and once a day, reads everything that the control API has. If the control API
+ * answers with an error, nothing is stored.
+ */
 export async function collectUsage(options: {
   api: Pick<ControlApi, 'usage'>;
   stored: UsageAccount;

@@ -27,7 +27,7 @@ const PAGE = 1000;
 /** Stored operations expire after this time, in milliseconds. The leader reads each project once a day. */
 const LONGEST_KEPT_MS = 2 * DAY_MS;
 
-/** Each reading also reads this much before the end of the previous one, since an operation may be listed late. Milliseconds. */
+/** Each reading begins this long before the end of the previous one, in milliseconds, since an operation may be listed late. */
 const READ_AGAIN_MS = HOUR_MS;
 
 /** The time that stored operations cover. */
@@ -234,7 +234,7 @@ export async function storeOperations(store: UsageStore, projectId: string, kept
   await store.putUsage(OPERATIONS_KEY, new Map([[projectId, await encodeOperations(kept)]]));
 }
 
-/** Reads the stored operations that {@link covers} the time, by project. They stay encoded, since a large fleet's would fill the memory. */
+/** Reads stored operations, by project, that are usable by {@link covers}. They stay encoded, since those of a large fleet would fill the memory. */
 export async function readKeptOperations(
   store: StoredUsage,
   { sinceMs, nowMs, projectIds }: { sinceMs: number; nowMs: number; projectIds?: readonly string[] },
@@ -244,7 +244,7 @@ export async function readKeptOperations(
   return new Map([...all].filter(([unit, bytes]) => !unit.startsWith(PLAN) && isUsable(spanOf(bytes))));
 }
 
-/** Deletes the operations of projects that are gone. First asks `isGone` about the instant 0, to read only those of unlisted projects. */
+/** Deletes the operations of projects that are gone. Asks `isGone` about the instant 0 first, so that only those of unlisted projects are read. */
 export async function deleteOldOperations(
   store: UsageStore,
   isGone: (projectId: string, readAtMs: number) => boolean,

@@ -221,7 +221,7 @@ function ownersIn(
       });
       const shown = shownProjection(projected);
       const usedByDay = knownDays(withoutDays(ownDays, unknownDays), 'cuSeconds');
-      // Yesterday used at least what is known of it.
+      // Yesterday counts even if some of its hours are unknown: it used at least what is known.
       const yesterday = ownDays.get(yesterdayMs);
       if (yesterday) usedByDay.set(yesterdayMs, yesterday.cuSeconds);
       const anomaly = anomalyOf(usedByDay, { yesterdayMs, minExcess: LEAST_ANOMALY_CU_SECONDS });

@@ -115,7 +115,7 @@ export function startUsageRounds(deps: UsageRoundsDeps): Running {
     if (failure) throw new Error(`usage of account ${failure.account}: ${failure.message}`);
   }
 
-  // The lease is lost with the data, so a daemon that remembers no costs may lead by now.
+  // A loss of the store also ends the lease, so a daemon that remembers no costs may lead by now.
   deps.storeWatch.onLoss(async () => {
     notedPolicies.clear();
     if (shown.length > 0) await storeCosts(deps, shown, { ...identities, ifMissing: true });
@@ -213,7 +213,7 @@ async function readOne(
   return 'old';
 }
 
-/** Notes the current policies for each running trial. `noted` has this daemon's last note, by organization and trial. */
+/** Notes the current policies for each trial that has begun. `noted` has this daemon's last note, by organization and trial. */
 async function notePolicies(deps: UsageRoundsDeps, noted: Map<string, string>): Promise<void> {
   const { policies, revision = null } = deps.rules.current;
   const inEffect = { atMs: deps.clock.now(), setHash: policies.set.hash, revision };

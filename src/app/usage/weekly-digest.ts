@@ -129,8 +129,8 @@ async function addUsage(
 }
 
 /**
- * Returns a line of a project. If it has unknown hours that are attributed to nobody, returns them once more for each owner of a branch, since
- * they may be that owner's.
+ * Returns a line of a project's bill. Unknown hours that are attributed to nobody are returned once more for each owner of a branch, since they
+ * may be that owner's.
  */
 function withUnknownHours(line: BillLine, ofProject: readonly UsageSeries[], ownerOf: Spending['ownerOf']): BillLine[] {
   if (line.name !== UNATTRIBUTED || line.unknownHours === 0) return [line];

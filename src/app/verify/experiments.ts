@@ -189,7 +189,7 @@ async function openSession({ database, signal, observer }: Experiments, isBusy: 
 
 const NO_SESSION = 'the database did not accept a session';
 
-/** Runs one statement and disconnects. */
+/** Runs one statement, disconnects, and watches when the API shows that activity. */
 export async function activity(experiments: Experiments): Promise<void> {
   const { observer, clock, note } = experiments;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
@@ -229,7 +229,7 @@ export async function activity(experiments: Experiments): Promise<void> {
   }
 }
 
-/** Restarts the compute while two sessions are open. */
+/** Restarts the compute while two sessions are open, and tells which of them survive. */
 export async function restart(experiments: Experiments): Promise<void> {
   const { observer, clock, note } = experiments;
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {

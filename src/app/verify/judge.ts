@@ -13,7 +13,6 @@ import type { LimitsSeen } from '../../ports/verify.ts';
 export interface Sample {
   begunMs: number;
   endedMs: number;
-  endedAtMs: number;
   compute?: Compute;
   /** Newest first. */
   operations?: readonly Operation[];
@@ -72,7 +71,7 @@ const because = (why: string): Outcome => ({ why });
 const has = (operations: readonly Operation[], action: string) => operations.some((one) => one.action === action);
 
 /** Why the readings can't be attributed to the request; undefined if they can. */
-function disturbance({ before, operations, seen }: Omit<WatchedRestart, 'open'>, wanted: ComputeSettings) {
+function disturbance({ before, operations, seen }: Sent, wanted: ComputeSettings) {
   const computes = seen.flatMap(({ compute }) => compute ?? []);
   const lists = seen.flatMap((sample) => (sample.operations ? [sample.operations] : []));
   const last = lists.at(-1);
@@ -102,7 +101,7 @@ function disturbanceOfChange(change: WatchedChange): string | undefined {
 }
 
 /** True if the compute was started; undefined if readings contradict each other. */
-function hasStarted({ before, operations, seen }: Pick<WatchedChange, 'before' | 'operations' | 'seen'>) {
+function hasStarted({ before, operations, seen }: Sent) {
   const { startedAtMs } = before.compute;
   const starts = seen.flatMap(({ compute }) => (compute ? [compute.startedAtMs] : []));
   const isNamed = has(operations, 'start_compute');

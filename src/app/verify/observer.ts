@@ -74,7 +74,6 @@ function createReader({ api, clock, target: { account, projectId, computeId }, s
     return {
       begunMs,
       endedMs: clock.monotonicMs(),
-      endedAtMs: clock.now(),
       ...(compute && { compute }),
       ...(operations && { operations }),
       ...(listed && { listed }),
@@ -105,7 +104,10 @@ export function createObserver(options: ObserverOptions): Observer {
   const { readCompute, sample } = createReader(options);
   const writing = { deadlineMs: WRITE_DEADLINE_MS, repeatLocked: true, signal };
 
-  /** Samples at these times. Once the list shows the change, it is read only at {@link LAST_READ_MS}, if that is ahead, and nothing after it. */
+  /**
+   * Takes samples at these times. Once the list shows the change, only compute and operations are read until {@link LAST_READ_MS}, when the list is
+   * read once more. Nothing is read after that.
+   */
   async function samplesAt(
     answeredMs: number,
     readings: readonly { afterMs: number; reads: Omit<Reads, 'list'> }[],
