@@ -1,3 +1,4 @@
+import { CONNECTION_PROFILES, type ConnectionProfile } from '../domain/connections/connection-profile.ts';
 import { type CompiledPolicies, compilePolicies } from '../domain/policy/compiled-policies.ts';
 import type { Rules } from '../ports/rules.ts';
 import type { KnownBudgets } from './usage/budget-store.ts';
@@ -30,6 +31,11 @@ export interface CurrentRules {
   current: CompiledRules;
   /** The states and releases of budgets as last read from the store; absent if no policy is a budget. */
   budgets?: KnownBudgets | undefined;
+}
+
+/** Returns the connection profile of an account; that of the specification if the settings do not name the account. */
+export function profileOf({ current }: CurrentRules, account: string): ConnectionProfile {
+  return current.profiles.get(account) ?? CONNECTION_PROFILES.specification;
 }
 
 /** Compiles rules. Takes over the leader's decisions, such as active steps of budgets, from the preceding rules. */

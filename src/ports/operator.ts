@@ -38,7 +38,7 @@ export interface PageQuery {
 }
 
 export interface RecordsQuery extends PageQuery {
-  /** Only the project of this compute, written as in a {@link HoldRequest}; or a project with only one compute. */
+  /** Limits the answer to the project of this compute, which is written as in a {@link HoldRequest}, or is a project with only one compute. */
   compute?: string | undefined;
 }
 
@@ -50,7 +50,7 @@ export interface StatusQuery extends Partial<FleetFilter> {
 /** `limit` is 1..{@link MAX_PER_PAGE}. */
 export interface DecisionsQuery {
   compute?: string | undefined;
-  /** Only of matching computes, among the newest thousand decisions. Only a daemon can answer it. */
+  /** Only decisions about matching computes, among the newest thousand. Only a daemon can answer such a query. */
   of?: FleetFilter;
   limit: number;
 }

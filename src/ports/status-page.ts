@@ -65,8 +65,8 @@ export const FleetDocument = z
     /** Matching computes that a policy changes within an hour, and the first such change. */
     next_hour: dueChanges,
     /**
-     * Matching computes that a policy changes within a day, without overdue changes, each at its next change. One entry for each hour (UTC),
-     * whose changes are from `first` to `last`; owners with the most computes first.
+     * Matching computes that a policy changes within a day; overdue changes are left out. A compute counts for the hour (UTC) of its next change.
+     * The changes of an hour are from `first` to `last`. Owners with the most computes come first.
      */
     upcoming: z.array(
       z.object({

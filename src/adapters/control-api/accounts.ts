@@ -275,10 +275,10 @@ export interface KeyProbes {
 
 export const DEFAULT_KEY_PROBES: KeyProbes = { firstMs: 5_000, longestMs: 60_000 };
 
-/** So that probes take few requests, the longest pause is at least this, in milliseconds, times the number of other refused keys. */
+/** Probes should take few requests: the longest pause is at least the number of other refused keys times this, in milliseconds. */
 const PAUSE_FOR_EACH_MS = 1_000;
 
-/** The upper bound of that, in milliseconds: only a probe notices that a key works again. */
+/** The longest pause is never longer than this, in milliseconds: only a probe notices that a key works again. */
 const LONGEST_OF_MANY_MS = 300_000;
 
 interface Refusal {

@@ -1,5 +1,6 @@
 import type { PgPool } from 'bullmq';
 import { Pool } from 'pg';
+import { asError } from '../../common/errors.ts';
 import {
   createOutageTranslation,
   createStateChanges,
@@ -37,7 +38,7 @@ export async function openPostgres({ url, schema }: { url: string; schema: strin
     await prepareSchema({ pool, schema });
   } catch (error) {
     await server.end();
-    const reason = explainConnectError(error instanceof Error ? error : new Error(String(error)));
+    const reason = explainConnectError(asError(error));
     return refused(`cannot use Postgres at ${address}: ${reason}; ${REMEDY}`);
   }
   const { report, onStateChange, end } = createStateChanges();

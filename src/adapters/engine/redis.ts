@@ -1,3 +1,4 @@
+import { asError } from '../../common/errors.ts';
 import type { EngineState, RedisConnection } from '../../ports/engine.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { createOutageTranslation, createStateChanges, type OpenedEngine, REMEDY, refused } from './opened-engine.ts';
@@ -80,7 +81,7 @@ async function connectFirst({ commands, place, probe, log }: FirstConnection): P
     // The promise of a Cluster that is disconnected while it connects never settles.
     return await Promise.race([checkFirst({ commands, place, probe, log }), deadline.passed]);
   } catch (error) {
-    cause ??= error instanceof Error ? error : new Error(String(error));
+    cause ??= asError(error);
     return `${explainRedisError(cause)}; ${REMEDY}`;
   } finally {
     deadline.cancel();
@@ -185,7 +186,7 @@ function watchRedis({
       lastError = undefined;
       report({ up: true, message: `Redis at ${address} is back` });
     } catch (error) {
-      const problem = error instanceof Error ? error : new Error(String(error));
+      const problem = asError(error);
       const what = isRedisUnavailable(problem) ? 'does not work' : 'refuses to be written to';
       report({ up: false, message: `Redis at ${address} ${what}: ${explainRedisError(problem)}` });
     } finally {

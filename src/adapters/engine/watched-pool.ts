@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type PgPool, type PgPoolClient, runMigrations } from 'bullmq';
+import { asError } from '../../common/errors.ts';
 
 /** Interval between probes of a failed database, milliseconds. */
 const PROBE_EVERY_MS = 1_000;
@@ -26,7 +27,7 @@ export function watchPool({
   let isProbing = false;
 
   function noteFailure(error: unknown): void {
-    const problem = error instanceof Error ? error : new Error(String(error));
+    const problem = asError(error);
     if (!isServerUnavailable(problem)) return;
     hasFailed = true;
     onChange(problem);
@@ -50,7 +51,7 @@ export function watchPool({
       onChange(undefined);
     } catch (error) {
       hasFailed = true;
-      onChange(error instanceof Error ? error : new Error(String(error)));
+      onChange(asError(error));
     } finally {
       isProbing = false;
     }

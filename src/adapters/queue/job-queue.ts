@@ -19,6 +19,9 @@ import { createQueueBackend, type QueueBackend } from './backend.ts';
 /** An id can't be added again for this long after its job completed. */
 const COMPLETED_KEPT_SECONDS = 3600;
 
+/** The options of jobs that are removed as soon as they end. */
+const REMOVED = { removeOnComplete: true, removeOnFail: true };
+
 /** The job queues, on BullMQ. Close it before the engine. */
 export function createJobQueue(options: {
   engine: Engine;
@@ -41,16 +44,13 @@ export function createJobQueue(options: {
     onFailed,
     // If the job of an earlier tick still exists, BullMQ drops this one; the next tick adds another.
     onTick: async (queue) => {
-      await queues
-        .get(queue)
-        .add(WORK, {}, { deduplication: { id: TICK }, removeOnComplete: true, removeOnFail: true });
+      await queues.get(queue).add(WORK, {}, { deduplication: { id: TICK }, ...REMOVED });
     },
   });
 
   return engine.translateOutages<JobQueue>({
     every: async (queue, intervalMs) => {
-      const opts = { removeOnComplete: true, removeOnFail: true };
-      await queues.get(queue).upsertJobScheduler(TICK, { every: intervalMs }, { name: TICK, data: {}, opts });
+      await queues.get(queue).upsertJobScheduler(TICK, { every: intervalMs }, { name: TICK, data: {}, opts: REMOVED });
     },
     addAt: async (queue, { id, atMs, data }) => {
       const removeOnComplete = { age: COMPLETED_KEPT_SECONDS };
@@ -60,7 +60,7 @@ export function createJobQueue(options: {
     add: async (queue, { key, atMs, data }) => {
       const deduplication = { id: key, keepLastIfActive: true };
       const delay = atMs === undefined ? 0 : Math.ceil(clock.realDelayMs(atMs));
-      await queues.get(queue).add(WORK, data, { deduplication, delay, removeOnComplete: true, removeOnFail: true });
+      await queues.get(queue).add(WORK, data, { deduplication, delay, ...REMOVED });
     },
     delayedIds: async (queue) => {
       const ids = await queues.get(queue).getRanges(['delayed']);

@@ -5,6 +5,7 @@ import { type ConnectionCounters, type CountOutcome, SOURCE_ERROR_CODES } from '
 import { type RunInBackground, type Running, StoppedError } from '../background.ts';
 import type { StoreClock } from '../group/clock-skew.ts';
 import type { LeaderLease } from '../group/leader.ts';
+import { profileOf } from '../rules.ts';
 import { type CountedComputes, countedComputes, type SampleSourceDeps, sampleSource } from './source.ts';
 
 /** Longest duration of one round of a source, in real milliseconds. */
@@ -178,7 +179,7 @@ function noteMismatch(
   compute: Compute,
   reported: number,
 ): void {
-  const profile = rules.current.profiles.get(compute.account) ?? CONNECTION_PROFILES.specification;
+  const profile = profileOf(rules, compute.account);
   const expected = profile.maxConnections(compute);
   const key = `${compute.computeId} ${compute.minCu} ${compute.maxCu} ${reported}`;
   // During a change, the server still has its old limit.

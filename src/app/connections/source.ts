@@ -1,6 +1,5 @@
 import pLimit from 'p-limit';
 import type { Compute } from '../../domain/compute/compute.ts';
-import { CONNECTION_PROFILES } from '../../domain/connections/connection-profile.ts';
 import {
   asksForQuiet,
   compactSamples,
@@ -19,6 +18,7 @@ import type { ConnectionSample, Store } from '../../ports/store.ts';
 import { type EvaluateDeps, situationOf } from '../evaluate-project/evaluate.ts';
 import { type ReadProjectDeps, readProject } from '../fleet/cached-projects.ts';
 import { type Fleet, FRESH_MS } from '../fleet/fleet.ts';
+import { profileOf } from '../rules.ts';
 import { requestReconcile, type TriggerDeps } from '../triggers.ts';
 import type { Samples } from './samples.ts';
 
@@ -152,7 +152,7 @@ function sampleOf(
   source: string,
 ): ConnectionSample | undefined {
   if (!outcome?.ok) return undefined;
-  const profile = rules.current.profiles.get(compute.account) ?? CONNECTION_PROFILES.specification;
+  const profile = profileOf(rules, compute.account);
   const atMs = clock.now();
   if (outcome.value === 'full') {
     const reported = samplesOfSource(earlier, source).findLast(({ maxConnections }) => maxConnections !== undefined);

@@ -1,4 +1,4 @@
-/** Answers queries with past samples of a source: a replay asks for each instant what a daemon asked then. */
+/** Answers queries with past samples of a source: a replay asks, for each past instant, what a daemon would have asked at that instant. */
 
 import { PAST_STEP_MS, type Series } from '../../domain/guards/verdict.ts';
 import type { ConnectionSource } from '../../domain/policy/policy.ts';

@@ -186,7 +186,7 @@ function nextOf(one: ComputeInTime, { atMs, leadMs, concluded, memory }: Watchin
   // Each entry may begin a watch, or end a watch in the round after the entry.
   const nextMs = one.nextEntryMs(atMs - ROUND_MS) - leadMs;
   if (!lowering || (watch?.isOver && watch.loweredAtMs === lowering.atMs)) return nextMs;
-  // A bad stretch delays the end of a watch until it is forgotten, even while the compute sleeps.
+  // A bad stretch delays the end of a watch until the stretch is forgotten, even while the compute sleeps.
   return bad ? atMs : Math.min(nextMs, one.awakeFromMs(atMs) - leadMs);
 }
 

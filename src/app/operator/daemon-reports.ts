@@ -178,9 +178,9 @@ export function reportedRefusals(reports: readonly DaemonDocument[], nowMs: numb
 }
 
 /**
- * Returns the limits of accounts in all recent reports, since a daemon knows only its own requests. Of several waits of an account the one that
- * ends last counts, and so it is with lowered limits. Entries whose end has passed are left out: a killed daemon leaves its report. Null if no
- * report has this field.
+ * Returns the limits of accounts in all recent reports, since a daemon knows only its own requests. Of an account's waits the one that ends last
+ * counts; the same holds for its lowered limits. Entries whose end has passed are left out: a killed daemon leaves its report. Null if no report
+ * has this field.
  */
 export function reportedLimits(reports: readonly DaemonDocument[], nowMs: number): StatusDocument['api_limits'] {
   const reported = recentReports(reports, nowMs).flatMap((one) => (one.api_limits ? [one.api_limits] : []));

@@ -1,7 +1,6 @@
 import { mapInTurns } from '../../common/in-turns.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { type CuSeconds, savedCuSeconds } from '../../domain/compute/cost.ts';
-import { CONNECTION_PROFILES } from '../../domain/connections/connection-profile.ts';
 import { connectionsAt } from '../../domain/connections/connections.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { countBy, groupBy } from '../../domain/grouping.ts';
@@ -19,7 +18,7 @@ import type { Mode } from '../evaluate-project/evaluate.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { LeaderLease } from '../group/leader.ts';
 import type { Overrides } from '../overrides.ts';
-import type { CurrentRules } from '../rules.ts';
+import { type CurrentRules, profileOf } from '../rules.ts';
 
 interface FleetDeps {
   fleet: Fleet;
@@ -68,7 +67,7 @@ function connectionsOf(
   // Without samples the count is unknown, not 0.
   const now = history.size === 0 ? undefined : connectionsAt(history, compute, clock.now());
   if (now === undefined) return {};
-  const profile = rules.current.profiles.get(compute.account) ?? CONNECTION_PROFILES.specification;
+  const profile = profileOf(rules, compute.account);
   const reported = [...history.values()].map((counted) => counted.at(-1)?.maxConnections);
   const max = reported.find((one) => one !== undefined) ?? profile.maxConnections(compute);
   return { connections: { now, max, reserved: profile.reserved } };
@@ -92,7 +91,7 @@ async function countFleet(deps: GaugeDeps, isFrozen: ReturnType<typeof frozenTes
   const { metrics } = deps.telemetry;
   const all = leaderLease.isHeld() ? [...fleet.evaluatedComputes()] : [];
   const ownerLabel = ownerLabels(rules, all);
-  // Owners are memoised in turns here, since the per-compute series then read them without a pause.
+  // The owners are found in turns and memoised here: the per-compute series need them without a pause.
   const ownerAndStatus = (evaluatedCompute: EvaluatedCompute) => ({
     evaluatedCompute,
     owner: ownerLabel(evaluatedCompute.compute),

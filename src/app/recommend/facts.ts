@@ -163,7 +163,7 @@ export function pastOfComputes(options: {
   fromMs: number;
   toMs: number;
   pricing: (compute: Compute) => Pick<PastCompute, 'plan' | 'price'>;
-  /** By project, when its stored operations were read, milliseconds since the epoch. The project's span ends then, with the same length. */
+  /** By project, when its stored operations were read, milliseconds since the epoch. Its span ends then, as long as usual. */
   storedAtMs?: ReadonlyMap<string, number>;
   /** The usage of projects in their billing periods, for computes without hourly usage. */
   periods?: ReadonlyMap<string, ProjectPeriod>;
