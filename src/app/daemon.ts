@@ -236,9 +236,10 @@ function logStart(deps: DaemonDeps, facts: StartLogFacts, { projects, fromStore 
   const fields = { event: 'ebb.start', mode, api: apiUrl, accounts, queue, projects, computes, policies: names };
   const stored = fromStore > 0 && { projects_from_store: fromStore };
   const modeText = mode === 'observe' ? 'observe mode: nothing is written' : 'enforce mode: computes are changed';
-  const left = projects - cachedProjects.length;
+  const unreadCount = projects - cachedProjects.length;
   const happens = mode === 'observe' ? 'shown' : 'changed';
-  const leftText = left > 0 ? `; ${left} are not read yet, and each is ${happens} only once it is read` : '';
+  const leftText =
+    unreadCount > 0 ? `; ${unreadCount} are not read yet, and each is ${happens} only once it is read` : '';
   telemetry.log.info(
     { ...fields, ...stored, hash: set.hash },
     `${modeText}; API ${apiUrl}, account ${accounts.join(', ')}, ${projects} projects${computeCount}${leftText}`,

@@ -102,16 +102,16 @@ const NOT_RECHECKED: ReadonlySet<ReasonCode> = new Set([
 ]);
 
 /**
- * Returns true if a change of the compute waits for something that may end any time, is due, or its boundary has passed. At a boundary of its
- * account, a due compute is left to the boundary reconciles.
+ * Returns true if a change of the compute waits for something that may end at any time, or if a change or a boundary is due. At a boundary of the
+ * account, due computes are left to the boundary reconciles.
  */
 function isUnfinished(
   { fleet }: ResyncDeps,
-  { compute, plan, decision, ...ahead }: EvaluatedCompute,
+  { compute, plan, decision, ...evaluation }: EvaluatedCompute,
   nowMs: number,
 ): boolean {
   if (gatesOf(plan).some((code) => !NOT_RECHECKED.has(code))) return true;
-  const dueMs = ahead.nextBoundaryMs ?? searchAgainAt(decision.instantMs, ahead);
+  const dueMs = evaluation.nextBoundaryMs ?? searchAgainAt(decision.instantMs, evaluation);
   const isDue = plan.verdict === 'act' || (dueMs !== undefined && dueMs <= nowMs);
   return isDue && !isAtBoundary(fleet, nowMs, { account: compute.account });
 }

@@ -80,12 +80,12 @@ export function sharedDocuments<Value>(collection: string, version: number): Sha
   };
   return {
     async all(store) {
-      const found = new Map<string, Value>();
+      const values = new Map<string, Value>();
       for (const [name, text] of await store.documents(collection)) {
         const value = decode(text);
-        if (value !== undefined) found.set(name, value);
+        if (value !== undefined) values.set(name, value);
       }
-      return found;
+      return values;
     },
     read: async (store, name) => decode(await store.document(collection, name)),
     open,

@@ -9,8 +9,8 @@ const TIMEOUTS = { connectMs: 5_000, statementMs: 3_000 };
 const AT_ONCE = 8;
 
 /**
- * Only if `last_active` is later than a count by more than this, somebody else has connected since. The count itself is activity, too, and
- * the control API shows whole seconds of another clock.
+ * If `last_active` is later than a count by more than this, in milliseconds, somebody else has connected since. A smaller difference may be due
+ * to the count itself, which is activity, too: the control API shows whole seconds of another clock.
  */
 const OWN_ACTIVITY_MS = 5_000;
 

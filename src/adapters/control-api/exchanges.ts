@@ -64,11 +64,11 @@ export function withBudget(
     reviewLevel(account);
     if (askedMs === undefined || askedMs < LONG_PAUSE_MS || pausedAccounts.has(account)) return;
     pausedAccounts.add(account);
-    const asked = Math.round(askedMs / 1000);
+    const askedSeconds = Math.round(askedMs / 1000);
     const seconds = Math.round(Math.min(askedMs, LONGEST_PAUSE_MS) / 1000);
     log?.warn(
-      { event: 'ebb.api_paused', account, asked_seconds: asked, seconds },
-      `the control API asks account ${account} to wait ${asked} s (429); nothing is sent for it for ${seconds} s, then it is asked again`,
+      { event: 'ebb.api_paused', account, asked_seconds: askedSeconds, seconds },
+      `the control API asks account ${account} to wait ${askedSeconds} s (429); nothing is sent for it for ${seconds} s, then it is asked again`,
     );
   }
 

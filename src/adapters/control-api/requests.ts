@@ -26,13 +26,13 @@ export async function ask<S extends z.ZodType>(
   schema: S,
   options: CallOptions = {},
 ): Promise<ApiResult<z.output<S>>> {
-  const asked = apiCall(request, options);
+  const apiRequest = apiCall(request, options);
   const unsafe = Object.entries(request.ids ?? {}).find(([, id]) => !isSafeId(id));
-  if (unsafe !== undefined) return invalidId(asked, unsafe[0]);
-  const result = await call(asked);
+  if (unsafe !== undefined) return invalidId(apiRequest, unsafe[0]);
+  const result = await call(apiRequest);
   if (!result.ok) return result;
   const parsed = schema.safeParse(result.value);
-  return parsed.success ? { ok: true, value: parsed.data } : malformed(asked, describeMismatch(parsed.error));
+  return parsed.success ? { ok: true, value: parsed.data } : malformed(apiRequest, describeMismatch(parsed.error));
 }
 
 export function apiCall(request: Request, options: CallOptions): ApiCall {

@@ -61,8 +61,8 @@ export function createUsageReader({ call, clock }: { call: Caller; clock: Clock 
     return listPages<WireUnit>(clock, request, async (cursor) => {
       const budgetRequest = { account: query.account, route: template, priority: 'background' as const };
       await underDeadline(wait, (signal) => budget.acquire(budgetRequest, signal));
-      const asked = { ...request, query: { ...queryOf(query, projectIds), cursor } };
-      const answer = await ask(call, asked, Page, { deadlineMs: DEADLINE_MS, ...options });
+      const pageRequest = { ...request, query: { ...queryOf(query, projectIds), cursor } };
+      const answer = await ask(call, pageRequest, Page, { deadlineMs: DEADLINE_MS, ...options });
       if (!answer.ok) return answer;
       const items = 'projects' in answer.value ? answer.value.projects : answer.value.branches;
       return { ok: true, value: { items, cursor: answer.value.pagination?.cursor ?? undefined } };
@@ -75,12 +75,12 @@ export function createUsageReader({ call, clock }: { call: Caller; clock: Clock 
   }
 
   return async (query, options = {}) => {
-    const found: UsagePages = { units: [], plans: new Map() };
+    const pages: UsagePages = { units: [], plans: new Map() };
     for await (const page of unitsOfAll(query, options)) {
       if (!page.ok) return page;
-      for (const unit of page.value) add(found, unit);
+      for (const unit of page.value) add(pages, unit);
     }
-    return { ok: true, value: found };
+    return { ok: true, value: pages };
   };
 }
 

@@ -173,7 +173,7 @@ function watchRedis({
   let lastError: Error | undefined;
   let isProbing = false;
 
-  const gone = () => {
+  const reportGone = () => {
     const reason = lastError === undefined ? 'the connection was closed' : explainRedisError(lastError);
     report({ up: false, message: `Redis at ${address} is gone: ${reason}` });
   };
@@ -197,7 +197,7 @@ function watchRedis({
   commands.on('error', (error: Error) => {
     lastError = error;
   });
-  commands.on('close', gone);
+  commands.on('close', reportGone);
   commands.on('ready', () => void check());
   const timer = setInterval(() => void check(), PROBE_EVERY_MS);
   timer.unref();

@@ -59,11 +59,11 @@ export function watchPool({
 
   // The pool of `pg` calls its own methods, and those of clients, with a callback: then there is no promise.
   const watchedCall = <Ask extends (...args: never[]) => Promise<unknown>>(ask: Ask): Ask => {
-    const asked = (...args: Parameters<Ask>): unknown => {
+    const watchedAsk = (...args: Parameters<Ask>): unknown => {
       const answer: unknown = ask(...args);
       return answer instanceof Promise ? noted(answer) : answer;
     };
-    return asked as Ask;
+    return watchedAsk as Ask;
   };
   pool.query = watchedCall(query);
   pool.connect = watchedCall((...args: Parameters<typeof connect>) => {

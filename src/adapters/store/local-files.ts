@@ -49,8 +49,8 @@ export function createAskedFile(path: string) {
     /** Empty if the file is missing or broken: then each Postgres is asked again. */
     async read(): Promise<Map<string, AskedPostgres>> {
       const text = await readFile(path, 'utf8').catch(() => '');
-      const asked = Asked.safeParse(parseJson(text));
-      return new Map(asked.success ? (Object.entries(asked.data) as [string, AskedPostgres][]) : []);
+      const parsed = Asked.safeParse(parseJson(text));
+      return new Map(parsed.success ? (Object.entries(parsed.data) as [string, AskedPostgres][]) : []);
     },
     write: (asked: ReadonlyMap<string, AskedPostgres>) => keepJson(path, Object.fromEntries(asked)),
   };
@@ -70,9 +70,9 @@ export function createSettingsFile(path: string): SettingsKeeper {
     async read() {
       const text = await readFile(path, 'utf8').catch(ignoreMissing);
       if (text === undefined) return undefined;
-      const kept = Settings.safeParse(parseJson(text));
-      if (!kept.success) throw new Error(`${path} is broken: set the compute by hand, then delete the file`);
-      return kept.data;
+      const parsed = Settings.safeParse(parseJson(text));
+      if (!parsed.success) throw new Error(`${path} is broken: set the compute by hand, then delete the file`);
+      return parsed.data;
     },
     remove: () => rm(path, { force: true }),
   };
@@ -97,9 +97,9 @@ export function createOverrideFile({ path, log }: { path: string; log: Log }): O
       const text = await readIfThere(path);
       if (typeof text === 'object') return { ok: false, problem: `${path}: can't be read (${text.code}); ${REMEDY}` };
       if (text === undefined) return { ok: true, value: undefined };
-      const kept = Overrides.safeParse(parseJson(text));
-      if (!kept.success) return { ok: false, problem: `${path}: is broken; ${REMEDY}` };
-      const { holds, freezes } = kept.data;
+      const parsed = Overrides.safeParse(parseJson(text));
+      if (!parsed.success) return { ok: false, problem: `${path}: is broken; ${REMEDY}` };
+      const { holds, freezes } = parsed.data;
       const value = { holds: entries(holds, readers.hold), freezes: entries(freezes, readers.freeze) };
       return { ok: true, value };
     },

@@ -225,12 +225,12 @@ function createPostgresUsage({ pool }: PostgresEngine): UsageStore {
       return rows.map(({ unit }) => unit);
     },
     usage: async (account, units) => {
-      const found = new Map<string, Uint8Array>();
+      const bytesByUnit = new Map<string, Uint8Array>();
       for (const chunk of chunksOf(units, UNITS_AT_ONCE)) {
         const { rows } = await pool.query<{ unit: string; bytes: string }>(USAGE, [account, chunk]);
-        for (const { unit, bytes } of rows) found.set(unit, Buffer.from(bytes, 'base64'));
+        for (const { unit, bytes } of rows) bytesByUnit.set(unit, Buffer.from(bytes, 'base64'));
       }
-      return found;
+      return bytesByUnit;
     },
     putUsage: async (account, usage) => {
       for (const chunk of chunksOf([...usage], UNITS_AT_ONCE)) {

@@ -183,13 +183,13 @@ export async function pendingWritesOf(
   projectIds: Iterable<string>,
   recordsOf: (projectId: string) => Promise<ReadonlyMap<string, ComputeRecord>>,
 ): Promise<LocatedRecord[]> {
-  const found = await Promise.all(
+  const pendingByProject = await Promise.all(
     [...projectIds].map(async (projectId) => {
       const records = [...(await recordsOf(projectId))];
       return records.flatMap(([computeId, record]) => (record.intent ? [{ projectId, computeId, record }] : []));
     }),
   );
-  return found.flat();
+  return pendingByProject.flat();
 }
 
 export type RecordReader = ReturnType<typeof createRecordReader>;
@@ -216,17 +216,17 @@ export function createRecordReader({ log }: { log: Log }) {
     ): Map<string, ComputeRecord> {
       const before = new Map(broken);
       for (const [computeId, project] of before) if (project === projectId) broken.delete(computeId);
-      const found = new Map<string, ComputeRecord>();
+      const records = new Map<string, ComputeRecord>();
       for (const [computeId, text] of texts) {
         const parsed = Stored.safeParse(parseJson(text));
         if (parsed.success) {
-          found.set(computeId, parsed.data.record);
+          records.set(computeId, parsed.data.record);
           continue;
         }
         broken.set(computeId, projectId);
         if (!before.has(computeId)) logIgnored(projectId, computeId);
       }
-      return found;
+      return records;
     },
   };
 }

@@ -54,8 +54,8 @@ export function createRedisAudit({ engine, limits }: { engine: RedisEngine; limi
 
   /** Newest first. */
   async function slice(keys: readonly string[], fromMs: number, toMs: number): Promise<Found[]> {
-    const found = await Promise.all(keys.map((key) => redis.xrevrange(key, toMs, fromMs)));
-    const placed = found.flat().map(([streamId, [, text = '']]) => placeOf(streamId, text));
+    const slices = await Promise.all(keys.map((key) => redis.xrevrange(key, toMs, fromMs)));
+    const placed = slices.flat().map(([streamId, [, text = '']]) => placeOf(streamId, text));
     return placed.toSorted((a, b) => b.atMs - a.atMs || (b.id < a.id ? -1 : 1));
   }
 

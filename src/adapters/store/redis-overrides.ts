@@ -112,7 +112,7 @@ export function createRedisOverrides(options: {
 
 /** The reply of HGETALL inside a script. */
 function pairs(flat: readonly string[]): Map<string, string> {
-  const found = new Map<string, string>();
-  for (let at = 0; at + 1 < flat.length; at += 2) found.set(flat[at] ?? '', flat[at + 1] ?? '');
-  return found;
+  const texts = new Map<string, string>();
+  for (let at = 0; at + 1 < flat.length; at += 2) texts.set(flat[at] ?? '', flat[at + 1] ?? '');
+  return texts;
 }

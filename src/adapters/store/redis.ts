@@ -39,23 +39,23 @@ function createRedisUsage({ commands: redis, prefix }: RedisEngine): UsageStore 
       const keys = new Set<string>();
       const pattern = `${prefix.replaceAll(/[\\*?[\]]/g, '\\$&')}${keyOf('*').slice(prefix.length)}`;
       for (const node of redis instanceof Cluster ? redis.nodes('master') : [redis]) {
-        for await (const found of node.scanStream({ match: pattern, count: 1000 })) {
-          for (const key of found as string[]) keys.add(key);
+        for await (const foundKeys of node.scanStream({ match: pattern, count: 1000 })) {
+          for (const key of foundKeys as string[]) keys.add(key);
         }
       }
       return [...keys].map((key) => key.slice(keyOf('').length)).sort();
     },
     usageUnits: async (account) => (await redis.hkeys(keyOf(account))).sort(),
     usage: async (account, units) => {
-      const found = new Map<string, Uint8Array>();
+      const bytesByUnit = new Map<string, Uint8Array>();
       for (const chunk of chunksOf(units, UNITS_AT_ONCE)) {
         const values = await redis.hmgetBuffer(keyOf(account), ...chunk);
         values.forEach((value, index) => {
           const unit = chunk[index];
-          if (value !== null && unit !== undefined) found.set(unit, value);
+          if (value !== null && unit !== undefined) bytesByUnit.set(unit, value);
         });
       }
-      return found;
+      return bytesByUnit;
     },
     putUsage: async (account, usage) => {
       for (const chunk of chunksOf([...usage], UNITS_AT_ONCE)) {

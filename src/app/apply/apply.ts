@@ -239,10 +239,10 @@ async function storeIntent(
   // An urgent raise can't be announced.
   const needsAnnouncement = dropped !== 0 && !action.urgent;
   const announced = needsAnnouncement ? await announcementFields(deps, evaluated, action, restart) : {};
-  const wanted =
+  const change =
     action.kind === 'restart' ? { restart: true as const } : { fields: action.fields, before: settingsOf(compute) };
   const intent = {
-    ...wanted,
+    ...change,
     atMs,
     policy: action.policy,
     requestId,

@@ -186,8 +186,8 @@ async function remainingOf(
   action: Action,
 ): Promise<Pick<LateChange, 'left'>> {
   const { owner, ownIds, slotMs } = announced;
-  const known = ownIds.flatMap((computeId) => fleet.latestEvaluation(computeId) ?? []);
-  if (known.length < ownIds.length) return {};
+  const evaluated = ownIds.flatMap((computeId) => fleet.latestEvaluation(computeId) ?? []);
+  if (evaluated.length < ownIds.length) return {};
   // While the size waits for a limit, the timeout is changed alone, which restarts nothing.
   const lastMs = (record: ComputeRecord) => Math.max(lastChangeAtMs(record, 'size'), fulfilledUntilMs(record, action));
   const isLeft = ({ compute: { computeId }, record }: Subject) =>
@@ -196,7 +196,7 @@ async function remainingOf(
   remainingCounts.set(store, counts);
   for (const [key, one] of counts) if (one.slotMs + KEPT_MS < clock.now()) counts.delete(key);
   const key = JSON.stringify([owner, slotMs]);
-  const { count } = counts.get(key) ?? { count: countAsStored(store, known.filter(isLeft), isLeft) };
+  const { count } = counts.get(key) ?? { count: countAsStored(store, evaluated.filter(isLeft), isLeft) };
   counts.set(key, { slotMs, count });
   // After a failure, the next call counts again.
   count.catch(() => counts.delete(key));

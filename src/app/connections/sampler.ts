@@ -133,11 +133,11 @@ function forgetUnwanted(
   states: Map<string, SourceState>,
   all: CountedComputes[],
 ): void {
-  const wanted = new Map(
+  const idsBySource = new Map(
     all.map(({ source, computes }) => [source.name, new Set(computes.map((one) => one.computeId))]),
   );
-  samples.keepOnly((computeId, source) => wanted.get(source)?.has(computeId) ?? false);
-  for (const name of states.keys()) if (!wanted.has(name)) states.delete(name);
+  samples.keepOnly((computeId, source) => idsBySource.get(source)?.has(computeId) ?? false);
+  for (const name of states.keys()) if (!idsBySource.has(name)) states.delete(name);
   telemetry.metrics.clear('ebb_connection_source_age_seconds');
 }
 

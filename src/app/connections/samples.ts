@@ -52,10 +52,10 @@ export async function readSamples(
   store: Pick<Store, 'samples'>,
   computeIds: readonly string[],
 ): Promise<Map<string, readonly ConnectionSample[]>> {
-  const found = new Map<string, readonly ConnectionSample[]>();
+  const samplesById = new Map<string, readonly ConnectionSample[]>();
   await pLimit(CONCURRENT_READS).map(computeIds, async (computeId) => {
     const samples = await store.samples(computeId);
-    if (samples.length > 0) found.set(computeId, samples);
+    if (samples.length > 0) samplesById.set(computeId, samples);
   });
-  return found;
+  return samplesById;
 }

@@ -127,11 +127,11 @@ async function freshComputes(deps: SampleSourceDeps, from: 'postgres' | 'prometh
     const project = fleet.listed(projectId);
     if (project) await readProject(deps, project, { deadlineMs: FRESH_MS });
   });
-  const wanted = new Set(computes.map(({ computeId }) => computeId));
+  const computeIds = new Set(computes.map(({ computeId }) => computeId));
   return [...new Set(computes.map(({ projectId }) => projectId))]
     .filter((projectId) => fleet.ageMs(projectId) <= FRESH_MS)
     .flatMap((projectId) => fleet.cachedProject(projectId)?.computes ?? [])
-    .filter(({ computeId }) => wanted.has(computeId));
+    .filter(({ computeId }) => computeIds.has(computeId));
 }
 
 function samplesOfSource(samples: readonly ConnectionSample[], source: string): ConnectionSample[] {
@@ -171,11 +171,11 @@ async function storeSamples(
   const sources = [...deps.rules.current.policies.set.sources.values()].filter(({ name }) => names.has(name));
   const maxSamples = Math.max(4, Math.floor(MAX_SAMPLES / sources.length));
   const nowMs = deps.clock.now();
-  const kept = sources.flatMap(({ name, everyMs }) => {
+  const compacted = sources.flatMap(({ name, everyMs }) => {
     const ofSource = samples.filter(({ source }) => source === name).map((sample) => withValidity(sample, everyMs));
     return compactSamples(ofSource, { nowMs, windowMs, maxSamples });
   });
-  await deps.store.putSamples(computeId, kept);
+  await deps.store.putSamples(computeId, compacted);
 }
 
 /** Returns true if the new counts lead to another decision than that of the last evaluation. */

@@ -79,8 +79,8 @@ export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
     const { fleet } = deps;
     const isEvaluated = (id: string) =>
       (fleet.cachedProject(id)?.computes ?? []).some(({ computeId }) => fleet.latestEvaluation(computeId));
-    const gone = fleet.projectIds().filter((id) => !stored.has(id) && isEvaluated(id));
-    for (const projectId of gone) {
+    const goneIds = fleet.projectIds().filter((id) => !stored.has(id) && isEvaluated(id));
+    for (const projectId of goneIds) {
       if ((await checkProjectExists(deps, projectId)) !== 'gone') continue;
       fleet.forget(projectId);
       const fields = { event: 'ebb.project_forgotten', project: projectId };

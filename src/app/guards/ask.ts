@@ -87,8 +87,8 @@ export function createGuardAsker(sources: SeriesSources): GuardAsker {
       const { starts, missing } = partsOf(past, stepMs);
       const answers = await read(missing);
       if (!answers.ok) return answers;
-      const added = new Map(missing.map(({ fromMs }, index) => [fromMs, answers.value[index] ?? []]));
-      const parts = starts.map((fromMs) => [fromMs, past.parts?.get(fromMs) ?? added.get(fromMs) ?? []] as const);
+      const newParts = new Map(missing.map(({ fromMs }, index) => [fromMs, answers.value[index] ?? []]));
+      const parts = starts.map((fromMs) => [fromMs, past.parts?.get(fromMs) ?? newParts.get(fromMs) ?? []] as const);
       past.parts = new Map(parts.filter(([fromMs]) => fromMs + PART_MS <= stepMs));
       past.days = { atMs: stepMs, series: parts.flatMap(([, series]) => series) };
       past.limits.clear();

@@ -41,11 +41,11 @@ export function createRecordedSeries(sources: SeriesSources): RecordedSeries {
     signal: AbortSignal,
   ): Promise<SeriesRead> {
     const key = JSON.stringify([source.name, query, range]);
-    const kept = ranges.get(key) ?? { read: readInParts(sources.of(source), query, range, signal), samples: 0 };
+    const entry = ranges.get(key) ?? { read: readInParts(sources.of(source), query, range, signal), samples: 0 };
     ranges.delete(key);
-    ranges.set(key, kept);
-    return kept.read.then((answer) => {
-      kept.samples = answer.ok ? sum(answer.value.map(({ samples }) => samples.length)) : 0;
+    ranges.set(key, entry);
+    return entry.read.then((answer) => {
+      entry.samples = answer.ok ? sum(answer.value.map(({ samples }) => samples.length)) : 0;
       forgetOldest();
       return answer;
     });
@@ -72,14 +72,14 @@ export function createRecordedSeries(sources: SeriesSources): RecordedSeries {
         return answer.ok ? { ok: true, value: between(answer.value, nowMs, nowMs) } : answer;
       },
       async range(query, { fromMs, toMs }, signal) {
-        const found: Series[] = [];
+        const series: Series[] = [];
         for (let startMs = fromMs - (fromMs % PAST_MS); startMs <= toMs; startMs += PAST_MS) {
           const range = { fromMs: startMs, toMs: startMs + PAST_MS - PAST_STEP_MS, stepMs: PAST_STEP_MS };
           const answer = await readOnce(source, query, range, signal);
           if (!answer.ok) return answer;
-          found.push(...between(answer.value, fromMs, toMs));
+          series.push(...between(answer.value, fromMs, toMs));
         }
-        return { ok: true, value: found };
+        return { ok: true, value: series };
       },
     }),
     close: () => sources.close(),

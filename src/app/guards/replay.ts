@@ -104,8 +104,8 @@ export async function replayGuard(options: ReplayOptions): Promise<Replayed> {
     if (answer.error) return { ok: false, error: answer.error };
     const judged = observed(computesThen, answer, { loweredAtMs, recordOf: () => undefined });
     const awake = maybeAwake(selected, answer, atMs);
-    const seen = judged.map((one) => (awake.has(one.computeId) ? one : { ...one, state: undefined }));
-    const step = watchRound(guard, memory, { atMs, computes: seen });
+    const awakeOnly = judged.map((one) => (awake.has(one.computeId) ? one : { ...one, state: undefined }));
+    const step = watchRound(guard, memory, { atMs, computes: awakeOnly });
     ({ memory } = step);
     noteConcluded(concluded, memory);
     noteVerdicts(rowsOfRound.get(atMs) ?? [], answer, awake);

@@ -40,8 +40,8 @@ export function createGuardVerdicts(): GuardVerdicts {
     },
     set: (policy, answer) => void answers.set(guardKey(policy), { ...answer, guard: policy.name }),
     keepOnly(policies) {
-      const kept = new Set(policies.map(guardKey));
-      for (const key of answers.keys()) if (!kept.has(key)) answers.delete(key);
+      const keptKeys = new Set(policies.map(guardKey));
+      for (const key of answers.keys()) if (!keptKeys.has(key)) answers.delete(key);
     },
     stored: () =>
       new Map(

@@ -135,7 +135,7 @@ async function findOperations(
 ): Promise<Map<string, Operation> | 'gone' | undefined> {
   const ids = new Set(wanted.map(({ operationId }) => operationId));
   const oldestMs = Math.min(...wanted.map(({ startedAtMs }) => startedAtMs)) - CLOCK_TOLERANCE_MS;
-  const found = new Map<string, Operation>();
+  const foundById = new Map<string, Operation>();
   const project = deps.fleet.listed(projectId) ?? { projectId };
   for await (const page of deps.api.listOperations(projectId, options)) {
     if (!page.ok && page.error.code === 'not_found') return 'gone';
@@ -145,11 +145,11 @@ async function findOperations(
     }
     deps.outages.projectAnswers(project, 'operations');
     for (const operation of page.value.filter(({ operationId }) => ids.has(operationId))) {
-      found.set(operation.operationId, operation);
+      foundById.set(operation.operationId, operation);
     }
-    if (found.size === ids.size || page.value.some(({ createdAtMs }) => createdAtMs < oldestMs)) break;
+    if (foundById.size === ids.size || page.value.some(({ createdAtMs }) => createdAtMs < oldestMs)) break;
   }
-  return found;
+  return foundById;
 }
 
 async function releaseSlots(deps: FollowDeps, computeId: string, before: ComputeRecord): Promise<void> {

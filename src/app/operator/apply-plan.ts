@@ -85,8 +85,9 @@ async function dropDecidedRestores({ deps, plan, situation, signal }: ApplyPlanO
       const records = await deps.store.records(projectId);
       for (const { compute, decision } of computes) {
         const stored = records.get(compute.computeId);
-        const kept = stored && withoutDecided(stored, compute, decision);
-        if (kept && kept !== stored) await deps.store.putRecord(projectId, compute.computeId, kept, lease);
+        const remaining = stored && withoutDecided(stored, compute, decision);
+        if (remaining && remaining !== stored)
+          await deps.store.putRecord(projectId, compute.computeId, remaining, lease);
       }
       return true;
     });

@@ -100,12 +100,12 @@ async function listRecords(
   if (found?.ok === false) return found;
   const projectIds = found ? [found.value.projectId] : await store.projectIds();
   const remaining = projectIds.toSorted().filter((projectId) => after === undefined || projectId > after);
-  const shown = remaining.slice(0, boundedLimit(limit));
+  const pageIds = remaining.slice(0, boundedLimit(limit));
   const items: RecordsDocument[] = [];
   const isCounted = daemon !== undefined && asksForConnections(daemon.policies().set, daemon.rules().disruption);
   const isGuarded = daemon !== undefined && policiesOfKind(daemon.policies().set.policies, 'guard').length > 0;
   const states = isGuarded ? await readGuardStates(store) : undefined;
-  for (const projectId of shown) {
+  for (const projectId of pageIds) {
     const records = await store.records(projectId);
     const samples = await readSamples(store, isCounted ? [...records.keys()] : []);
     items.push({
@@ -115,7 +115,7 @@ async function listRecords(
       ...(states && { guards: Object.fromEntries([...records.keys()].map((id) => [id, states.get(id) ?? []])) }),
     });
   }
-  return { ok: true, value: { items, next: (remaining.length > shown.length && shown.at(-1)) || null } };
+  return { ok: true, value: { items, next: (remaining.length > pageIds.length && pageIds.at(-1)) || null } };
 }
 
 /** Lists the stored readings of the fleet. A page consists of complete collections, and ends with the collection that reaches the limit. */

@@ -30,8 +30,8 @@ export async function findCompute(
   const ofProject = await computesOf(parts, target);
   const ids = ofProject.map(({ computeId }) => computeId);
   if (ids.length > 1) return fail('invalid', severalComputes(target, ids));
-  const found = ofProject[0] ?? (isId(target) ? await inStore(target) : undefined);
-  if (found) return { ok: true, value: found };
+  const place = ofProject[0] ?? (isId(target) ? await inStore(target) : undefined);
+  if (place) return { ok: true, value: place };
   const hint = parts.daemon ? '' : '; a store knows projects by id only, a daemon (--url) by name too';
   return fail('not_found', `${unknownCompute(target)}${hint}`);
 }
@@ -64,8 +64,8 @@ export function computeFinder(parts: OperatorParts): (target: string) => Promise
 async function computesOf({ daemon, store }: OperatorParts, project: string): Promise<ComputePlace[]> {
   const isNamed = ({ projectId, projectName }: Compute) => projectId === project || projectName === project;
   const evaluated = [...(daemon?.fleet.evaluatedComputes() ?? [])].map(({ compute }) => compute).filter(isNamed);
-  const named = evaluated.length > 0 || !daemon ? evaluated : cachedComputes(daemon.fleet, isNamed);
-  if (named.length > 0) return named.map(({ projectId, computeId }) => ({ projectId, computeId }));
+  const ofProject = evaluated.length > 0 || !daemon ? evaluated : cachedComputes(daemon.fleet, isNamed);
+  if (ofProject.length > 0) return ofProject.map(({ projectId, computeId }) => ({ projectId, computeId }));
   if (!isId(project)) return [];
   const records = await store.records(project);
   return [...records.keys()].map((computeId) => ({ projectId: project, computeId }));

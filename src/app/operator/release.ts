@@ -61,10 +61,10 @@ async function releaseBudget(
 
 /** Counts the computes whose values a budget sets. */
 async function limitedBy({ daemon, store }: OperatorParts, policy: string): Promise<number> {
-  const all = daemon
+  const setters = daemon
     ? [...daemon.fleet.evaluatedComputes()].map(({ decision }) => decision)
     : (await allRecords(store)).map(({ record }) => record);
-  return all.filter(({ setBy = {} }) => Object.values(setBy).includes(policy)).length;
+  return setters.filter(({ setBy = {} }) => Object.values(setBy).includes(policy)).length;
 }
 
 async function releaseCompute(

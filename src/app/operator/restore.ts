@@ -47,9 +47,9 @@ export async function restore(parts: OperatorParts, request: RestoreRequest): Pr
 
 /** Adds the owners of the computes that the daemon knows or, without a daemon, that are in the stored readings. */
 async function withOwners(parts: OperatorParts, restored: readonly Restored[]): Promise<Restored[]> {
-  const known = parts.daemon ? knownToDaemon(parts.daemon) : await knownToStore(parts);
-  const ownerOf = ownersOf(known);
-  const computeById = new Map(known.computes.map((compute) => [compute.computeId, compute]));
+  const facts = parts.daemon ? knownToDaemon(parts.daemon) : await knownToStore(parts);
+  const ownerOf = ownersOf(facts);
+  const computeById = new Map(facts.computes.map((compute) => [compute.computeId, compute]));
   const withOwner = (one: Restored) => {
     const compute = computeById.get(one.compute_id);
     return compute ? { ...one, owner: ownerOf(compute) } : one;

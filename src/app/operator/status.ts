@@ -40,8 +40,8 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
     isFiltered && parts.daemon ? await narrowed({ ...parts, daemon: parts.daemon }, query) : parts.daemon;
   const nowMs = await parts.now();
   const [allHolds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
-  const shown = new Set(isFiltered && daemon ? recordsOf(daemon).map(({ computeId }) => computeId) : []);
-  const holds = allHolds.filter(({ computeId }) => !isFiltered || shown.has(computeId));
+  const shownIds = new Set(isFiltered && daemon ? recordsOf(daemon).map(({ computeId }) => computeId) : []);
+  const holds = allHolds.filter(({ computeId }) => !isFiltered || shownIds.has(computeId));
   const records = daemon ? recordsOf(daemon) : await allRecords(store);
   const concerns = concernsSome(isFiltered ? daemon : undefined);
   const limitOf = await limitsOf(parts);
@@ -156,11 +156,11 @@ function budgetsFor(
   daemon: DaemonView | undefined,
 ): readonly BudgetState[] {
   if (select !== undefined || isNarrowed(others)) return [];
-  const named = policy === undefined ? states : states.filter((one) => one.policy === policy);
-  if (owner === undefined) return named;
+  const ofPolicy = policy === undefined ? states : states.filter((one) => one.policy === policy);
+  if (owner === undefined) return ofPolicy;
   const policies = policiesOfKind(daemon?.policies().set.policies ?? [], 'budget');
   const names = new Set(policies.filter((one) => one.owner === owner).map(({ name }) => name));
-  return named.filter((one) => names.has(one.policy));
+  return ofPolicy.filter((one) => names.has(one.policy));
 }
 
 /** Returns the costs of an owner, or all. Returns null for any other filter, since costs are summed by owner only. */

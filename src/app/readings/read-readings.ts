@@ -146,11 +146,11 @@ function readingsOf(
   projectIds: readonly string[],
   { account, readings }: { account: string; readings: SharedFleet['readings'] },
 ): [read: SharedReading[], unread: string[]] {
-  const found = projectIds.map((projectId) => readings.get(projectId));
+  const foundReadings = projectIds.map((projectId) => readings.get(projectId));
   const isOfAccount = (reading: SharedReading | undefined) => reading?.project.account === account;
   return [
-    found.flatMap((reading) => (reading && isOfAccount(reading) ? [reading] : [])),
-    projectIds.filter((_, index) => !isOfAccount(found[index])),
+    foundReadings.flatMap((reading) => (reading && isOfAccount(reading) ? [reading] : [])),
+    projectIds.filter((_, index) => !isOfAccount(foundReadings[index])),
   ];
 }
 

@@ -166,7 +166,7 @@ async function refreshFindings(
 ): Promise<ControlApiError | undefined> {
   const { clock, store, rules, overrides, signal } = deps;
   const nowMs = clock.now();
-  const found = await findInProject({
+  const findings = await findInProject({
     ...deps,
     project,
     computes,
@@ -177,11 +177,11 @@ async function refreshFindings(
   });
   if (signal.aborted) return undefined;
   const { projectId, account } = project;
-  if (!found.ok) {
+  if (!findings.ok) {
     states.set(projectId, { totals: [], ...states.get(projectId), dueMs: nowMs + RETRY_AFTER_MS });
-    return found.error.code === 'not_found' ? undefined : found.error;
+    return findings.error.code === 'not_found' ? undefined : findings.error;
   }
-  const projectFindings = { account, atMs: nowMs, findings: found.value };
+  const projectFindings = { account, atMs: nowMs, findings: findings.value };
   await storeFindings(store, projectId, projectFindings);
   states.set(projectId, { dueMs: nowMs + ANALYSE_EVERY_MS, totals: totalsOf(projectFindings) });
   return undefined;

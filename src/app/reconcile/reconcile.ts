@@ -340,8 +340,8 @@ async function applyInOrder(
 }
 
 /**
- * Returns true if the reading is fresh enough to write from. A reading of another process must also still be the cached one: a list may have
- * confirmed only the reading that replaced it.
+ * Returns true if the reading is fresh enough to write from. A reading of another process must also still be the cached one: otherwise, what a
+ * list has confirmed may be another reading, which has replaced it.
  */
 function mayWriteFrom(
   { fleet }: Pick<ReconcileDeps, 'fleet'>,

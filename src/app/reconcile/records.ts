@@ -156,7 +156,7 @@ async function operationsSince(
   options: CallOptions,
 ): Promise<Operation[] | undefined> {
   const { projectId, computeId } = compute;
-  const found: Operation[] = [];
+  const operations: Operation[] = [];
   for await (const page of deps.api.listOperations(projectId, options)) {
     if (!page.ok) {
       if (!options.signal?.aborted) reportApiError(deps, compute, page.error, 'operations');
@@ -164,11 +164,11 @@ async function operationsSince(
     }
     deps.outages.projectAnswers(compute, 'operations');
     for (const operation of page.value) {
-      if (operation.createdAtMs < sinceMs) return found;
-      if (operation.computeId === computeId) found.push(operation);
+      if (operation.createdAtMs < sinceMs) return operations;
+      if (operation.computeId === computeId) operations.push(operation);
     }
   }
-  return found;
+  return operations;
 }
 
 /**
@@ -226,10 +226,10 @@ async function dropDeadFloors(deps: RecordsDeps, record: ComputeRecord): Promise
  */
 function withSetBy(record: ComputeRecord, compute: Compute, decision: Decision, deps: RecordsDeps): ComputeRecord {
   if (deps.mode === 'enforce' && !mayRecordWanted(deps)) return record;
-  const kept = withoutDecided(record, compute, decision);
+  const remaining = withoutDecided(record, compute, decision);
   const { setBy } = decision;
-  if (FIELD_GROUPS.every((group) => kept.setBy?.[group] === setBy[group])) return kept;
-  const { setBy: _before, ...rest } = kept;
+  if (FIELD_GROUPS.every((group) => remaining.setBy?.[group] === setBy[group])) return remaining;
+  const { setBy: _before, ...rest } = remaining;
   return Object.keys(setBy).length > 0 ? { ...rest, setBy } : rest;
 }
 
@@ -238,9 +238,9 @@ function reportDropped({ telemetry }: RecordsDeps, evaluated: EvaluatedCompute, 
   const { compute, decision, record: before } = evaluated;
   const { baseline } = before;
   const { projectId: project, computeId } = compute;
-  const kept = restoreFields(after);
+  const keptGroups = restoreFields(after);
   const fields = restoreFields(before).filter(
-    (group) => !kept.includes(group) && !hasSettings(compute, fieldsOf(group, baseline) ?? {}),
+    (group) => !keptGroups.includes(group) && !hasSettings(compute, fieldsOf(group, baseline) ?? {}),
   );
   if (fields.length === 0 || !before.restore) return;
   const { owner } = before.restore;

@@ -54,18 +54,19 @@ async function rememberApproval(deps: ActivateDeps): Promise<void> {
 
 async function chooseRules(deps: ActivateDeps): Promise<void> {
   const { sets } = deps;
-  const given = currentRules(deps);
-  const { teams } = given;
+  const fileRules = currentRules(deps);
+  const { teams } = fileRules;
   for (const { name } of teams) stateOf(sets, name);
   const before = await lastParts(deps, teams);
-  const unread = new Set(unloadedTeams(given.policies));
+  const unread = new Set(unloadedTeams(fileRules.policies));
   const unreadParts = new Map([...before].filter(([team]) => unread.has(team)));
-  const rules = unreadParts.size === 0 ? given : { ...given, policies: withParts(given.policies, unreadParts) };
+  const rules =
+    unreadParts.size === 0 ? fileRules : { ...fileRules, policies: withParts(fileRules.policies, unreadParts) };
   const use = (policies: PolicySet) => {
     deps.rules.current = compileRules({ ...rules, policies }, deps.rules.current);
   };
   if (!(await mayBeIncomplete(deps, rules)) && (await isAllowed(deps, [rules]))) {
-    if (rules !== given) use(rules.policies);
+    if (rules !== fileRules) use(rules.policies);
     await registerRules(deps, rules);
     return;
   }
@@ -357,11 +358,11 @@ function reevaluate(deps: ActivateDeps, cachedProject: CachedProject): boolean {
 async function removeOldBoundaries(deps: ActivateDeps): Promise<void> {
   const { queue, fleet, clock, rhythm, scheduledBoundaries } = deps;
   const soonMs = clock.now() + 2 * rhythm.resyncMs;
-  const wanted = new Set([...fleet.evaluatedComputes()].map(({ nextBoundaryMs }) => nextBoundaryMs));
+  const nextBoundariesMs = new Set([...fleet.evaluatedComputes()].map(({ nextBoundaryMs }) => nextBoundaryMs));
   for (const id of await queue.delayedIds('boundaries')) {
     const instantMs = Number(/^b-(\d+)$/.exec(id)?.[1]);
     // The wake jobs of single projects have other ids, and stay.
-    if (Number.isNaN(instantMs) || instantMs <= soonMs || wanted.has(instantMs)) continue;
+    if (Number.isNaN(instantMs) || instantMs <= soonMs || nextBoundariesMs.has(instantMs)) continue;
     scheduledBoundaries.delete(instantMs);
     await queue.remove('boundaries', id);
   }

@@ -45,10 +45,10 @@ export async function announceApproved(
   });
   const isAhead = announced.some(({ toMs = 0 }) => nowMs < toMs);
   if (announced.some(({ slotMs }) => slotMs === last.atMs)) return isAhead;
-  const named = new Set(announced.flatMap(({ restartIds = [] }) => restartIds));
+  const namedIds = new Set(announced.flatMap(({ restartIds = [] }) => restartIds));
   const current = compileRules(rules, deps.rules.current);
   const restarts = await restartsAt({ ...deps, rules: { current } }, deps, { instantMs: nowMs + AHEAD_MS, last });
-  const coming = restarts.filter(({ compute }) => !named.has(compute.computeId));
+  const coming = restarts.filter(({ compute }) => !namedIds.has(compute.computeId));
   const digests = digestsOf(deps, current, coming);
   const occasion = `as policy set ${shortHash(rules.policies.hash)} becomes current, approved by ${approversOf(approvals)}`;
   for (const [key, changes] of digests) await queueDigest(deps, { key, changes, occasion, nowMs });

@@ -369,6 +369,6 @@ function noteProblems({ sets, rules, telemetry }: ActivateDeps, team: string, pr
   }
   const fields = { ...ownerField(team), hash, problems: problems.slice(0, MAX_PROBLEMS_LOGGED) };
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
-  const kept = team === NO_TEAM ? `policy set ${shortHash(hash)}` : `the present policy set of ${team}`;
-  telemetry.log.error({ event: 'ebb.policies_refused', ...fields }, `${first}${more}; ${kept} stays current`);
+  const keptSet = team === NO_TEAM ? `policy set ${shortHash(hash)}` : `the present policy set of ${team}`;
+  telemetry.log.error({ event: 'ebb.policies_refused', ...fields }, `${first}${more}; ${keptSet} stays current`);
 }

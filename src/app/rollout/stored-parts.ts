@@ -54,8 +54,8 @@ export function createPartsWriter(deps: StorePartsDeps): () => Promise<void> {
     const isStored = stored.set === set && stored.teams === teams && stored.lostAtMs === lostAtMs;
     if (isStored && nowMonotonicMs - storedAtMonotonicMs < STORE_AGAIN_MS) return;
     for (const { name } of teams) await storePart(deps, name, teamPart(set, name));
-    const gone = [...(await PARTS.all(store)).keys()].filter((team) => teams.every(({ name }) => name !== team));
-    if (gone.length > 0) await PARTS.delete(store, gone);
+    const goneTeams = [...(await PARTS.all(store)).keys()].filter((team) => teams.every(({ name }) => name !== team));
+    if (goneTeams.length > 0) await PARTS.delete(store, goneTeams);
     stored = { set, teams, lostAtMs };
     storedAtMonotonicMs = nowMonotonicMs;
   };

@@ -137,10 +137,10 @@ export function undosBetween(sinceMs: number, untilMs: number): FleetFact<readon
       .toReversed();
   return {
     async readFromStore(store) {
-      const all: DecisionDocument[] = [];
+      const entries: DecisionDocument[] = [];
       for await (const entry of auditEntries(store, { sinceMs, untilMs }))
-        if (entry.kind === 'guard') all.push(decisionDocument(entry));
-      return undos(all);
+        if (entry.kind === 'guard') entries.push(decisionDocument(entry));
+      return undos(entries);
     },
     async readFromDaemon(operator) {
       const all = await readAllPages((query) => operator.audit({ ...query, kind: 'guard', sinceMs, untilMs }));

@@ -288,7 +288,9 @@ function unitsOf({ policies, projects, computes }: BudgetsInput, budget: BudgetP
   }
   // By project, since a project without computes counts, too.
   const matches = compileProjectSelector(budget.select);
-  const named = new Map(projects.map((project) => [project.projectId, project]));
-  const selected = [...named.values()].filter((project) => project.account === account && matches(project) === 'yes');
+  const projectsById = new Map(projects.map((project) => [project.projectId, project]));
+  const selected = [...projectsById.values()].filter(
+    (project) => project.account === account && matches(project) === 'yes',
+  );
   return new Set(selected.map(({ projectId }) => unitName({ projectId, branchId: null })));
 }

@@ -201,18 +201,18 @@ function ownersIn(
     addLine(total, line);
     addUnderName(owners, line);
   }
-  const all: Days = new Map();
-  for (const days of past.values()) for (const [dayMs, line] of days) addLine(daysLine(all, dayMs), line);
+  const allDays: Days = new Map();
+  for (const days of past.values()) for (const [dayMs, line] of days) addLine(daysLine(allDays, dayMs), line);
   const expectedInAll = noUse();
   for (const line of unknown.expected.values()) addLine(expectedInAll, line);
   const yesterdayMs = month.untilMs - (month.untilMs % DAY_MS) - DAY_MS;
   const sorted = [...owners.values()].sort((a, b) => b.cuSeconds - a.cuSeconds);
   return {
-    total: projectedUsdOf(total, { days: withQuietDays(all, all), expected: expectedInAll, month }),
+    total: projectedUsdOf(total, { days: withQuietDays(allDays, allDays), expected: expectedInAll, month }),
     owners: sorted.map((line): OwnerCosts => {
       const ownDays: Days = past.get(line.name) ?? new Map();
       const unknownDays = unknown.days.get(line.name) ?? new Map();
-      const days = withoutDays(withQuietDays(ownDays, all), unknownDays);
+      const days = withoutDays(withQuietDays(ownDays, allDays), unknownDays);
       const expected = unknown.expected.get(line.name) ?? noUse();
       const projected = projectMonth(knownDays(days, 'cuSeconds'), {
         month,

@@ -135,12 +135,12 @@ async function recordsOf(
   { name }: TrialPolicy,
   projectIds: ReadonlySet<string>,
 ): Promise<Map<string, TrialRecord>> {
-  const found = new Map<string, TrialRecord>();
+  const trialRecords = new Map<string, TrialRecord>();
   for (const projectId of projectIds) {
     for (const [computeId, { trials }] of await store.records(projectId)) {
       const trial = trials?.[name];
-      if (trial) found.set(computeId, trial);
+      if (trial) trialRecords.set(computeId, trial);
     }
   }
-  return found;
+  return trialRecords;
 }

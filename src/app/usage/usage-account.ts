@@ -127,15 +127,16 @@ export function organizationsOf(
   projects: Iterable<Pick<Project, 'account' | 'projectId' | 'organizationId'>>,
   accounts: readonly { name: string; organization?: string }[],
 ): Organization[] {
-  const found = new Map<string, Organization>();
+  const organizations = new Map<string, Organization>();
   for (const { name: account, organization } of accounts) {
-    if (organization !== undefined) found.set(`${account} ${organization}`, { account, organization, projectIds: [] });
+    if (organization !== undefined)
+      organizations.set(`${account} ${organization}`, { account, organization, projectIds: [] });
   }
   for (const { account, organizationId: organization, projectId } of projects) {
     if (organization === undefined) continue;
-    const existing = found.get(`${account} ${organization}`) ?? { account, organization, projectIds: [] };
+    const existing = organizations.get(`${account} ${organization}`) ?? { account, organization, projectIds: [] };
     existing.projectIds.push(projectId);
-    found.set(`${account} ${organization}`, existing);
+    organizations.set(`${account} ${organization}`, existing);
   }
-  return [...found.values()];
+  return [...organizations.values()];
 }

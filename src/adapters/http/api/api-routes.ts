@@ -51,13 +51,13 @@ async function serve(
 ): Promise<Response> {
   const { path, query, body, status, omitsAge, needs } = route;
   const id = path.includes('{id}') ? idOf(context) : '';
-  const asked = { id, query: query && queryOf(context, query), body: body && (await bodyOf(context, body)) };
-  const { owner: namedOwner } = (asked.body ?? asked.query ?? {}) as { owner?: string };
+  const input = { id, query: query && queryOf(context, query), body: body && (await bodyOf(context, body)) };
+  const { owner: namedOwner } = (input.body ?? input.query ?? {}) as { owner?: string };
   // Readers may have no token.
   const holder = context.get('caller') ?? { name: undefined };
   const owner = holder.name ?? namedOwner ?? '';
   const caller = callerOf(holder, context, owner);
-  const result = await route.run({ operator, owner, caller, ...asked });
+  const result = await route.run({ operator, owner, caller, ...input });
   if (!result.ok && result.error.code === 'forbidden' && needs) {
     const { method, path: what } = context.req;
     const refusal = {

@@ -11,7 +11,7 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
   const { readiness, freezes, staged, policy_problems: problems } = status;
   return (
     <>
-      <ComputeNotice kind="bad" title="Not enough connections" computes={saying(status.unmet_headroom)} />
+      <ComputeNotice kind="bad" title="Not enough connections" computes={problemsOf(status.unmet_headroom)} />
       {readiness?.checks
         .filter(({ ok }) => !ok)
         .map(({ name, message }) => (
@@ -36,13 +36,13 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
           {problem}
         </Notice>
       ))}
-      <ComputeNotice kind="bad" title="Degraded" computes={saying(status.degraded)} />
+      <ComputeNotice kind="bad" title="Degraded" computes={problemsOf(status.degraded)} />
       <ComputeNotice
         kind="warn"
         title="Taken back"
         computes={(status.guard_floors ?? []).map(({ compute_id: id, message, cost_month: cost }) => ({
           id,
-          says: cost ? `${message}; it costs ${floorCostWords(cost)} a month` : message,
+          message: cost ? `${message}; it costs ${floorCostWords(cost)} a month` : message,
           command: ['to lower it again: ', <code>ebb release {id} --guard</code>],
         }))}
       />
@@ -51,7 +51,7 @@ export function Notices({ status, now }: { status: StatusDocument; now: string }
         title="Left alone"
         computes={status.stopped_fights.map(({ compute_id: id, fields }) => ({
           id,
-          says: `${fields.join(' and ')} changed back too often`,
+          message: `${fields.join(' and ')} changed back too often`,
           command: ['to go on: ', <code>ebb release {id}</code>],
         }))}
       />
@@ -78,19 +78,19 @@ export function Refused({ refused, now }: { refused: readonly RefusedProjectDocu
 
 interface ComputeProblem {
   id: string;
-  says: string;
+  message: string;
   /** The command that ends the problem. */
   command?: Child;
 }
 
-function saying(all: StatusDocument['unmet_headroom']): ComputeProblem[] {
-  return (all ?? []).map(({ compute_id: id, message }) => ({ id, says: message }));
+function problemsOf(all: StatusDocument['unmet_headroom']): ComputeProblem[] {
+  return (all ?? []).map(({ compute_id: id, message }) => ({ id, message }));
 }
 
 /** One notice for all computes with a problem: an outage may concern all of them. Several are counted, and can be opened. */
 function ComputeNotice(props: { kind: 'bad' | 'warn'; title: string; computes: readonly ComputeProblem[] }) {
   const { kind, title, computes } = props;
-  const alike = [...groupBy(computes, ({ says }) => says).values()].toSorted((a, b) => b.length - a.length);
+  const alike = [...groupBy(computes, ({ message }) => message).values()].toSorted((a, b) => b.length - a.length);
   const first = alike[0]?.[0];
   if (!first) return null;
   if (computes.length === 1)
@@ -116,15 +116,15 @@ function ComputeNotice(props: { kind: 'bad' | 'warn'; title: string; computes: r
   return (
     <Notice kind={kind} title={title} more={all}>
       {listedCount(computes.length, 'compute')}
-      {alike.length > 1 && [', such as ', <ComputeLink id={first.id} />]}: <Message text={first.says} />
+      {alike.length > 1 && [', such as ', <ComputeLink id={first.id} />]}: <Message text={first.message} />
     </Notice>
   );
 }
 
-function Problem({ problem: { id, says, command } }: { problem: ComputeProblem }) {
+function Problem({ problem: { id, message, command } }: { problem: ComputeProblem }) {
   return (
     <>
-      <ComputeLink id={id} />: <Message text={says} />
+      <ComputeLink id={id} />: <Message text={message} />
       {command && ['; ', command]}
     </>
   );
