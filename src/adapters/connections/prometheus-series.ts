@@ -22,18 +22,18 @@ export function createPrometheusSeries(options: PrometheusCallOptions): SeriesSo
   return {
     async latest(query, signal) {
       const answer = seriesIn(await call.post('query', { query }, signal));
-      return answer.ok ? checked(answer.value) : answer;
+      return answer.ok ? parsedSeries(answer.value) : answer;
     },
     async range(query, range, signal) {
       const answer = rangesIn(await call.post('query_range', rangeForm(query, range), signal));
-      return answer.ok ? checked(answer.value, range) : answer;
+      return answer.ok ? parsedSeries(answer.value, range) : answer;
     },
     close: () => call.close(),
   };
 }
 
 /** Parses series, and leaves out NaN. */
-function checked(all: readonly RawSeries[], range?: SeriesRange): SeriesRead {
+function parsedSeries(all: readonly RawSeries[], range?: SeriesRange): SeriesRead {
   if (all.length > MAX_SERIES) return failed('malformed', `the answer has ${all.length} series: aggregate them`);
   const series: Series[] = [];
   for (const { labels, points } of all) {

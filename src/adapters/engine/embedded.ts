@@ -5,7 +5,7 @@ import type { PgPool } from 'bullmq';
 import { messageOf } from '../../common/errors.ts';
 import type { Log } from '../../ports/telemetry.ts';
 import { lockFolder } from './folder-lock.ts';
-import { bringJobsNear, keepJobsNear, releaseLocksAhead } from './jobs-ahead.ts';
+import { correctJobsAhead, correctJobsWhenClockIsSet, releaseLocksAhead } from './jobs-ahead.ts';
 import { createOutageTranslation, createStateChanges, type OpenedEngine, refused } from './opened-engine.ts';
 
 interface EmbeddedOptions {
@@ -60,8 +60,8 @@ async function openIn(realPath: string, { folder, schema, log }: EmbeddedOptions
     await prepareSchema({ pool: made, schema });
     await made.query(`SET search_path TO "${schema}"`);
     await releaseLocksAhead(made);
-    await bringJobsNear(made);
-    const stopKeepingNear = keepJobsNear({ pool: made, log });
+    await correctJobsAhead(made);
+    const stopCorrecting = correctJobsWhenClockIsSet({ pool: made, log });
     const stopWatching = watchPool({
       pool: made,
       onChange: (error) => changes.report(stateAfter(error, folder)),
@@ -72,7 +72,7 @@ async function openIn(realPath: string, { folder, schema, log }: EmbeddedOptions
       changes.end();
       stopWatching();
       stopMaintenance();
-      stopKeepingNear();
+      stopCorrecting();
       await made.end();
       await opened.close();
       await lock.release();

@@ -19,7 +19,7 @@ export async function releaseLocksAhead(pool: PgPool): Promise<void> {
  * them all jobs that are deduplicated against them. Jobs of boundaries are left: they may lie ahead, and are scheduled again anyway. Only for
  * a queue that no other process uses.
  */
-export async function bringJobsNear(pool: PgPool): Promise<void> {
+export async function correctJobsAhead(pool: PgPool): Promise<void> {
   const nowMs = Date.now();
   const latestMs = nowMs + MAX_AHEAD_MS;
   await pool.query(
@@ -44,7 +44,7 @@ export async function bringJobsNear(pool: PgPool): Promise<void> {
  * Corrects the jobs each time the clock is set back, until the returned function is called. The locks of running jobs need no correction:
  * their workers renew them.
  */
-export function keepJobsNear({ pool, log }: { pool: PgPool; log: Log }): () => void {
+export function correctJobsWhenClockIsSet({ pool, log }: { pool: PgPool; log: Log }): () => void {
   // This changes much only when the clock is set.
   const leadMs = () => Date.now() - performance.now();
   let highestMs = leadMs();
@@ -56,7 +56,7 @@ export function keepJobsNear({ pool, log }: { pool: PgPool; log: Log }): () => v
     if (isCorrecting || highestMs - currentMs <= MAX_AHEAD_MS) return;
     isCorrecting = true;
     try {
-      await bringJobsNear(pool);
+      await correctJobsAhead(pool);
       highestMs = currentMs;
     } catch (error) {
       log.warn({ err: error }, 'the jobs of the embedded queue could not be set to the new time: tried again');

@@ -127,9 +127,9 @@ function createReconnectOnError(): (error: Error) => 2 | false {
 }
 
 /**
- * Makes a disconnected Cluster end exactly once. ioredis would end it when the first of its nodes has closed, and again for each later node
- * (https://github.com/redis/ioredis/pull/1864). It would then stay closed, or fail to connect again, also because BullMQ may connect it before
- * its end. A paused worker would wait for its connection for ever.
+ * Makes a disconnected Cluster end exactly once. ioredis ends a Cluster when the first of its nodes has closed, and again for each later node
+ * (https://github.com/redis/ioredis/pull/1864). If BullMQ connects the Cluster again meanwhile, these ends close it, or make the connecting fail:
+ * a paused worker would wait for its connection for ever.
  */
 function endOnce(cluster: Cluster): void {
   const pool: EventEmitter = Reflect.get(cluster, 'connectionPool');

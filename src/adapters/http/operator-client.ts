@@ -34,15 +34,15 @@ interface Call {
 export function createOperatorClient(options: OperatorClientOptions): Operator {
   const ask = <T>(name: RouteName, call: Call = {}) => askDaemon<T>(options, name, call);
   const page = async <T>(name: RouteName, query: Call['query'] = {}): Promise<OperatorResult<Page<T>>> => {
-    const got = await ask<{ next: string | null } & Record<string, T[]>>(name, { query });
-    return got.ok ? { ok: true, value: { items: got.value[name] ?? [], next: got.value.next } } : got;
+    const result = await ask<{ next: string | null } & Record<string, T[]>>(name, { query });
+    return result.ok ? { ok: true, value: { items: result.value[name] ?? [], next: result.value.next } } : result;
   };
   return {
     status: ({ owner, select } = {}) => ask('status', { query: { owner, select: select && JSON.stringify(select) } }),
     computes: (query) => page('computes', { ...query }),
     async decisions({ compute, limit }) {
-      const got = await ask<{ decisions: DecisionDocument[] }>('decisions', { query: { compute, limit } });
-      return got.ok ? { ok: true, value: got.value.decisions } : got;
+      const result = await ask<{ decisions: DecisionDocument[] }>('decisions', { query: { compute, limit } });
+      return result.ok ? { ok: true, value: result.value.decisions } : result;
     },
     audit({ sinceMs, untilMs, ...query }) {
       const until = untilMs < LATEST_MS ? isoInstant(untilMs) : undefined;

@@ -12,7 +12,7 @@ import type { Engine, PostgresEngine, RedisEngine } from '../../ports/engine.ts'
 export interface QueueBackend {
   /** Begins the keys on Redis; unused on Postgres. */
   prefix: string;
-  /** False while the engine is known to be unavailable, so that running jobs can't be finished. */
+  /** False while the engine is known to be unavailable: then running jobs can't be finished. */
   isUp(): boolean;
   forQueues: BackendParts;
   forWorkers: BackendParts;

@@ -71,7 +71,7 @@ const Selector = z
     error: 'has no key that selects computes; for everything send "all"',
   });
 
-/** Not part of the schema, so that the answer names the limit that was passed. */
+/** Not part of the schema, so that the answer names the limit that was exceeded. */
 function withinLimits(keys: SelectorKeys, context: z.RefinementCtx): ParsedSelector<'request'> {
   const problem = wildcardProblem(keys);
   const outcome = problem === undefined ? parseSelector(keys, 'request') : { ok: false as const, problem };
