@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { openDatabase } from '../adapters/connections/session.ts';
+import { parseDatabase } from '../adapters/connections/session.ts';
 import { createVerifyApi } from '../adapters/control-api/verify-api.ts';
 import { createSettingsFile } from '../adapters/store/local-files.ts';
 import { BOUNDS, putBack, type VerifyReport, verifyAccount } from '../app/verify/verify.ts';
@@ -31,7 +31,7 @@ export async function runVerify(
   if (!opened.ok) return opened;
   const { api, keeper, account, clock } = opened.value;
   try {
-    const database = databaseUrl === undefined ? undefined : await openDatabase(databaseUrl);
+    const database = databaseUrl === undefined ? undefined : await parseDatabase(databaseUrl);
     if (database?.ok === false) return database;
     const access = { api, ...(database && { database: database.value }), keeper };
     return await verifyAccount({ ...access, clock, signal, account: account.name, projectId, onProgress });

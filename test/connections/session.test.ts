@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { openDatabase } from '../../src/adapters/connections/session.ts';
+import { parseDatabase } from '../../src/adapters/connections/session.ts';
 import type { Database } from '../../src/ports/verify.ts';
 import { eventually } from '../support/eventually.ts';
 import { type PostgresServer, startPostgresServer } from '../support/postgres-server.ts';
@@ -12,7 +12,7 @@ import { describeWith } from '../support/requirements.ts';
 const NEVER = new AbortController().signal;
 
 async function databaseAt(url: string): Promise<Database> {
-  const opened = await openDatabase(url);
+  const opened = await parseDatabase(url);
   if (!opened.ok) throw new Error(opened.problem);
   return opened.value;
 }

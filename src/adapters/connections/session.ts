@@ -10,8 +10,8 @@ const STATEMENT_MS = 10_000;
 /** The length of a statement. It must be short, since a statement outlives its client and keeps the compute awake. */
 const WORK_SECONDS = 5;
 
-/** Parses a connection string. No message contains it. */
-export async function openDatabase(text: string): Promise<Result<Database>> {
+/** Parses a connection string, without connecting. No message contains it. */
+export async function parseDatabase(text: string): Promise<Result<Database>> {
   const config = await readDsn(text.trim(), undefined);
   if (!config.ok) return { ok: false, problem: config.error.message };
   return { ok: true, value: databaseOf(config.value) };

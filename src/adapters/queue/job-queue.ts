@@ -33,7 +33,7 @@ export function createJobQueue(options: {
 }): JobQueue {
   const { engine, clock, log, onFailed, recovery = DEFAULT_RECOVERY } = options;
   const backend = createQueueBackend(engine);
-  const onError = createErrorLog({ engine, log }).report;
+  const onError = createErrorLog({ engine, log });
   const queues = openQueues({ backend, onError });
 
   const workers = createWorkers({
@@ -104,18 +104,16 @@ const MAX_REMEMBERED = 100;
  */
 export function createErrorLog({ engine, log }: { engine: Pick<Engine, 'isUnavailable'>; log: Log }) {
   const loggedAtMs = new Map<string, number>();
-  return {
-    report(error: Error): void {
-      if (engine.isUnavailable(error)) return;
-      const nowMs = performance.now();
-      const about = error.message.replace(/\bjob \S+/, 'job');
-      const lastMs = loggedAtMs.get(about);
-      if (lastMs !== undefined && nowMs - lastMs < QUIET_MS) return;
-      if (loggedAtMs.size >= MAX_REMEMBERED) loggedAtMs.clear();
-      loggedAtMs.set(about, nowMs);
-      if (LOST_LOCK.test(error.message)) log.warn({ event: 'ebb.queue_error' }, `${error.message}: ${WHY_LOST}`);
-      else log.warn({ event: 'ebb.queue_error', err: error }, 'queue error');
-    },
+  return (error: Error): void => {
+    if (engine.isUnavailable(error)) return;
+    const nowMs = performance.now();
+    const messageOfAnyJob = error.message.replace(/\bjob \S+/, 'job');
+    const lastMs = loggedAtMs.get(messageOfAnyJob);
+    if (lastMs !== undefined && nowMs - lastMs < QUIET_MS) return;
+    if (loggedAtMs.size >= MAX_REMEMBERED) loggedAtMs.clear();
+    loggedAtMs.set(messageOfAnyJob, nowMs);
+    if (LOST_LOCK.test(error.message)) log.warn({ event: 'ebb.queue_error' }, `${error.message}: ${WHY_LOST}`);
+    else log.warn({ event: 'ebb.queue_error', err: error }, 'queue error');
   };
 }
 

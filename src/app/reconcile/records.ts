@@ -94,7 +94,7 @@ export async function currentRecords(
   return records;
 }
 
-/** Returns now as the start of enforcement; no field if the compute's policies are not loaded, or {@link mayRecordWanted} is false. */
+/** Returns the field that enforcement begins now; no field if the compute's policies are not loaded, or {@link mayRecordWanted} is false. */
 function enforcedAt(deps: RecordsDeps, compute: Compute, nowMs: number): { enforcedSinceMs?: number } {
   const isLoaded = unloadedTeamOf(deps.rules.current.policies, compute) === undefined;
   return isLoaded && mayRecordWanted(deps) ? { enforcedSinceMs: nowMs } : {};
