@@ -38,10 +38,10 @@ export interface CountError {
 }
 
 /** `full`: the server accepts no more connections, so they could not be counted. */
-export type CountOutcome =
-  | { ok: true; value: ConnectionCount }
-  | { ok: true; value: 'full' }
-  | { ok: false; error: CountError };
+export type CountOutcome = SourceAnswer<ConnectionCount | 'full'>;
+
+/** What a source of counts or series answers, or why it gives no answer. */
+export type SourceAnswer<T> = { ok: true; value: T } | { ok: false; error: CountError };
 
 export interface CountRequest {
   /** For a Postgres source it must be read shortly before: a compute that is not active is not asked. */
@@ -65,7 +65,7 @@ export interface ConnectionCounters {
 
 /** Samples the sessions and statements of one Postgres; each sample is one short session. */
 export interface ClientSampler {
-  sample(signal: AbortSignal): Promise<{ ok: true; value: ClientSample } | { ok: false; error: CountError }>;
+  sample(signal: AbortSignal): Promise<SourceAnswer<ClientSample>>;
   /** Statements of all samples so far by id, without parameter values. */
   readonly texts: ReadonlyMap<string, string>;
 }

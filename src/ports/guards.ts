@@ -1,8 +1,8 @@
 import type { Series } from '../domain/guards/verdict.ts';
 import type { ConnectionSource } from '../domain/policy/policy.ts';
-import type { CountError } from './connections.ts';
+import type { SourceAnswer } from './connections.ts';
 
-export type SeriesRead = { ok: true; value: Series[] } | { ok: false; error: CountError };
+export type SeriesRead = SourceAnswer<Series[]>;
 
 /** Instants from `fromMs` to `toMs`, `stepMs` apart; milliseconds. */
 export interface SeriesRange {

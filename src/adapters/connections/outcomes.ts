@@ -5,8 +5,6 @@ import type { CountError, CountOutcome, CountRequest } from '../../ports/connect
 /** Reads a secret. Called before each count, since the secret may be rotated. Rejects with a message for people. */
 export type ReadSecret = () => Promise<string>;
 
-export type Read<T> = { ok: true; value: T } | { ok: false; error: CountError };
-
 /** True for Node's codes of TLS errors. */
 export const isTlsError = (code: string) => code.startsWith('ERR_SSL') || CERTIFICATE_ERROR.test(code);
 

@@ -2,8 +2,14 @@ import { readFile } from 'node:fs/promises';
 import pg, { type ClientConfig } from 'pg';
 import { decodeUrlPart } from '../../common/decode.ts';
 import { isLoopbackHost } from '../../common/loopback.ts';
-import type { ConnectionCounter, CountError, CountOutcome, CountRequest } from '../../ports/connections.ts';
-import { countEach, failed, isTlsError, type Read, type ReadSecret } from './outcomes.ts';
+import type {
+  ConnectionCounter,
+  CountError,
+  CountOutcome,
+  CountRequest,
+  SourceAnswer,
+} from '../../ports/connections.ts';
+import { countEach, failed, isTlsError, type ReadSecret } from './outcomes.ts';
 
 const TIMEOUTS = { connectMs: 5_000, statementMs: 3_000 };
 const AT_ONCE = 8;
@@ -158,7 +164,7 @@ const EXPECTED = 'expected postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE';
  * Parses a connection string, and replaces `$host` in it. The modes require, verify-ca and verify-full of `sslmode` all mean verify-full. A
  * server on this machine may also have `disable`. Messages never contain the string.
  */
-export async function readDsn(text: string, host: string | undefined): Promise<Read<ClientConfig>> {
+export async function readDsn(text: string, host: string | undefined): Promise<SourceAnswer<ClientConfig>> {
   if (text.includes('$host') && (host === undefined || !HOST.test(host))) {
     return failed('misconfigured', 'the control API gives no host for $host');
   }
@@ -189,7 +195,7 @@ export async function readDsn(text: string, host: string | undefined): Promise<R
   return { ok: true, value: config };
 }
 
-async function tlsOf({ hostname, searchParams }: URL): Promise<Read<NonNullable<ClientConfig['ssl']>>> {
+async function tlsOf({ hostname, searchParams }: URL): Promise<SourceAnswer<NonNullable<ClientConfig['ssl']>>> {
   const isLocal = isLoopbackHost(hostname);
   const mode = searchParams.get('sslmode') ?? (isLocal ? 'disable' : 'verify-full');
   if (mode === 'disable' && isLocal) return { ok: true, value: false };

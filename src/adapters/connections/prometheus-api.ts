@@ -3,8 +3,9 @@ import { z } from 'zod';
 import { parseJson } from '../../common/result.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { timerMs } from '../../ports/clock.ts';
+import type { SourceAnswer } from '../../ports/connections.ts';
 import type { SeriesRange } from '../../ports/guards.ts';
-import { failed, isTlsError, type Read, type ReadSecret } from './outcomes.ts';
+import { failed, isTlsError, type ReadSecret } from './outcomes.ts';
 
 export interface PrometheusCallOptions {
   /** The base URL, without `/api/v1/…`. */
@@ -43,7 +44,7 @@ export function createPrometheusCall({ url, readToken, timeoutMs = TIMEOUT_MS }:
       path: string,
       form: Readonly<Record<string, string>>,
       signal: AbortSignal,
-    ): Promise<Read<PrometheusReply>> {
+    ): Promise<SourceAnswer<PrometheusReply>> {
       const token = await readToken?.().catch((error: unknown) => error);
       if (token !== undefined && typeof token !== 'string') {
         return failed('misconfigured', token instanceof Error ? token.message : 'no token');
@@ -113,7 +114,7 @@ const RangeSuccess = z.object({ status: z.literal('success'), data: RangeAnswer 
 const Failure = z.object({ status: z.literal('error'), error: z.string() });
 
 /** The series of an answer to an instant query. */
-export function seriesIn(reply: Read<PrometheusReply>): Read<RawSeries[]> {
+export function seriesIn(reply: SourceAnswer<PrometheusReply>): SourceAnswer<RawSeries[]> {
   const body = bodyOf(reply);
   if (!body.ok) return body;
   const answer = Success.safeParse(body.value);
@@ -124,7 +125,7 @@ export function seriesIn(reply: Read<PrometheusReply>): Read<RawSeries[]> {
 }
 
 /** The series of an answer to a range query. */
-export function rangesIn(reply: Read<PrometheusReply>): Read<RawSeries[]> {
+export function rangesIn(reply: SourceAnswer<PrometheusReply>): SourceAnswer<RawSeries[]> {
   const body = bodyOf(reply);
   if (!body.ok) return body;
   const answer = RangeSuccess.safeParse(body.value);
@@ -143,7 +144,7 @@ const DECIMAL = /^\+?\d+(\.\d+)?(e[+-]?\d+)?$/i;
 const MAX_CONNECTIONS = 1e9;
 
 /** A number of connections, rounded up, since averages are not whole. */
-export function connectionsIn(value: string): Read<number> {
+export function connectionsIn(value: string): SourceAnswer<number> {
   const connections = DECIMAL.test(value) ? Number(value) : Number.NaN;
   if (connections <= MAX_CONNECTIONS) return { ok: true, value: Math.ceil(connections) };
   return failed('malformed', `the query gives ${value.slice(0, 40)} for it, which is not a number of connections`);
@@ -159,7 +160,7 @@ export function rangeForm(query: string, { fromMs, toMs, stepMs }: SeriesRange):
   return { query, start: String(fromMs / 1000), end: String(toMs / 1000), step: String(stepMs / 1000) };
 }
 
-function bodyOf(reply: Read<PrometheusReply>): Read<unknown> {
+function bodyOf(reply: SourceAnswer<PrometheusReply>): SourceAnswer<unknown> {
   if (!reply.ok) return reply;
   const { status, text } = reply.value;
   if (status === 401 || status === 403) return failed('unauthorised', `it answers ${status}: check its token`);

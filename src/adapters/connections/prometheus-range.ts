@@ -1,7 +1,8 @@
 import type { RecordedCount } from '../../domain/backtest/replay.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
+import type { SourceAnswer } from '../../ports/connections.ts';
 import type { SeriesRange } from '../../ports/guards.ts';
-import { failed, type Read } from './outcomes.ts';
+import { failed } from './outcomes.ts';
 import {
   connectionsIn,
   createPrometheusCall,
@@ -27,7 +28,7 @@ const LEAST_TOLERANCE_MS = 1000;
 export function createPrometheusHistory({ query, ...options }: PrometheusCallOptions & { query: string }) {
   const call = createPrometheusCall({ timeoutMs: TIMEOUT_MS, ...options });
 
-  async function ask(text: string, range: SeriesRange): Promise<Read<RawSeries[]>> {
+  async function ask(text: string, range: SeriesRange): Promise<SourceAnswer<RawSeries[]>> {
     const lastMs = range.fromMs + (pointsOf(range) - 1) * range.stepMs;
     const form = rangeForm(text, { ...range, toMs: lastMs });
     return rangesIn(await call.post('query_range', form, new AbortController().signal));
@@ -35,7 +36,7 @@ export function createPrometheusHistory({ query, ...options }: PrometheusCallOpt
 
   return {
     /** Counts of a compute in a range (`toMs` exclusive), oldest first. Never throws. */
-    async counts(compute: Compute, { fromMs, toMs, stepMs }: SeriesRange): Promise<Read<RecordedCount[]>> {
+    async counts(compute: Compute, { fromMs, toMs, stepMs }: SeriesRange): Promise<SourceAnswer<RecordedCount[]>> {
       if (!hasSafeIds(compute)) return failed('misconfigured', 'its id cannot be used in a query');
       const counts: RecordedCount[] = [];
       for (let startMs = fromMs; startMs < toMs; startMs += MAX_POINTS * stepMs) {
@@ -62,7 +63,7 @@ function isInOrder(counts: readonly RecordedCount[]): boolean {
 }
 
 /** The counts of an answer, without NaN. */
-function countsOf(series: readonly RawSeries[], range: SeriesRange): Read<RecordedCount[]> {
+function countsOf(series: readonly RawSeries[], range: SeriesRange): SourceAnswer<RecordedCount[]> {
   if (series.length > 1) return tooManySeries(series.length);
   const points = series[0]?.points ?? [];
   if (points.length > pointsOf(range)) return failed('malformed', 'the answer has more points than were asked for');

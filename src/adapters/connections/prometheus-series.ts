@@ -1,6 +1,7 @@
 import type { Sample, Series } from '../../domain/guards/verdict.ts';
+import type { SourceAnswer } from '../../ports/connections.ts';
 import type { SeriesRange, SeriesRead, SeriesSource } from '../../ports/guards.ts';
-import { failed, type Read } from './outcomes.ts';
+import { failed } from './outcomes.ts';
 import {
   createPrometheusCall,
   instantOf,
@@ -44,7 +45,7 @@ function parsedSeries(all: readonly RawSeries[], range?: SeriesRange): SeriesRea
   return { ok: true, value: series };
 }
 
-function samplesOf(points: RawSeries['points'], range: SeriesRange | undefined): Read<Sample[]> {
+function samplesOf(points: RawSeries['points'], range: SeriesRange | undefined): SourceAnswer<Sample[]> {
   const samples: Sample[] = [];
   for (const [seconds, text] of points) {
     const atMs = instantOf(seconds);

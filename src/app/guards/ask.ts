@@ -14,7 +14,7 @@ import {
 import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
 import type { ConnectionSource } from '../../domain/policy/policy.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/units.ts';
-import type { CountError } from '../../ports/connections.ts';
+import type { CountError, SourceAnswer } from '../../ports/connections.ts';
 import type { SeriesRange, SeriesSources } from '../../ports/guards.ts';
 
 export interface GuardAnswer {
@@ -62,20 +62,19 @@ interface PastSamples {
   limits: Map<string, LimitOf>;
 }
 
-type RangesRead = { ok: true; value: readonly (readonly Series[])[] } | { ok: false; error: CountError };
-type LimitsRead = { ok: true; limitOf: LimitOf } | { ok: false; error: CountError };
-
 export function createGuardAsker(sources: SeriesSources): GuardAsker {
   const pasts = new Map<string, PastSamples>();
 
-  async function readLimits({ guard, source, nowMs, signal }: GuardQuestion): Promise<LimitsRead> {
-    if (!guard.badWhen.relative) return { ok: true, limitOf: () => undefined };
+  async function readLimits({ guard, source, nowMs, signal }: GuardQuestion): Promise<SourceAnswer<LimitOf>> {
+    if (!guard.badWhen.relative) return { ok: true, value: () => undefined };
     const key = JSON.stringify([source, guard.query]);
     const past: PastSamples = pasts.get(key) ?? { limits: new Map() };
     pasts.set(key, past);
     const stepMs = Math.floor(nowMs / PAST_STEP_MS) * PAST_STEP_MS;
     if (past.failed?.atMs === stepMs) return { ok: false, error: past.failed.error };
-    const read = async (ranges: readonly Pick<SeriesRange, 'fromMs' | 'toMs'>[]): Promise<RangesRead> => {
+    const read = async (
+      ranges: readonly Pick<SeriesRange, 'fromMs' | 'toMs'>[],
+    ): Promise<SourceAnswer<(readonly Series[])[]>> => {
       const answers = await pLimit(CONCURRENT_QUERIES).map(ranges, (range) =>
         sources.of(source).range(guard.query, { ...range, stepMs: PAST_STEP_MS }, signal),
       );
@@ -101,10 +100,8 @@ export function createGuardAsker(sources: SeriesSources): GuardAsker {
       past.sameHours = { atMs: hourMs, days: days.value };
       past.limits.clear();
     }
-    return {
-      ok: true,
-      limitOf: limitsIn(past.limits, guard, { days: past.days.series, sameHours: past.sameHours.days }),
-    };
+    const readings = { days: past.days.series, sameHours: past.sameHours.days };
+    return { ok: true, value: limitsIn(past.limits, guard, readings) };
   }
 
   return {
@@ -114,7 +111,7 @@ export function createGuardAsker(sources: SeriesSources): GuardAsker {
       if (!latest.ok) return unanswered(question, latest.error);
       const limits = await readLimits(question);
       if (!limits.ok) return unanswered(question, limits.error);
-      const judge = judgeBy(guard, latest.value, limits.limitOf);
+      const judge = judgeBy(guard, latest.value, limits.value);
       const lowered = computes.flatMap((compute) => {
         const beforeMs = loweredAtMs?.get(compute.computeId);
         return beforeMs === undefined ? [] : [[compute.computeId, judge(compute, beforeMs)] as const];

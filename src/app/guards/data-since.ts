@@ -1,6 +1,6 @@
 import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
 import { MINUTE_MS } from '../../domain/time/units.ts';
-import type { CountError } from '../../ports/connections.ts';
+import type { SourceAnswer } from '../../ports/connections.ts';
 import type { SeriesSource } from '../../ports/guards.ts';
 
 const MAX_POINTS = 1000;
@@ -19,7 +19,7 @@ export async function dataSince(
   source: SeriesSource,
   { query }: Pick<GuardPolicy, 'query'>,
   { fromMs, toMs, signal }: { fromMs: number; toMs: number; signal: AbortSignal },
-): Promise<{ ok: true; value: DataSince } | { ok: false; error: CountError }> {
+): Promise<SourceAnswer<DataSince>> {
   const stepMs = Math.ceil((toMs - fromMs) / MAX_POINTS / STEP_MS) * STEP_MS;
   const range = { fromMs: fromMs - (fromMs % stepMs), toMs, stepMs };
   // A comment at the end of the query must not swallow the bracket.
