@@ -1,9 +1,9 @@
 interface Turns {
-  /** Lets the other work of the process run first. */
+  /** Resolves after other waiting work of the process has run. */
   nextTurn(): Promise<void>;
 }
 
-/** With the costliest selector, or a thousand ordinary freezes, this many entries take some 15 ms. */
+/** 50 entries take about 15 ms, either with the costliest selector or with a thousand ordinary freezes. */
 const ENTRIES_PER_TURN = 50;
 
 /** Like `map`, but other work, such as the renewal of leases, gets a turn in between. */
@@ -26,7 +26,7 @@ export async function filterInTurns<T>(all: readonly T[], test: (entry: T) => bo
   return all.filter((_, index) => accepted[index]);
 }
 
-/** The UTF-8 of `JSON.stringify` of a plain object, whose lists are written in turns. */
+/** `JSON.stringify` of a plain object, as UTF-8. Properties that are arrays are converted in turns. */
 export async function jsonInTurns(document: object, turns: Turns): Promise<Uint8Array<ArrayBuffer>> {
   const written: Buffer[] = [];
   for (const [key, value] of Object.entries(document)) {

@@ -1,8 +1,8 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 
 /**
- * Replaces a file atomically: readers see the old one until the new one is whole. Leaves nothing beside it after an error, which is thrown.
- * With `flush`, the content survives a crash of the machine.
+ * Replaces a file atomically: readers see the old content until the new file is complete. After an error, which is thrown, no temporary file
+ * remains. With `flush`, the content survives a crash of the machine.
  */
 export async function replaceFile(
   path: string,
@@ -11,7 +11,7 @@ export async function replaceFile(
 ): Promise<void> {
   const unfinished = `${path}.${process.pid}.tmp`;
   try {
-    // An earlier process with this id may have been killed here.
+    // An earlier process with the same id may have been killed before it renamed its file.
     await rm(unfinished, { force: true });
     await writeFile(unfinished, content, { flag: 'wx', mode, ...(flush && { flush }) });
     await rename(unfinished, path);

@@ -1,4 +1,4 @@
 import { channel } from 'node:diagnostics_channel';
 
-/** Gets one line for people at each long wait of this process; commands print it. */
+/** Receives one line of text at the beginning of each long wait. Commands print the line. */
 export const WAITS = channel('ebb:waits');

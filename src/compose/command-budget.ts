@@ -24,8 +24,8 @@ interface CommandBudgetOptions {
 }
 
 /**
- * Opens the rate budget of a command: the one that the daemons share. If the store is embedded, so that only one process can have it open, or
- * can't be opened, the command gets a budget of its own: a part of the limit, or all of it on an emulator without a daemon.
+ * Opens the rate budget of a command. Usually this is the budget that the daemons share through their store. If the store is embedded, or can't
+ * be opened, the command gets a budget of its own: a part of the limit, or the whole limit on an emulator without a daemon.
  */
 export async function openCommandBudget(options: CommandBudgetOptions): Promise<CommandBudget> {
   const { settings, clock, engine, usesReserve = false } = options;
@@ -59,17 +59,17 @@ async function openShared({ queue, group }: Settings): Promise<Engine | undefine
   return opening.ok ? opening.engine : undefined;
 }
 
-/** A request that is not granted within this time gets its usual priority. Longer than a minute, whose limit the fleet's own reads may have used. */
+/** Requests that wait longer, in milliseconds, get their usual priority. Longer than a minute, since the reads themselves may use up its limit. */
 const PATIENT_MS = 75_000;
 
-/** Wraps a budget for reads of a whole fleet: they have background priority at first, which leaves part of each minute to more urgent requests. */
+/** Wraps a budget for reads of a whole fleet. They have background priority at first, so that more urgent requests get part of each minute. */
 export function patient(budget: RateBudget, clock: Pick<Clock, 'wait'>): RateBudget {
   return {
     ...budget,
     async acquire(request, signal) {
-      const ends = new AbortController();
+      const isDone = new AbortController();
       const patience = new AbortController();
-      const stop = AbortSignal.any([signal, ends.signal]);
+      const stop = AbortSignal.any([signal, isDone.signal]);
       clock.wait(PATIENT_MS, stop, { ref: false }).then(
         () => patience.abort(),
         () => {},
@@ -81,7 +81,7 @@ export function patient(budget: RateBudget, clock: Pick<Clock, 'wait'>): RateBud
         if (signal.aborted || !patience.signal.aborted) throw error;
         return await budget.acquire(request, signal);
       } finally {
-        ends.abort();
+        isDone.abort();
       }
     },
   };

@@ -51,10 +51,7 @@ export function systemDefaults(): { clock: Clock; newId: NewId; random: () => nu
   return { clock: systemClock(), newId: randomUUID, random: Math.random };
 }
 
-/**
- * Reads the keys before anything runs. With several accounts, an unreadable key file doesn't prevent the start, since the client reads it at
- * each call.
- */
+/** Reads the keys before anything runs. With several accounts, an unreadable key file is no problem yet: the client reads it at each call. */
 export function readKeysAtStart(accounts: readonly Account[], purpose: KeyPurpose): Result<string[]> {
   const problems: string[] = [];
   const keys: string[] = [];

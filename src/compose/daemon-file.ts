@@ -35,7 +35,7 @@ export async function announce(
   return () => removeDaemonFile(queue);
 }
 
-/** Removes the file. At the start of a daemon, a file is that of a killed one. The caller must hold the lock on the folder. */
+/** Removes the file. A starting daemon does so too, since a killed one leaves its file. The caller must hold the lock on the folder. */
 export async function removeDaemonFile(queue: QueueLocation): Promise<void> {
   if (queue.kind === 'embedded') await rm(pathIn(folderOf(queue)), { force: true });
 }
@@ -52,8 +52,8 @@ async function writeDaemonFile(folder: string, { url, token }: { url: string; to
 }
 
 /**
- * Undefined if there is no file, as while a daemon starts or stops, and if its daemon no longer holds the lock on the folder: a token must not be
- * sent to another process that listens at the address of a killed daemon.
+ * Reads the file. Returns undefined if there is none, as while a daemon starts or stops. Also returns undefined if the file's daemon no longer
+ * holds the lock on the folder: the token must not be sent to another process that listens at the address of a killed daemon.
  */
 async function readDaemonFile(folder: string): Promise<DaemonFile | undefined> {
   try {

@@ -1,4 +1,4 @@
-/** Replays a guard by the past samples of its source, which this machine asks. */
+/** Replays a guard with past samples, which this machine reads from the guard's source. */
 
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { type DataSince, dataSince } from '../app/guards/data-since.ts';

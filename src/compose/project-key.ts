@@ -38,8 +38,8 @@ export async function createProjectKey(wanted: WantedKey): Promise<Result<MadeKe
   }
   const personalKey = readApiKey(account.apiKey, 'write');
   if (!personalKey.ok) return personalKey;
-  const sources = systemDefaults();
-  const { budget, close } = await openCommandBudget({ settings, clock: sources.clock });
+  const system = systemDefaults();
+  const { budget, close } = await openCommandBudget({ settings, clock: system.clock });
   const keys = createKeyClient({
     baseUrl: settings.apiUrl,
     accounts: [{ name: account.name, key: () => personalKey.value.reveal() }],
@@ -47,7 +47,7 @@ export async function createProjectKey(wanted: WantedKey): Promise<Result<MadeKe
     proxy: viaProxy(settings.proxy),
     metrics: NO_METRICS,
     patience: patienceOf(settings),
-    ...sources,
+    ...system,
     budget,
   });
   try {

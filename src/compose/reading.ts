@@ -59,7 +59,7 @@ export interface ReadingOptions {
   settings: Settings;
   /** A snapshot to read instead of the control API, without a key. */
   fleetFile?: string | undefined;
-  /** The present for a snapshot, whose computes without `created_at` are a year old then; now by default. */
+  /** The instant that counts as now for a snapshot; the real time by default. A compute without `created_at` is a year old at this instant. */
   nowMs?: number;
   /** The engine of the daemons' group, if the caller has it open; see {@link openCommandBudget}. */
   engine?: Engine | undefined;
@@ -68,15 +68,16 @@ export interface ReadingOptions {
   /** False if only usage and operations are wanted, which the readings of daemons don't contain. */
   needsFleet?: boolean;
   /**
-   * The only project that is wanted, by its id, name or compute. If daemons know it, no other project is read from the control API, and this one
-   * only with `live`, or if its stored reading is older than {@link FRESH_MS}. Without `live`, the old reading is used if the new one fails.
+   * The only wanted project, by its id, its name or one of its computes. If daemons have read it, no other project is read from the control API.
+   * This one is read again with `live`, or if its stored reading is older than {@link FRESH_MS}. Without `live`, the stored reading is used if
+   * that fails.
    */
   subject?: string | undefined;
-  /** The source of stored readings, if the caller has it open; else the store is opened, or its daemon asked. */
+  /** The source of stored readings, if the caller has it open. Otherwise the store is opened, or its daemon is asked. */
   shared?: SharedSource;
   /** Also uses stored operations that go back to this instant, milliseconds since the epoch. */
   operationsSinceMs?: number | undefined;
-  /** For a few requests that a person waits for: they may use the share of `api_reserve`, however busy the daemons are. */
+  /** For a few requests that a person waits for: they may also use the share of `api_reserve`, so that busy daemons don't delay them. */
   usesReserve?: boolean;
 }
 
@@ -117,7 +118,7 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
   const read = (source: SharedSource) => readShared(source, options);
   const found = await (shared ? read(shared) : withShared(settings, read)).catch(() => undefined);
   if (!found) return undefined;
-  const { recent, past, subjects, atMs } = found;
+  const { recent, operations, subjects, atMs } = found;
   // The subject may be a project that daemons have not read, or a compute of such a project.
   if (subject !== undefined && subjects.length === 0 && (live || recent.unread.length > 0)) return undefined;
   const openLive = async () => {
@@ -129,12 +130,12 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
     }
     return { ok: false as const, error: { code: 'unauthorised' as const, route: '', message: opened.problem } };
   };
-  // Daemons store names of branches with the operations. If they read all wanted operations, neither is requested from the API.
-  const asksBranches = past?.coversSpan !== true;
+  // Daemons store names of branches with the operations. If they keep all wanted operations, neither is requested from the API.
+  const asksBranches = operations?.coversSpan !== true;
   const stored = { projects: recent.readings, unread: recent.unread, asksBranches };
   const api = createReadingsApi(stored, openLive, (askLive) =>
-    past
-      ? withKeptOperations(past.operations, past.coversSpan ? async () => NOT_STORED : askLive)
+    operations
+      ? withKeptOperations(operations.byProject, operations.coversSpan ? async () => NOT_STORED : askLive)
       : { operationsFrom: askLive },
   );
   const explain = (error: ControlApiError) => (error.route === '' ? error.message : explainApiError(settings, error));
@@ -156,14 +157,14 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
     ...(!live && {
       isStored: true,
       // If the subject was read again, nothing shown is from the store, so no note is needed.
-      note: () => (isOld && unreadSubject === undefined ? undefined : noteAbout(recent, past, unreadSubject)),
+      note: () => (isOld && unreadSubject === undefined ? undefined : noteAbout(recent, operations, unreadSubject)),
     }),
   };
 }
 
 interface SharedRead {
   recent: RecentFleet;
-  past?: StoredPast;
+  operations?: StoredOperations;
   /** The readings of the only wanted project. */
   subjects: SharedReading[];
   /** When the readings were read, by the store's clock, milliseconds since the epoch. */
@@ -183,22 +184,22 @@ async function readShared(
   const named = found.readings.filter((reading) => subject !== undefined && isAbout(reading, subject));
   const wanted = named.length > 0 ? named : found.readings;
   const records = await source.records(wanted.map(({ project }) => project.projectId));
-  const past =
+  const operations =
     operationsSinceMs === undefined || !source.usage
       ? undefined
       : {
-          operations: await readKeptOperations(source.usage, { sinceMs: operationsSinceMs, nowMs: atMs }),
+          byProject: await readKeptOperations(source.usage, { sinceMs: operationsSinceMs, nowMs: atMs }),
           nowMs: atMs,
           coversSpan: operationsSinceMs >= atMs - (OPERATION_DAYS * DAY_MS + HOUR_MS),
         };
   const readings = found.readings
     .map((reading) => withAppliedSince(reading, records))
-    .map((reading) => (past ? withBranchesOf(reading, past.operations) : reading));
+    .map((reading) => (operations ? withBranchesOf(reading, operations.byProject) : reading));
   return {
     recent: { ...found, readings },
     subjects: readings.filter((reading) => subject !== undefined && isAbout(reading, subject)),
     atMs,
-    ...(past && { past }),
+    ...(operations && { operations }),
   };
 }
 
@@ -224,7 +225,7 @@ async function waitForReadings(
   return fleet;
 }
 
-/** Daemons read the operations of the days that findings consider: the control API is not asked for those that are still missing. */
+/** The answer for operations that daemons have not stored yet. The control API is not asked for them, since daemons will soon read them. */
 const NOT_STORED = {
   ok: false,
   error: {
@@ -236,17 +237,17 @@ const NOT_STORED = {
 } as const;
 
 /** The operations that daemons have stored. */
-interface StoredPast {
-  /** By project; see {@link decodeOperations}. */
-  operations: ReadonlyMap<string, Uint8Array>;
+interface StoredOperations {
+  /** The encoded operations of each project; see {@link decodeOperations}. */
+  byProject: ReadonlyMap<string, Uint8Array>;
   nowMs: number;
-  /** True if daemons keep operations for as long as is wanted; those of some projects may not be stored yet. */
+  /** True if daemons keep operations for as long as the command wants them. Those of some projects may not be stored yet. */
   coversSpan: boolean;
 }
 
 /** Adds the branches that daemons have stored with the operations to a reading without branches. */
-function withBranchesOf(reading: SharedReading, operations: ReadonlyMap<string, Uint8Array>): SharedReading {
-  const bytes = operations.get(reading.project.projectId);
+function withBranchesOf(reading: SharedReading, byProject: ReadonlyMap<string, Uint8Array>): SharedReading {
+  const bytes = byProject.get(reading.project.projectId);
   if (!bytes || reading.computes.every(({ branchName }) => branchName !== undefined)) return reading;
   const branches = branchesOf(bytes);
   if (branches === 'refused') return { ...reading, branchesRefused: true };
@@ -255,19 +256,23 @@ function withBranchesOf(reading: SharedReading, operations: ReadonlyMap<string, 
 
 function noteAbout(
   { listedMs, oldestMs, readings }: RecentFleet,
-  past: StoredPast | undefined,
+  operations: StoredOperations | undefined,
   unreadSubject: string | undefined,
 ): string {
   const listed = `as of ${spanText(listedMs)} ago, from ebb's store`;
   const fleet = `${listed} (the oldest reading of a project is from ${spanText(oldestMs)} ago)`;
   const problem = unreadSubject === undefined ? [] : [`it can't be read now: ${unreadSubject}`];
-  return [fleet, ...(past ? operationsNote(readings, past) : []), ...problem, '--live reads the API'].join('; ');
+  const past = operations ? operationsNote(readings, operations) : [];
+  return [fleet, ...past, ...problem, '--live reads the API'].join('; ');
 }
 
-function operationsNote(readings: readonly SharedReading[], { operations, nowMs, coversSpan }: StoredPast): string[] {
+function operationsNote(
+  readings: readonly SharedReading[],
+  { byProject, nowMs, coversSpan }: StoredOperations,
+): string[] {
   const inUse = readings.filter(({ computes }) => computes.length > 0);
   const instants = inUse.flatMap(({ project }) => {
-    const bytes = operations.get(project.projectId);
+    const bytes = byProject.get(project.projectId);
     return (bytes && spanOf(bytes)?.readAtMs) ?? [];
   });
   const unread = inUse.length - instants.length;
@@ -287,7 +292,7 @@ function operationsNote(readings: readonly SharedReading[], { operations, nowMs,
   ];
 }
 
-/** Reads from the store of daemons, or, if it is embedded, from the daemon that has it open; undefined if neither can be reached. */
+/** Reads from the daemons' store. An embedded store is read through the daemon that has it open. Undefined if neither can be reached. */
 async function withShared<T>(
   settings: Settings,
   read: (source: SharedSource) => Promise<T | undefined>,
@@ -326,7 +331,7 @@ export function sharedByDaemon(daemon: Operator): SharedSource {
   };
 }
 
-/** Opens the control API; for the whole fleet together with the answers that commands have cached. */
+/** Opens the control API. A read of the whole fleet also uses the answers that commands have cached. */
 async function openApi(options: ReadingOptions): Promise<Result<Reading>> {
   const { settings, engine, usesReserve = false, subject, live = false } = options;
   // Loaded on use: the HTTP client takes a tenth of a command's time, and most read what daemons have stored.

@@ -82,12 +82,12 @@ export function rulesFromFiles(options: RulesFromFilesOptions): RulesSource {
     async read() {
       const reading = await watch.readConsistently(read, { waitUntilUnchanged: true });
       const shorten = pathShortener({ configFile, paths: allPaths(), cwd });
-      return { ...withTexts(reading, shorten), changes: watch.changes() };
+      return { ...mapTexts(reading, shorten), changes: watch.changes() };
     },
   };
 }
 
-function withTexts(reading: RulesReading, change: (text: string) => string): RulesReading {
+function mapTexts(reading: RulesReading, change: (text: string) => string): RulesReading {
   if (!reading.ok) return { ...reading, problems: reading.problems.map(change) };
   const { broken = new Map(), warnings } = reading;
   const changed = [...broken].map(([team, problems]) => [team, problems.map(change)] as const);
@@ -117,7 +117,7 @@ function inOneLine({ excerpt: _excerpt, ...problem }: PolicyProblem): string {
   return formatProblem(problem).replaceAll('\n', ' ');
 }
 
-/** The changed settings that take effect after a restart, by their names in `ebb.yaml`. Secrets are not compared: variables can't change. */
+/** Names the changed settings that need a restart, as in `ebb.yaml`. Secrets are not compared: the variables of a process can't change. */
 function changedForRestart(settingsBefore: Settings, settingsNow: Settings): string[] {
   const [before, now] = [comparable(settingsBefore), comparable(settingsNow)];
   const keys = [...new Set([...Object.keys(before), ...Object.keys(now)])];

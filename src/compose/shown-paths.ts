@@ -3,8 +3,8 @@ import { isDynamicPattern } from 'tinyglobby';
 import { isWithin } from '../policy/find-files.ts';
 
 /**
- * Creates a function that shortens the paths in a text about settings and policies: those below the folder of the settings file start from
- * there, and others from the name of the policies folder. Teams read such texts, and know nothing of this machine.
+ * Creates a function that shortens the paths in a text about settings and policies, since teams read such texts, and don't know this machine.
+ * Paths below the folder of the settings file become relative to it. Others begin with the name of the policies folder.
  */
 export function pathShortener({
   configFile,

@@ -39,7 +39,7 @@ import { openStoreToRead } from './store.ts';
 
 /**
  * Calls `work` with the stored facts, from the store, or from the daemon that has an embedded store open. If that daemon knows `compute`, it
- * sends only the records of its project. If an embedded store can't be read, there are no facts, and a note says so. A snapshot has no facts.
+ * sends only the records of the compute's project. If an embedded store can't be read, a note says so instead. A snapshot has no facts.
  */
 async function withStored<T>(
   {
@@ -123,8 +123,8 @@ export async function readForForecast(
 }
 
 /**
- * Reads the stored facts of these names, and nothing else, from a store that is opened once. If they can't be read, a note says why; if nothing
- * is stored yet, there is no note.
+ * Reads the stored facts of these names, and nothing else, from a store that is opened once. If they can't be read, a note says why, unless
+ * nothing is stored yet.
  */
 export function readFacts<Name extends keyof typeof FLEET_FACTS>(
   settings: Settings,

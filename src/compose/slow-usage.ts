@@ -5,7 +5,7 @@ import type { ControlApi } from '../ports/control-api.ts';
 /** Reads that take less time need no message; real milliseconds. */
 const SLOW_MS = 3_000;
 
-/** Wraps an API to tell people once that reading usage takes long: usage has a strict rate limit, which daemons use too, so it may take minutes. */
+/** Wraps an API to tell people once that reading usage takes long. It may take minutes, since daemons share the strict rate limit of usage. */
 export function announcingSlowUsage<Api extends Pick<ControlApi, 'usage'>>(api: Api, slowMs = SLOW_MS): Api {
   let sayAtMs: number | undefined;
   let isSaid = false;

@@ -105,7 +105,7 @@ export async function loadDump({ settings, path, write, keep }: LoadOptions): Pr
     if (!opening.ok) return opening;
     const { engine, close } = opening.value;
     try {
-      // Not the opened store, which adds the holds and freezes that this machine remembers.
+      // Not `opening.value.store`, which adds the holds and freezes that this machine remembers.
       const store = await createStore({ engine, log: SILENT_LOG });
       return await withoutDaemons(store, settings, (holder) => load({ store, holder }, { path, write, keep }));
     } finally {
@@ -147,7 +147,7 @@ async function load(
   return { ok: true, value: { counts, skipped: [...skipKeys], restores } };
 }
 
-/** Works under the leader lease, so that no daemon leads. If the work outlasts that lease, records are protected by the leases of their projects. */
+/** Works under the leader lease, so that no daemon leads. If the work outlasts the lease, the leases of projects still protect their records. */
 async function withoutDaemons<T>(
   store: Store,
   { queue }: Settings,

@@ -13,6 +13,7 @@ import type { Settings } from '../settings/settings.ts';
 import { commandLineCaller } from './command-line-caller.ts';
 import { noteIfUnused } from './store.ts';
 
+/** Longest wait for the queue to close, in real milliseconds. A command only adds jobs. */
 const CLOSE_MS = 2_000;
 
 /** Opens an operator on a store. `close` also closes the engine. */

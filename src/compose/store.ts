@@ -43,7 +43,7 @@ interface StoreNotRead {
 
 /**
  * Opens the store of the settings for reading, and creates none. Commands go on without an embedded store that can't be opened, and print the
- * note. A server that doesn't answer is a problem.
+ * note. For a store on a server, failure to open it is a problem.
  */
 export async function openStoreToRead(
   settings: Settings,
@@ -68,10 +68,7 @@ export async function openStoreToRead(
   };
 }
 
-/**
- * A note for people if neither a daemon nor `ebb apply` has stored anything: the command may look at another group than the daemons do.
- * Undefined otherwise.
- */
+/** Returns a note for people if neither a daemon nor `ebb apply` has stored anything: the command may read another group than theirs. */
 export async function noteIfUnused(
   store: UsedStore,
   { queue, group, apiUrl, accounts }: Pick<Settings, 'queue' | 'group' | 'apiUrl' | 'accounts'>,
@@ -149,8 +146,8 @@ function overrideFileOf({ stateDir, group }: Settings, log: Log): OverrideFile {
 }
 
 /**
- * Opens the holds and freezes that a daemon keeps in memory. A file remembers them in case the store is lost; an embedded store needs none, since
- * it would be in the same folder.
+ * Opens the holds and freezes that a daemon keeps in memory. A file remembers them in case the store is lost. With an embedded store there is no
+ * file, since both would be lost together.
  */
 export async function rememberOverrides(options: {
   settings: Settings;

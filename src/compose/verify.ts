@@ -64,19 +64,19 @@ async function open({ settings, projectId, account: wanted }: VerifyOptions) {
   const account = chosen.value;
   const keys = readKeysAtStart([account], 'write');
   if (!keys.ok) return keys;
-  const sources = systemDefaults();
-  const { budget, close } = await openCommandBudget({ settings, clock: sources.clock });
+  const system = systemDefaults();
+  const { budget, close } = await openCommandBudget({ settings, clock: system.clock });
   const bound = createVerifyApi({
     baseUrl: settings.apiUrl,
     accounts: apiAccounts([account], { purpose: 'write', hide: () => {} }),
     allowPlainHttp: settings.allowPlainHttp,
     proxy: viaProxy(settings.proxy),
     metrics: NO_METRICS,
-    ...sources,
+    ...system,
     budget,
     bounds: { projectId, ...BOUNDS },
   });
   const api = { ...bound, close: () => bound.close().finally(close) };
   const keeper = createSettingsFile(join(settings.stateDir, `verify-${projectId}.json`));
-  return { ok: true as const, value: { api, keeper, account, clock: sources.clock } };
+  return { ok: true as const, value: { api, keeper, account, clock: system.clock } };
 }

@@ -64,7 +64,7 @@ const FORMER_NAMES = { seed: 'specification', current: 'vendor-2026' } as const;
 const names = z.literal(['specification', 'vendor-2026']);
 const formerNames = z.literal(['seed', 'current']).transform((name) => FORMER_NAMES[name]);
 
-/** `profile` of `ebb.yaml`: the max_connections of sizes. */
+/** `profile` of `ebb.yaml`: how many connections each size accepts. */
 export const connectionProfileSchema = z
   .union([names, formerNames.meta({ deprecated: true }), table], { error: PROFILE_FORM })
   .transform((profile): ConnectionProfile => {

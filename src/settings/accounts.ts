@@ -16,7 +16,7 @@ export interface Account {
   /** If given, only the projects of this organization are listed. */
   organization?: string;
   plan?: AccountPlan;
-  /** The connections that computes accept at a size. */
+  /** How many connections a compute of each size accepts. */
   profile: ConnectionProfile;
   /** The facts that `ebb verify` has measured. */
   verified: AccountFacts;

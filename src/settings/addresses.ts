@@ -76,7 +76,7 @@ const SENTINEL_URL_FORM =
   'write redis+sentinel://HOST:PORT,HOST:PORT/NAME with the name that the Sentinels watch it under';
 const PASSWORD_PARAMETER = /[?&](?:sentinel_)?(?:password|pass|auth)=([^&#]*)/gi;
 
-/** Parses the address of queue and store. Problems never contain it, since it may have a password. */
+/** Parses the address of queue and store. Problems never contain the address, since it may have a password. */
 export function parseQueueUrl(text: string): Result<QueueLocation> {
   const [, scheme = '', rest = ''] = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(text.trim()) ?? [];
   if (scheme.toLowerCase() === 'embedded') return embedded(rest);
@@ -85,14 +85,14 @@ export function parseQueueUrl(text: string): Result<QueueLocation> {
     const problem = scheme === '' ? 'is not a URL' : `doesn't know the scheme "${scheme}"`;
     return { ok: false, problem: `${problem}; ${QUEUE_URL_FORM}` };
   }
-  const remote = rest.startsWith('//') ? splitUserPart(rest.slice(2)) : undefined;
-  if (remote === undefined || remote.host === '') return { ok: false, problem: `names no host; ${QUEUE_URL_FORM}` };
+  const { user, location } = splitUserPart(rest.startsWith('//') ? rest.slice(2) : '');
+  if (location === '') return { ok: false, problem: `names no host; ${QUEUE_URL_FORM}` };
   const isSentinel = /\+sentinel$/i.test(scheme);
-  if (isSentinel && !/^[^/?#]+\/[^/?#]/.test(remote.host)) {
+  if (isSentinel && !/^[^/?#]+\/[^/?#]/.test(location)) {
     return { ok: false, problem: `names no primary; ${SENTINEL_URL_FORM}` };
   }
-  const shown = `${scheme}://${withoutPasswords(remote.host)}`;
-  const passwords = [...passwordsOf(remote.user), ...parameterPasswords(remote.host)].map(secret);
+  const shown = `${scheme}://${redactParameters(location)}`;
+  const passwords = [...passwordsOf(user), ...parameterPasswords(location)].map(secret);
   return { ok: true, value: { kind, url: secret(text.trim()), shown, passwords } };
 }
 
@@ -105,10 +105,10 @@ function embedded(dir: string): Result<QueueLocation> {
   };
 }
 
-/** The user part extends to the last `@`, so that a password with a stray `/` or `@` stays hidden. */
-function splitUserPart(rest: string): { user: string; host: string } {
+/** `location` is the hosts, the path and the query. The user part extends to the last `@`, so that a password with a stray `/` or `@` stays hidden. */
+function splitUserPart(rest: string): { user: string; location: string } {
   const at = rest.lastIndexOf('@');
-  return { user: rest.slice(0, Math.max(at, 0)), host: rest.slice(at + 1) };
+  return { user: rest.slice(0, Math.max(at, 0)), location: rest.slice(at + 1) };
 }
 
 function passwordsOf(user: string): string[] {
@@ -116,13 +116,13 @@ function passwordsOf(user: string): string[] {
   return colon < 0 ? [] : asWrittenAndDecoded(user.slice(colon + 1));
 }
 
-function withoutPasswords(host: string): string {
-  return host.replace(
+function redactParameters(location: string): string {
+  return location.replace(
     PASSWORD_PARAMETER,
     (match, value: string) => `${match.slice(0, match.length - value.length)}[redacted]`,
   );
 }
 
-function parameterPasswords(host: string): string[] {
-  return [...host.matchAll(PASSWORD_PARAMETER)].flatMap(([, value = '']) => asWrittenAndDecoded(value));
+function parameterPasswords(location: string): string[] {
+  return [...location.matchAll(PASSWORD_PARAMETER)].flatMap(([, value = '']) => asWrittenAndDecoded(value));
 }

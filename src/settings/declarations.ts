@@ -200,7 +200,7 @@ export const MISPLACED_KEYS: ReadonlyMap<string, string> = new Map([
   ['token', 'a token has no place in a file that others read: set EBB_TOKEN, or token_file'],
 ]);
 
-/** The JSON Schema of `ebb.yaml` with the help of each setting, generated from the schema that reads it. Editors know draft 7. */
+/** The JSON Schema of `ebb.yaml` with the help of each setting, generated from the schema that reads it. Draft 7, since editors support that. */
 export function settingsJsonSchema(): Record<string, unknown> {
   const { properties, ...schema } = z.toJSONSchema(settingsSchema, {
     io: 'input',

@@ -90,7 +90,7 @@ export const notifyBeforeSchema = duration({ minMs: MINUTE_MS, maxMs: DAY_MS, te
 /** Incoming webhooks of Slack need no entry in `notify_allowed_origins`. */
 const SLACK = 'https://hooks.slack.com';
 
-/** Why nothing may be sent to a URL; undefined if it is allowed. Names only the origin, since the rest of a URL may be secret. */
+/** Returns why nothing may be sent to a URL, or undefined if it is allowed. Names only the origin, since the rest of a URL may be secret. */
 export function destinationRefused(
   url: string,
   { to, allowedOrigins }: Pick<Receiver, 'to' | 'allowedOrigins'>,

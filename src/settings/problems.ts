@@ -80,7 +80,7 @@ type UnrecognizedKeys = Extract<Issue, { code: 'unrecognized_keys' }>;
 
 function unknownKeys({ keys, message }: UnrecognizedKeys, path: readonly string[], config: ConfigFile): string[] {
   const [list] = path;
-  // Schemas that the policy language shares have one readable line for each key.
+  // Schemas that are shared with the policy language already report one readable line for each key.
   const lines = message.startsWith('unknown key') ? message.split('\n') : [];
   return keys.map((key, index) => {
     const where = placeOf([...path, key], config) ?? config.file;
@@ -102,19 +102,19 @@ function unknownKeyMessage(key: string, known: readonly string[]): string {
   return `unknown setting "${key}"${didYouMean(key, known) || '; see docs/settings.md'}`;
 }
 
-/** The settings, with defaults for those that are not valid, if there are any. */
+/** The parsed settings. A setting that is not valid has its default. */
 export interface CheckedValues {
   values: Values;
   areValid(...names: SettingName[]): boolean;
 }
 
-/** The settings that are valid beside those of an error; undefined if they can't be read without these. */
-export function checkedBeside(error: z.ZodError, values: Record<string, unknown>): CheckedValues | undefined {
+/** Parses the settings without those that the error calls invalid. Undefined if the others are not valid without them. */
+export function parseWithoutInvalid(error: z.ZodError, values: Record<string, unknown>): CheckedValues | undefined {
   const names = Object.keys(settingsSchema.shape);
   const invalid = new Set(
     error.issues.flatMap((issue) => {
       if (issue.code !== 'unrecognized_keys' || issue.path.length > 0) return issue.path.slice(0, 1).map(String);
-      // The setting that was meant has another value than it seems.
+      // A misspelt setting: the one that was meant would wrongly have its default.
       return issue.keys.flatMap((key) => [key, nearest(key, names) ?? key]);
     }),
   );
@@ -125,7 +125,7 @@ export function checkedBeside(error: z.ZodError, values: Record<string, unknown>
 
 type Check = (values: Values, inputs: Inputs, env: Environment) => string[];
 
-/** The checks of combinations of settings, with the names of those that must be valid: else their problems are only consequences. */
+/** Each check with the settings that must be valid for it: otherwise its problem may only follow from an invalid setting. */
 const COMBINATIONS: readonly (readonly [names: readonly SettingName[], check: Check])[] = [
   [['queue_url'], passwordProblems],
   [['api_url', 'allow_plain_http'], plainHttpProblems],

@@ -20,8 +20,8 @@ export interface ProxySetting {
 const HAS_SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
 
 /**
- * Finds the proxy for an API URL in the usual variables, of which lowercase ones take precedence; undefined for an API on this machine. Problems
- * never contain the URL.
+ * Finds the proxy for an API URL in the usual variables. Lowercase ones take precedence. An API on this machine has no proxy. Problems never
+ * contain the proxy's URL.
  */
 export function findProxy(env: Environment, apiUrl: string): Result<ProxySetting | undefined> {
   const { protocol, hostname } = new URL(apiUrl);

@@ -3,7 +3,7 @@ import { decodeUrlPart } from '../common/decode.ts';
 
 const REDACTED = '[redacted]';
 
-/** A value that no log, error, JSON or template string shows. Call `reveal` only where it is used. */
+/** A value that no log, error, JSON or template string shows. Call `reveal` only where the plain value is used. */
 export interface Secret {
   reveal(): string;
   toString(): string;

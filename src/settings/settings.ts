@@ -17,14 +17,14 @@ import { type AuditCopies, auditCopiesOf } from './audit-schema.ts';
 import { readConfigFile } from './config-file.ts';
 import { loginOf } from './login-schema.ts';
 import { notifyRulesOf } from './notify-schema.ts';
-import { type CheckedValues, checkedBeside, combinationProblems, schemaProblems } from './problems.ts';
+import { type CheckedValues, combinationProblems, parseWithoutInvalid, schemaProblems } from './problems.ts';
 import { findProxy, type ProxySetting } from './proxy.ts';
 import { knownSourcesOf, type LOG_FORMATS, type LOG_LEVELS, type MODES, settingsSchema } from './schema.ts';
 import { type Secret, secret, secretPartsOf } from './secret.ts';
 import { type Environment, gatherInputs, type Inputs, type SettingsFlags, sourceVariables } from './sources.ts';
 import { teamsOf } from './team-schema.ts';
 
-/** The checked settings. Secrets in it are not shown when logged or turned into JSON. */
+/** The checked settings. Their secrets are not shown when they are logged or turned into JSON. */
 export interface Settings {
   mode: (typeof MODES)[number];
   /** Base URL of the control API, without a trailing slash. */
@@ -38,7 +38,7 @@ export interface Settings {
   accounts: readonly Account[];
   proxy: ProxySetting | undefined;
   prices: Prices;
-  /** Globs on projects and branches, each with the owner of what it matches; the scopes of teams come last. The first match counts. */
+  /** Globs on projects and branches, each with an owner. The first match counts. The scopes of teams come last. */
   owners: readonly OwnerRule[];
   /** Globs as in `owners`, each with the worth of a start, in milliseconds awake. */
   coldStartWorthMs: readonly (readonly [glob: string, ms: number])[];
@@ -81,8 +81,8 @@ export interface Settings {
 }
 
 /**
- * `warnings`: one line for each former name that is still accepted. `policies`: the paths of policies, and `named`: what names owners, each if
- * it can be read.
+ * `warnings` has one line for each former name that is still accepted. If some settings are not valid, `policies` still has the paths of the
+ * policies, and `named` the settings about owners; each is absent if it depends on an invalid setting.
  */
 export type SettingsResult =
   | { ok: true; settings: Settings; warnings: string[] }
@@ -118,15 +118,17 @@ export function readSettings({
   const overrides = Object.fromEntries([...inputs].map(([name, { value }]) => [name, value]));
   const values = { ...config.values, ...overrides };
   const parsed = settingsSchema.safeParse(values);
-  // With problems in other settings, the policy files can still be checked.
+  // The policy files can still be checked if other settings have problems.
   const { data: paths } = settingsSchema.shape.policies.safeParse(Reflect.get(values, 'policies'));
   const policies = paths && { policies: policyPaths(paths, inputs, cwd) };
-  const checked = parsed.success ? { values: parsed.data, areValid: () => true } : checkedBeside(parsed.error, values);
-  const ofSchema = parsed.success ? [] : schemaProblems(parsed.error, inputs, config);
-  if (!checked) return { ...refused(ofSchema), ...policies };
+  const checked = parsed.success
+    ? { values: parsed.data, areValid: () => true }
+    : parseWithoutInvalid(parsed.error, values);
+  const invalid = parsed.success ? [] : schemaProblems(parsed.error, inputs, config);
+  if (!checked) return { ...refused(invalid), ...policies };
   const proxy = findProxy(env, checked.values.api_url);
-  const ofProxy = proxy.ok || !checked.areValid('api_url') ? [] : [proxy.problem];
-  const problems = [...ofSchema, ...combinationProblems(checked, inputs, env), ...ofProxy];
+  const proxyProblems = proxy.ok || !checked.areValid('api_url') ? [] : [proxy.problem];
+  const problems = [...invalid, ...combinationProblems(checked, inputs, env), ...proxyProblems];
   if (!parsed.success || !proxy.ok || problems.length > 0)
     return { ...refused(problems), ...policies, named: namedOwners(checked) };
   const settings = assemble({ values: parsed.data, inputs, env, cwd, file: config.file ?? 'ebb.yaml' });
@@ -148,7 +150,7 @@ function refused(problems: readonly string[]): SettingsResult & { ok: false } {
   return { ok: false, problems: problems.map(printable) };
 }
 
-/** All secrets of the settings, which logs and metrics must never show, except keys from files. */
+/** All secrets of the settings, except keys from files. Logs and metrics must never show them. */
 export function secretsOf({ accounts, queue, token, proxy, sourceVariables: variables }: Settings): string[] {
   const keys = accounts.map(({ apiKey }) => (apiKey?.from === 'variable' ? apiKey.key : undefined));
   const queueUrl = queue.passwords.length > 0 ? [queue.url, ...queue.passwords] : [];
