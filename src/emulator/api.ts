@@ -34,7 +34,7 @@ const ROUTES: readonly Route[] = [
 
 type Env = { Bindings: HttpBindings };
 
-/** Real time and ids, which a simulation replaces. */
+/** Sources of real time and of ids. A simulation passes its own. */
 export interface EmulatorHost {
   /** Real milliseconds from an arbitrary start, never running backwards, for rate limits. */
   monotonicMs(): number;
@@ -305,7 +305,7 @@ function createWrongReads(platform: Platform): WrongReads {
   /** By compute id: the fields before its last successful PATCH, and the time of that PATCH. */
   const before = new Map<string, { fields: Entry; atMs: number }>();
 
-  /** The entry as it was before a PATCH of the last `staleMs`. */
+  /** The entry as before its last PATCH, if that was less than `staleMs` ago. */
   const outdated = (entry: Entry, staleMs: number): Entry => {
     const patched = before.get(String(entry.id));
     return patched && platform.clock.now() - patched.atMs < staleMs ? { ...entry, ...patched.fields } : entry;

@@ -45,7 +45,7 @@ export interface Consumption {
   routes: 'both' | 'projects' | 'none';
   /** `omitted`: metrics of 0, and buckets without usage, are not sent. */
   zeros: 'omitted' | 'sent';
-  /** The delay until usage is visible, in minutes; it appears in steps of a quarter of an hour. */
+  /** The delay until usage is visible, in minutes. Usage becomes visible in quarters of an hour. */
   delayMinutes: number;
   /** Periods in which no new usage becomes visible. */
   stalls: readonly { fromMs: number; toMs: number }[];

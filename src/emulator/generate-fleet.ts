@@ -72,8 +72,8 @@ function generateProject(random: RandomState, index: number, options: GenerateOp
 }
 
 /**
- * A fleet of any size; equal seeds give equal fleets. Each branch has a primary and a replica; with an odd number of computes, the last has no
- * replica. About a quarter of the computes are active; with loads, all begin asleep.
+ * Generates a fleet; equal seeds give equal fleets. Each branch has a primary and a replica. With an odd number of computes, the last branch has
+ * no replica. About a quarter of the computes are active; with loads, all begin asleep.
  */
 export function generateFleet(options: GenerateOptions): Fleet {
   const random = createRandom(options.seed);

@@ -7,7 +7,7 @@ import { QUARTER_MS, quartersOf } from '../world/usage.ts';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
-/** The share of the usage that is shown of an hour before its correction, which comes a day after its end. */
+/** The share of an hour's usage that is shown until its correction, a day after the hour has ended. */
 const UNCORRECTED_SHARE = 0.9;
 
 export type Granularity = 'hourly' | 'daily' | 'monthly';
@@ -50,7 +50,7 @@ function shownUntilMs({ delayMinutes, stalls }: Consumption, nowMs: number): num
   return untilMs - (untilMs % QUARTER_MS);
 }
 
-/** True for the `share` of hours of which too little usage is shown at first. `hour` is counted since the epoch. */
+/** True if too little usage is shown of this hour at first, as of this `share` of all hours. `hour` is counted since the epoch. */
 function isCorrectedLater(unit: string, hour: number, share: number): boolean {
   const hash = hashText(unit, Math.imul(hour, 0x9e3779b1));
   return ((hash ^ (hash >>> 15)) >>> 0) / 0x1_0000_0000 < share;
@@ -76,7 +76,7 @@ export function unitId({ ledger, branchId }: Unit): string {
   return branchId === undefined ? ledger.projectId : `${ledger.projectId}/${branchId}`;
 }
 
-/** The real usage of a unit. That of a project includes the share that belongs to none of its branches. */
+/** The real usage of a unit. A project's usage includes the share that belongs to none of its branches. */
 function trueQuarters(world: WorldState, { ledger, branchId }: Unit): QuarterLedger {
   if (branchId !== undefined) return quartersOf(world, ledger, branchId);
   const sum: QuarterLedger = new Map();

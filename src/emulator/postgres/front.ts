@@ -38,8 +38,8 @@ function fatal(message: string): Buffer {
 }
 
 /**
- * Calls `onRefused` if the server refuses the client because there are too many. The first message decides; before it comes only the answer to
- * a request for encryption.
+ * Calls `onRefused` if the server refuses the client because there are too many. The server's first message says so. Before that message comes
+ * only the answer to a request for encryption.
  */
 function countRefusal(server: Socket, onRefused: () => void): void {
   const readAnswer = (answer: Buffer): void => {

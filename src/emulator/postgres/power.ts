@@ -4,7 +4,7 @@ import { type ComputeServers, createComputeServers } from './compute-servers.ts'
 import { POSTGRES_USER, type PostgresBinaries } from './data-folders.ts';
 import { type Front, openFront } from './front.ts';
 
-/** Computes as real servers, which execute the starts and stops of the world and report their ends to it. */
+/** Runs computes as real servers: executes the starts and stops of the world, and reports to it when they have ended. */
 export interface PostgresPower {
   /** The URL for clients of a compute; undefined for a new compute until its first start begins. */
   urlOf(computeId: string): string | undefined;
@@ -13,7 +13,7 @@ export interface PostgresPower {
   close(): Promise<void>;
 }
 
-/** The longest delay of a change that no request causes, such as a suspension. */
+/** The longest delay of a change that no request causes, such as a suspension, in real milliseconds. */
 const LONGEST_POLL_MS = 500;
 const SHORTEST_POLL_MS = 10;
 

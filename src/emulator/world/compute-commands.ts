@@ -20,7 +20,10 @@ function branchRefusal(project: Project, compute: Compute, branchId: string): Re
   return undefined;
 }
 
-/** The operations that apply a change of settings; none for a sleeping compute, unless its branch changes or `idlePatch` wakes it. */
+/**
+ * The operations that apply a change of settings. A new size restarts an active compute, which drops its connections. A sleeping compute stays
+ * asleep without operations, unless its branch changes or `idlePatch` wakes it.
+ */
 function operationsFor(world: WorldState, compute: Compute, before: ComputeSettings): readonly NewOperation[] {
   const apply: NewOperation = { action: 'apply_config', rollback: before };
   const suspend: NewOperation = { action: 'suspend_compute' };
@@ -38,10 +41,7 @@ function operationsFor(world: WorldState, compute: Compute, before: ComputeSetti
   return JSON.stringify(compute.pgSettings) === JSON.stringify(before.pgSettings) ? [] : [apply];
 }
 
-/**
- * Changes settings. They show at once; a running compute takes a new size by a restart, which drops its connections. An idle
- * one stays idle, unless `idlePatch` wakes it.
- */
+/** Changes settings, which are visible at once. See {@link operationsFor} for restarts of an active compute, and starts of an idle one. */
 export function updateCompute(
   world: WorldState,
   project: Project,

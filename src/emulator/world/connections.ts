@@ -9,7 +9,7 @@ export function countConnections(groups: readonly ConnectionGroup[]): number {
 /** The delay with `lastActive: late`. */
 const LATE_MS = 60_000;
 
-/** `last_active` as the API shows it: now while a client is busy. With `late`, the value of a minute ago. */
+/** `last_active` as the API shows it: the present time while a client is busy. With `late`, the value of a minute ago. */
 export function lastActiveAtMs(compute: Compute, nowMs: number, lastActive: 'current' | 'late'): number | undefined {
   const isBusy = compute.connected.some((group) => group.isBusy);
   if (lastActive === 'current') return isBusy ? nowMs : compute.lastActiveAtMs;
@@ -107,7 +107,7 @@ export function dropConnections(world: WorldState, compute: Compute, drops: Beha
   world.events.push({ type: 'dropped', atMs: world.nowMs, computeId: compute.id, connections: dropped });
 }
 
-/** Disconnects `connections` clients, the oldest groups first, then waiting ones; undefined: all. */
+/** Disconnects `connections` clients (undefined: all), first connected ones, then waiting ones, of the oldest groups first. */
 export function disconnect(world: WorldState, compute: Compute, connections: number | undefined): void {
   let left = connections ?? Number.POSITIVE_INFINITY;
   const shrink = (group: ConnectionGroup): boolean => {

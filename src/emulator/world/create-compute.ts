@@ -159,7 +159,7 @@ const LARGEST_CU: Record<Plan, number> = { free: 2, launch: 16, scale: 56 };
 /** The timeouts that the Launch plan allows: 5 minutes, in both spellings, or never. */
 const LAUNCH_TIMEOUTS_SECONDS = [0, 300, -1];
 
-/** The reason why a plan forbids the changes; undefined if it allows them. The free plan refuses any timeout, even the one that is set. */
+/** The reason why a plan forbids the changes; undefined if it allows them. The free plan refuses any timeout, even the present one. */
 export function planRefusal(plan: Plan, changes: Partial<ComputeSettings>): Refused | undefined {
   const largestCu = Math.max(changes.minCu ?? 0, changes.maxCu ?? 0);
   if (largestCu > LARGEST_CU[plan]) {

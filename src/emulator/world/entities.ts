@@ -113,7 +113,7 @@ export interface Operation {
   rollback?: ComputeSettings;
   /** A suspend_compute that is the first half of a restart. */
   restarts?: true;
-  /** Its last status if a fault decides that; absent: `finished`. */
+  /** The status with which a fault makes it end; absent: `finished`. */
   endsAs?: OperationStatus;
   /** True if a fault keeps it from ending. */
   hangs?: true;
@@ -240,7 +240,7 @@ export type WorldEvent =
   | { type: 'dropped'; atMs: number; computeId: string; connections: number }
   | { type: 'deleted'; atMs: number; computeId: string };
 
-/** Changed in place, and only by `execute`, so that equal seeds and commands give equal worlds. */
+/** The world is changed in place, and only by `execute`, so that equal seeds and commands give equal worlds. */
 export interface WorldState {
   nowMs: number;
   random: RandomState;

@@ -5,10 +5,10 @@ import { createRandom, hashText, nextRandom, type RandomState } from './random.t
 /** The service time of a request on an idle compute with a warm cache. */
 const SERVICE_SECONDS = 0.02;
 
-/** A queue whose utilization comes near 1 has no end; here clients give up first. */
+/** A queue grows without limit as its utilization comes near 1. Here clients are assumed to give up before that. */
 const MAX_UTILIZATION = 0.98;
 
-/** The extra service time right after a start, as a multiple of the usual; it falls to a third in {@link REFILL_MS}. */
+/** The extra service time right after a start, as a multiple of the usual time. It falls to about a third in {@link REFILL_MS}. */
 const COLD_EXTRA = 4;
 const REFILL_MS = 60_000;
 
@@ -25,7 +25,7 @@ export interface Served {
   sizeCu: number;
   /** Milliseconds since the compute was started; undefined: it sleeps, and serves nothing. */
   awakeMs: number | undefined;
-  /** The time in which its cache fills to two thirds, in milliseconds; a minute if absent. */
+  /** The time in which its cache fills to about two thirds, in milliseconds; a minute if absent. */
   refillMs?: number;
 }
 
@@ -145,7 +145,7 @@ function isDue({ effect, fromMs, forMs = USUAL[effect].forMs }: LatencyFault, no
   return nowMs >= fromMs && nowMs < fromMs + forMs;
 }
 
-/** True if a fault affects a compute at this scrape, which is then counted. */
+/** True if a fault affects a compute at this scrape. Counts the hit. */
 function takeHit(active: ActiveFault, computeId: string): boolean {
   const { fault, random, hits } = active;
   if (fault.computeId !== undefined && fault.computeId !== computeId) return false;

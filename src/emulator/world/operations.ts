@@ -33,7 +33,7 @@ function operationDurationMs(world: WorldState, action: OperationAction): number
   return Math.round(shortest + (longest - shortest) * nextRandom(world.random) ** 3);
 }
 
-/** Time in `scheduling` of an operation that no request has started, and in `cancelling`. */
+/** How long an operation of the platform is in `scheduling`, and a cancelled one in `cancelling`, in milliseconds. */
 const SCHEDULING_MS = 50;
 /** The newest operations of a project that are always kept. Up to as many older ones are kept, too. */
 const OPERATIONS_KEPT = 50_000;
@@ -49,14 +49,14 @@ const PENDING_STATE: Partial<Record<OperationAction, ComputeState>> = {
   suspend_compute: 'idle',
 };
 
-/** Updates `updated_at` of the project and the compute after a change, as the behaviours say. */
+/** Updates `updated_at` of the project and the compute after a change, as `projectUpdatedAt` and `computeUpdatedAt` say. */
 export function touch(world: WorldState, project: Project, compute?: Compute): void {
   if (compute === undefined || world.projectUpdatedAt === 'moves') project.updatedAtMs = world.nowMs;
   if (compute !== undefined && world.projectUpdatedAt === 'late') touchLate(project, world.nowMs);
   if (compute !== undefined && world.behaviours.computeUpdatedAt === 'moves') compute.updatedAtMs = world.nowMs;
 }
 
-/** Keeps the change before this one visible if its delay is over; see {@link shownUpdatedAtMs}. */
+/** Notes a change whose delay begins now. If the delay of the change before is over, that change stays visible. */
 function touchLate(project: Project, nowMs: number): void {
   project.updatedAtMs = shownUpdatedAtMs(project, nowMs);
   project.lateUpdateMs = nowMs;
@@ -110,8 +110,8 @@ function updatePendingState(compute: Compute): void {
 }
 
 /**
- * Appends operations to a compute's queue. If it was empty, the first one of a request runs at once, and one of the
- * platform is `scheduling` first.
+ * Appends operations to a compute's queue. If the queue was empty, the first operation begins: at once for a request, and after a time in
+ * `scheduling` for the platform.
  */
 export function enqueue(
   world: WorldState,
@@ -194,7 +194,7 @@ function close(world: WorldState, project: Project, operation: Operation, status
   setStatus(world, operation, status);
 }
 
-/** Takes an ended operation off its compute's queue. If it has failed or was cancelled, the rest of the queue is cancelled, too. */
+/** Takes an ended operation off its compute's queue. If the operation failed or was cancelled, the rest of the queue is cancelled, too. */
 function finishCompute(world: WorldState, project: Project, compute: Compute, operation: Operation): void {
   compute.queue = compute.queue.filter((other) => other !== operation);
   if (operation.status !== 'finished' && operation.status !== 'skipped') {
@@ -303,8 +303,8 @@ function finishSuspend(world: WorldState, compute: Compute, operation: Operation
 }
 
 /**
- * A failed or cancelled operation leaves the compute as it was, and its settings are rolled back. Clients that waited for such a start get an
- * error: otherwise they would start the compute over and over.
+ * A failed or cancelled operation leaves the compute's state as it was, and its settings are rolled back. Clients that waited for a start that
+ * failed get an error: otherwise they would start the compute over and over.
  */
 function failEffect(world: WorldState, compute: Compute, operation: Operation): void {
   if (operation.action === 'start_compute') rejectWaiting(world, compute);
