@@ -9,6 +9,7 @@ import { orFail, UserError } from './fail.ts';
 import { type CommonFlags, withSourceFlags } from './flags.ts';
 import type { ReadPolicies } from './or-fail.ts';
 import { writeErr, writeJson, writeOut } from './output.ts';
+import { untilInterrupted } from './signals.ts';
 import type { Colors } from './terminal.ts';
 
 interface ApplyFlags extends CommonFlags {
@@ -47,18 +48,18 @@ async function apply(flags: ApplyFlags): Promise<void> {
     import('../compose/applying.ts'),
   ]);
   const { settings, policies, broken } = await settingsAndPolicies(flags);
-  const agreed = flags.plan === undefined ? undefined : await readAgreed(flags.plan);
+  const agreedPlan = flags.plan === undefined ? undefined : await readAgreedPlan(flags.plan);
   const applying = orFail(await openApplying({ settings, policies }));
   try {
     const planning = await planNow(applying);
-    if (agreed) await refuseIfDifferent(agreed, planning);
+    if (agreedPlan) await refuseIfDifferent(agreedPlan, planning);
     await showAndApply(applying, planning, { ...flags, broken });
   } finally {
     await applying.close();
   }
 }
 
-async function readAgreed(path: string) {
+async function readAgreedPlan(path: string) {
   const { readPlanFile } = await import('./apply/plan-file.ts');
   return { path, file: await readPlanFile(path) };
 }
@@ -72,7 +73,7 @@ async function planNow(applying: Applying): Promise<PlanResult> {
 }
 
 async function refuseIfDifferent(
-  { path, file }: Awaited<ReturnType<typeof readAgreed>>,
+  { path, file }: Awaited<ReturnType<typeof readAgreedPlan>>,
   { plan }: PlanResult,
 ): Promise<void> {
   const [{ differences }, { fleetPlanJson }] = await Promise.all([
@@ -106,18 +107,23 @@ async function showAndApply(
   const { plan: shown, notPlanned } = withoutUnread(plan, planning.policies, broken);
   write(`${describePlan(shown, { colors, zone, notPlanned })}\n\n`);
   await askUnlessAgreed(plan.computes.filter((one) => one.plan.verdict === 'act').length, flags, screen);
-  const interruption = interruptible();
-  const results = await applying.applyPlan(planning, {
-    signal: interruption.signal,
-    onBegin: ({ compute }) => write(`changing ${printable(compute.computeId)}\n`),
-    onEnd: ({ compute }, applied) => write(`${describeEnd(nameOf(compute), applied, colors)}\n`),
-  });
-  interruption.end();
+  let isInterrupted = false;
+  const applyUntil = async (signal: AbortSignal) => {
+    const results = await applying.applyPlan(planning, {
+      signal,
+      onBegin: ({ compute }) => write(`changing ${printable(compute.computeId)}\n`),
+      onEnd: ({ compute }, applied) => write(`${describeEnd(nameOf(compute), applied, colors)}\n`),
+    });
+    isInterrupted = signal.aborted;
+    return results;
+  };
+  // Changes that have begun are finished.
+  const results = await untilInterrupted(applyUntil, ['SIGINT', 'SIGTERM']);
   write(`${summariseResults(results.values())}\n`);
   if (flags.json) writeJson(resultsJson(plan.atMs, plan.hash, results));
   const allDone = [...results.values()].every(({ outcome }) => outcome === 'done');
   if (!allDone) process.exitCode = 1;
-  if (interruption.signal.aborted) process.exitCode = 130;
+  if (isInterrupted) process.exitCode = 130;
 }
 
 async function askUnlessAgreed(count: number, { plan, yes }: ApplyFlags, output: NodeJS.WritableStream): Promise<void> {
@@ -125,18 +131,6 @@ async function askUnlessAgreed(count: number, { plan, yes }: ApplyFlags, output:
   const { confirmCount } = await import('./operator/confirm.ts');
   if (await confirmCount(count, { input: process.stdin, output })) return;
   throw new UserError('not confirmed: nothing was changed');
-}
-
-/** The first SIGINT or SIGTERM lets changes that have begun finish; a second one ends the process. */
-function interruptible(): { signal: AbortSignal; end(): void } {
-  const controller = new AbortController();
-  const stop = () => {
-    end();
-    controller.abort(new Error('interrupted'));
-  };
-  const end = () => void process.off('SIGINT', stop).off('SIGTERM', stop);
-  process.on('SIGINT', stop).on('SIGTERM', stop);
-  return { signal: controller.signal, end };
 }
 
 function describeEnd(name: string, applied: AppliedChange, colors: Colors): string {

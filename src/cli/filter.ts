@@ -26,8 +26,8 @@ export function filtersByBranch({ select }: FilterFlags): boolean {
 }
 
 /**
- * The computes that the flags select; all without flags. The owner of a compute is given by `owners` of the settings, else by the policies.
- * Throws a UserError if nothing belongs to the owner, no compute is selected, or the selector is invalid.
+ * The computes that the flags select; all without flags. Owners come from `owners` of the settings, otherwise from the policies. Throws a
+ * UserError if nothing belongs to the owner, no compute is selected, or the selector is invalid.
  */
 export function filtered<T extends { compute: Compute }>(
   all: readonly T[],
@@ -40,10 +40,17 @@ export function filtered<T extends { compute: Compute }>(
     throw new UserError(`--select: none of ${all.length} computes matches ${select.join(' ')}; check the globs`);
   if (owner === undefined) return selected;
   const ownerOf = ownersOf({ rules: settings.owners, policies, computes: all.map(({ compute }) => compute) });
-  const owners = new Set(all.map(({ compute }) => ownerOf(compute)));
-  if (!owners.has(owner))
-    throw new UserError(`--owner: nothing belongs to ${owner}; owners are ${[...owners].join(', ')}`);
+  refuseUnknownOwner(
+    owner,
+    all.map(({ compute }) => ownerOf(compute)),
+  );
   return selected.filter(({ compute }) => ownerOf(compute) === owner);
+}
+
+/** Throws a UserError unless something belongs to the owner. `owners` may have duplicates. */
+export function refuseUnknownOwner(owner: string, owners: readonly string[]): void {
+  if (owners.includes(owner)) return;
+  throw new UserError(`--owner: nothing belongs to ${owner}; owners are ${[...new Set(owners)].join(', ')}`);
 }
 
 /** True if a person has named or filtered computes. */
@@ -67,7 +74,7 @@ export function selectNamed<T>(
   return all.filter((one) => namesOf(one).some(isNamed));
 }
 
-/** True for names that match one of the globs; without globs, for every name. */
+/** Returns a test that is true for names that match one of the globs; without globs, for every name. */
 export function matcherOf(globs: readonly string[]): (name: string) => boolean {
   const matchers = globs.map(compileGlob);
   return (name) => matchers.length === 0 || matchers.some((matches) => matches(name));

@@ -55,10 +55,9 @@ export function guardCommand(): Command {
 }
 
 async function test(name: string, flags: CommonFlags): Promise<void> {
-  const [{ compilePolicies }, { guardNamed }, { testGuard }, { settingsAndPolicies }, { readForecastStart }] =
+  const [{ compilePolicies }, { testGuard }, { guardNamed, settingsAndPolicies }, { readForecastStart }] =
     await Promise.all([
       import('../domain/policy/compiled-policies.ts'),
-      import('./guard/guard-named.ts'),
       import('../compose/sources-and-receivers.ts'),
       import('./or-fail.ts'),
       import('./read-fleet.ts'),

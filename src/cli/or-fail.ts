@@ -1,3 +1,5 @@
+import type { GuardPolicy } from '../domain/policy/kinds/guard.ts';
+import { policiesOfKind } from '../domain/policy/kinds/kinds.ts';
 import type { PolicySet } from '../domain/policy/policy.ts';
 import { unloadedPart, withParts } from '../domain/policy/team-parts.ts';
 import { loadPolicySet, type PolicySettings } from '../policy/load.ts';
@@ -47,9 +49,13 @@ export async function loadPoliciesOrFail(
   return read;
 }
 
-/** The policies of {@link loadPoliciesOrFail}. */
-export async function loadOrFail(paths: readonly string[], settings: PolicySettings): Promise<PolicySet> {
-  return (await loadPoliciesOrFail(paths, settings)).policies;
+/** The guard with this name. Throws a UserError that lists the guards if there is none. */
+export function guardNamed({ policies }: PolicySet, name: string): GuardPolicy {
+  const guards = policiesOfKind(policies, 'guard');
+  const guard = guards.find((one) => one.name === name);
+  const names = guards.map((one) => one.name).join(', ');
+  if (!guard) throw new UserError(`no guard is called ${name}; ${names ? `there are ${names}` : 'there is none'}`);
+  return guard;
 }
 
 /**

@@ -14,7 +14,7 @@ import { type Answer, actingCommand, actorOf, answered, withOperator } from './o
 import { agreedCount, type ConfirmFlags, withConfirmFlags } from './operator/confirm.ts';
 import { inFlightLines, printAnswer, printLines, printTable, sizeText } from './operator/show.ts';
 import { writeErrLine, writeOut } from './output.ts';
-import { MAX_IN_DETAIL, teamTable } from './team-table.ts';
+import { MAX_IN_DETAIL, teamTable } from './terminal.ts';
 
 const EXAMPLES = `
 Examples:

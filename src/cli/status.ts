@@ -187,9 +187,9 @@ function readText(projects: Status['projects'] | undefined): string {
 function deadLines(dead: Status['dead_notifications']): string[] {
   const total = sum(dead.map(({ count }) => count));
   if (total === 0) return [];
-  const what = total === 1 ? '1 could not be sent' : `${total} could not be sent`;
   const names = dead.map(({ receiver }) => receiver).join(', ');
-  return [`notifications: ${what}, to ${names}: ebb notify list says why, then ebb notify retry or drop RECEIVER`];
+  const remedy = 'ebb notify list says why, then ebb notify retry or drop RECEIVER';
+  return [`notifications: ${total} could not be sent, to ${names}: ${remedy}`];
 }
 
 /** `daemon: worker-1:4711, leader, enforce, version 1.2.0, last seen 2026-03-02T09:00:00Z`. The report of a killed daemon stays for a day. */

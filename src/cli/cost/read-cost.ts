@@ -8,10 +8,10 @@ import type { UsageUnit } from '../../domain/usage/usage.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { orFail, UserError } from '../fail.ts';
-import { type FilterFlags, filtered, filtersByBranch } from '../filter.ts';
+import { type FilterFlags, filtered, filtersByBranch, refuseUnknownOwner } from '../filter.ts';
 import type { CommonFlags } from '../flags.ts';
 import { groupAlike } from '../group-alike.ts';
-import { loadOrFail, settingsOrFail } from '../or-fail.ts';
+import { loadPoliciesOrFail, settingsOrFail } from '../or-fail.ts';
 import { withProgress } from '../past/progress.ts';
 import { withReading } from '../read-fleet.ts';
 import { countInUnit, readUsageCsv } from '../usage/usage-csv.ts';
@@ -65,7 +65,7 @@ export async function readCost(flags: CostFlags, nowMs: number): Promise<CostRea
   };
 }
 
-/** The filter of units: an owner may have deleted units, while a selector only matches existing computes. */
+/** The filter of units that the flags ask for. An owner may have deleted units, too; a selector matches only computes that exist. */
 function wantedUnits(
   { owner, select }: FilterFlags,
   known: Pick<CostRead, 'ownerOf'> & {
@@ -77,9 +77,7 @@ function wantedUnits(
 ): CostRead['isWanted'] {
   const { computes, units, ownerOf } = known;
   if (owner === undefined && select === undefined) return undefined;
-  const owners = new Set(units.map(ownerOf));
-  if (owner !== undefined && !owners.has(owner))
-    throw new UserError(`--owner: nothing belongs to ${owner}; owners are ${[...owners].join(', ')}`);
+  if (owner !== undefined) refuseUnknownOwner(owner, units.map(ownerOf));
   if (select === undefined) return (unit) => ownerOf(unit) === owner;
   if (computes.length === 0) throw new UserError('--select needs computes: with --usage give --fleet, too');
   const all = computes.map((compute) => ({ compute }));
@@ -92,14 +90,14 @@ function wantedUnits(
   };
 }
 
-/** Undefined, with a note, if the policies can't be read: the settings still name owners. */
+/** If the policies can't be read, adds a note and returns undefined: owners are still known from the settings. */
 async function policiesOf(
   settings: Settings,
   flags: CostFlags,
   notes: string[],
 ): Promise<CompiledPolicies | undefined> {
   try {
-    return compilePolicies(await loadOrFail(settings.policies, settings));
+    return compilePolicies((await loadPoliciesOrFail(settings.policies, settings)).policies);
   } catch (error) {
     if (!(error instanceof UserError) || flags.policies !== undefined) throw error;
     notes.push(`owners of policies are not known: ${error.message.split('\n')[0]}`);

@@ -9,7 +9,7 @@ import { settingsOf } from '../../domain/compute/compute.ts';
 import { compilePolicies } from '../../domain/policy/compiled-policies.ts';
 import { sum } from '../../domain/sum.ts';
 import { NO_SOURCES } from '../../policy/sources.ts';
-import { loadOrFail } from '../or-fail.ts';
+import { loadPoliciesOrFail } from '../or-fail.ts';
 import { writeOut } from '../output.ts';
 import { stopSignal } from '../signals.ts';
 import { closingTable, readEstimate, savingLines } from './closing.ts';
@@ -58,7 +58,7 @@ async function playDemo(flags: DemoFlags, { withHeadroom, cleanUp, signal, stopp
   // If the reader of the output ends first (`| head`), the process exits at once, and `cleanUp` does not run.
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const headroom = withHeadroom ? [await writeHeadroomPolicy(folder)] : [];
-  const policies = await loadOrFail([flags.policies, ...headroom], {
+  const { policies } = await loadPoliciesOrFail([flags.policies, ...headroom], {
     knownSources: NO_SOURCES,
     teams: [],
     notify: { receivers: [] },

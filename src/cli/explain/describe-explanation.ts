@@ -1,7 +1,7 @@
 import { printable } from '../../common/safe-text.ts';
 import { type AccountFacts, type AccountPromise, promisesOf } from '../../domain/compute/account-facts.ts';
 import { FIELD_GROUPS } from '../../domain/compute/compute.ts';
-import { formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
+import { formatChange, formatSize, formatSuspendTimeout } from '../../domain/compute/compute-units.ts';
 import type { Decision } from '../../domain/decide/decide.ts';
 import { describeStep, describeValue, stepJson, type TraceStep } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
@@ -13,16 +13,18 @@ import {
   wantedSettings,
 } from '../../domain/evaluate/fleet-plan-json.ts';
 import { unknownBefore } from '../../domain/evaluate/trials.ts';
-import { type GuardFacts, guardsJson } from '../../domain/notifications/guards-of-compute.ts';
+import { describeWatch } from '../../domain/guards/state.ts';
+import { floorViews, type GuardFacts, guardsJson, guardViews } from '../../domain/notifications/guards-of-compute.ts';
+import { describeFinding } from '../../domain/notifications/of-record.ts';
 import type { Freeze } from '../../domain/overrides/freezes.ts';
 import { describeFields, fieldNameOf } from '../../domain/plan/manual-changes.ts';
 import { withoutNotLoaded } from '../../domain/policy/team-parts.ts';
 import type { ComputeRecord } from '../../domain/records/compute-record.ts';
+import { ageText } from '../../domain/time/age.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { type NotPlanned, notPlannedJson, unreadText } from '../not-planned.ts';
 import { describeReason, nameOf } from '../plan/describe-plan.ts';
 import type { Colors } from '../terminal.ts';
-import { guardStateLines } from './guards.ts';
 
 export interface Explanation {
   atMs: number;
@@ -152,6 +154,28 @@ function promisesFor({ compute, plan: { actions } }: EvaluatedCompute, verified:
       (fact === 'idle_resize' && isResized && isAsleep) ||
       (fact === 'timeout_change' && fields !== undefined && !isResized && !isAsleep),
   );
+}
+
+/** The guards, the finding and the floors of a compute as lines of text. */
+function guardStateLines(evaluated: EvaluatedCompute, facts: GuardFacts): string[] {
+  const { compute, record } = evaluated;
+  const verdicts = guardViews(evaluated, facts).flatMap(({ guard, verdict, watch }) => {
+    const age = verdict.atMs === undefined ? '' : ` (${ageText(verdict.atMs, facts.atMs)})`;
+    const watched = watch ? [`  watched   by ${guard.name} ${describeWatch(watch, guard.watchMs)}`] : [];
+    return [`  ${guard.name}  ${verdict.state}: ${verdict.message}${age}`, ...watched];
+  });
+  const { guardFinding } = record;
+  const found = guardFinding ? [`  found     ${describeFinding(compute, guardFinding, 'later')}`] : [];
+  const floors = floorViews(evaluated, facts);
+  const floorLines = floors.map((floor) => {
+    const { guard, sinceMs, fields, lowered, policy, isInEffect, endMs } = floor;
+    const end = endMs === undefined ? `until ${policy} changes` : `until ${isoInstant(endMs)}, or ${policy} changes`;
+    const change = formatChange({ ...compute, ...lowered }, fields);
+    const effect = isInEffect ? '' : '; it changes nothing now';
+    return `  floor     ${change} since ${isoInstant(sinceMs)}, by guard ${guard}, which was bad after ${policy} had lowered it; ${end}${effect}`;
+  });
+  const release = floors.length > 0 ? [`  to lower it again now: ebb release ${compute.computeId} --guard`] : [];
+  return [...verdicts, ...found, ...floorLines, ...release].map(printable);
 }
 
 /** The next boundary and, if people or a freeze keep the compute as it is then, the next change. */

@@ -8,8 +8,7 @@ import type { Span } from '../../domain/time/span.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import { shortened } from '../output.ts';
 import { differenceOf, formatRange, formatRangeChange, sumOf, times } from '../ranges.ts';
-import { teamTable } from '../team-table.ts';
-import { plainTable } from '../terminal.ts';
+import { plainTable, teamTable } from '../terminal.ts';
 import { expectedJson, expectedLine } from './month.ts';
 import { expectedOf, hoursWithEbb, hoursWithoutEbb, type Outlook } from './outlook.ts';
 

@@ -15,7 +15,7 @@ import { missingJson, type NotPlanned, notPlannedJson, notPlannedLines, splitPla
 import { settingsAndPolicies } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut, writeWhole } from '../output.ts';
 import { readForecastStart } from '../read-fleet.ts';
-import { MAX_IN_DETAIL } from '../team-table.ts';
+import { MAX_IN_DETAIL } from '../terminal.ts';
 import { budgetStepsJson, unknownBudgetNotes } from './budget-steps.ts';
 import { foreseeEach } from './by-past.ts';
 import { drawWeek } from './drawing.ts';

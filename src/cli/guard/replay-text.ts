@@ -1,3 +1,4 @@
+import { counted } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
 import type { GuardReplay } from '../../compose/guard-replay.ts';
 import { formatChange, formatDuration } from '../../domain/compute/compute-units.ts';
@@ -104,7 +105,7 @@ export function replayText({ guard, replay, fromMs, toMs }: GuardReplayed): stri
     '',
     table,
     '',
-    `${rows.length} ${rows.length === 1 ? 'lowering' : 'lowerings'}: ${counts.flatMap(([n, what]) => (n > 0 ? [`${n} ${what}`] : [])).join(', ')}`,
+    `${counted(rows.length, 'lowering')}: ${counts.flatMap(([n, what]) => (n > 0 ? [`${n} ${what}`] : [])).join(', ')}`,
     `${sums.held_back} held back before${guard.remedy === 'notify' ? '' : `; ${undone}`}`,
   ].join('\n');
 }

@@ -10,12 +10,11 @@ import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import { orFail, UserError } from '../fail.ts';
 import type { PastFlags } from '../flags.ts';
 import { answered, withOperator } from '../operator/access.ts';
-import { settingsAndPolicies } from '../or-fail.ts';
+import { guardNamed, settingsAndPolicies } from '../or-fail.ts';
 import { writeNotes, writeOut } from '../output.ts';
 import { withProgress } from '../past/progress.ts';
 import { readPast } from '../past/read-past.ts';
 import { readFleetOrFail } from '../read-fleet.ts';
-import { guardNamed } from './guard-named.ts';
 import { type GuardReplayed, replayJson, replayText } from './replay-text.ts';
 
 export type ReplayFlags = PastFlags & { url?: string };

@@ -11,9 +11,10 @@ import type { ConnectionSource } from '../../domain/policy/policy.ts';
 import { roundTo } from '../../domain/sum.ts';
 import { HOUR_MS, isoInstant, MINUTE_MS } from '../../domain/time/units.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { UserError } from '../fail.ts';
+import { orFail, UserError } from '../fail.ts';
 import { writeErrLine } from '../output.ts';
 import { formatRange } from '../ranges.ts';
+import { untilInterrupted } from '../signals.ts';
 import { withProgress } from './progress.ts';
 
 export interface AskFlags {
@@ -149,19 +150,12 @@ async function ask(options: {
 }): Promise<AskedComputes> {
   const { settings, chosen, from, minutes } = options;
   const { askComputes } = await import('../../compose/ask-postgres.ts');
-  const stop = new AbortController();
-  const interrupt = () => stop.abort();
-  process.once('SIGINT', interrupt);
-  try {
-    const computes = chosen.map(({ compute }) => compute);
-    const asked = await withProgress(({ samples: onProgress }) => {
-      return askComputes({ settings, computes, from, spanMs: minutes * MINUTE_MS, signal: stop.signal, onProgress });
-    });
-    if (!asked.ok) throw new UserError(asked.problem);
-    return asked.value;
-  } finally {
-    process.off('SIGINT', interrupt);
-  }
+  const computes = chosen.map(({ compute }) => compute);
+  const spanMs = minutes * MINUTE_MS;
+  const asked = await untilInterrupted((signal) =>
+    withProgress(({ samples: onProgress }) => askComputes({ settings, computes, from, spanMs, signal, onProgress })),
+  );
+  return orFail(asked);
 }
 
 /** The maximum cost of the samples: the cost of the time in which nothing else kept the compute awake. */

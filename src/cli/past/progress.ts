@@ -53,7 +53,7 @@ export function showProgress(
   };
 }
 
-type Progress = ReturnType<typeof showProgress>;
+export type Progress = ReturnType<typeof showProgress>;
 
 /** Shows the progress of a reading on standard error until it ends. */
 export async function withProgress<T>(read: (progress: Progress) => Promise<T>): Promise<T> {

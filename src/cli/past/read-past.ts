@@ -18,10 +18,11 @@ import type { Settings } from '../../settings/settings.ts';
 import { UserError } from '../fail.ts';
 import type { PastFlags } from '../flags.ts';
 import { withReading } from '../read-fleet.ts';
+import { untilInterrupted } from '../signals.ts';
 import { countInUnit, readUsageCsv } from '../usage/usage-csv.ts';
 import { readOperationsFile } from './operations-file.ts';
 import { openJournal, type PagesJournal } from './pages-journal.ts';
-import { showProgress } from './progress.ts';
+import { type Progress, withProgress } from './progress.ts';
 
 export interface FleetPast {
   /** The beginning of the past that is read, milliseconds since the epoch. */
@@ -113,78 +114,77 @@ async function readFiles(reading: Reading, { flags: { operations = '' } }: ReadO
 }
 
 /** Reads the newest operations of each project first. After an interrupt the command shows what was read. */
-async function readLive(reading: Reading, options: ReadOptions): Promise<PastSources> {
+function readLive(reading: Reading, options: ReadOptions): Promise<PastSources> {
+  return untilInterrupted((signal) =>
+    withProgress((progress) => readWithProgress(reading, options, { progress, signal })),
+  );
+}
+
+async function readWithProgress(
+  reading: Reading,
+  options: ReadOptions,
+  { progress, signal }: { progress: Progress; signal: AbortSignal },
+): Promise<PastSources> {
   const { settings, branches = false, maxPages, onNewest, periods, projectIds } = options;
   const { days } = options.flags;
-  const progress = showProgress(process.stderr);
-  const stop = new AbortController();
-  const interrupt = () => stop.abort();
-  process.once('SIGINT', interrupt);
-  try {
-    const { api } = reading;
-    const { signal } = stop;
-    const fleet =
-      options.fleet ??
-      (await readFleet({ api, readBranches: branches, onProgress: progress.fleet, signal, projectIds }));
-    const log = createOperationLog();
-    const { toMs, journal, notes } = await resumeReading(log, {
-      settings,
-      days,
-      isWhole: !maxPages && !projectIds,
-      readsAgain: options.flags.live === true || fleet.projects.length < FEWEST_PROJECTS_KEPT,
-    });
-    const fromMs = toMs - days * DAY_MS;
-    const storedAtMs = new Map<string, number>();
-    for (const [projectId, { cursor }] of journal?.states ?? [])
-      if (cursor === undefined) log.project(projectId).coverFrom(fromMs);
-    // Usage has a rate limit of its own, so it is read at the same time. It also tells the plan, on which proposals depend.
-    const measuring = readUsage(reading, options, fleet, toMs);
-    const tellNewest = async () => {
-      progress.end();
-      // Reading hourly usage takes a minute, which is not awaited if billing periods tell the usage and the plans.
-      const measured = periods ? { usage: [], plans: new Map(), periods, notes: [] } : await measuring;
-      const sources = { fleet, log, toMs, ...measured, errors: [], storedAtMs };
-      await onNewest?.(pastOf({ settings, sources, usage: measured.usage, fromMs }));
-    };
-    const operations = readOperations({
-      api,
-      projects: projectsInUse(fleet),
-      sinceMs: fromMs,
-      nowMs: toMs,
-      signal,
-      onProgress: progress.operations,
-      ...(maxPages !== undefined && { maxPages }),
-      ...(journal && { resume: journal.states }),
-      monotonicMs: () => performance.now(),
-      onNewest: tellNewest,
-      onPage(projectId, operations, complete, state) {
-        addOperations(log.project(projectId), operations);
-        const { storedAtMs: readAtMs = toMs } = state;
-        if (complete) log.project(projectId).coverFrom(readAtMs - days * DAY_MS);
-        if (state.storedAtMs !== undefined) storedAtMs.set(projectId, readAtMs);
-        else journal?.add({ projectId, state, operations: operations.map(loggedOperation) });
-      },
-    });
-    const readAndTold = operations.then(async (read) => {
-      // With one page for each project, `readOperations` has nothing more to read and does not call `onNewest`.
-      if (maxPages === 1) await tellNewest();
-      return read;
-    });
-    const [read, measured] = await Promise.all([readAndTold, measuring]);
-    const errors = [...fleet.errors, ...read.errors];
-    const cut = [...read.states.values()].filter(({ read: state }) => state === 'in part').length;
-    if (stop.signal.aborted) {
-      notes.push(`interrupted: for ${cut} projects only a part of the time is known; the next run continues from here`);
-    } else if (!read.errors.some(({ code }) => code === 'unavailable' || code === 'timeout')) journal?.end();
-    notes.unshift(...noteOf(reading));
-    notes.push(...measured.notes);
-    const unread = new Set([...read.states].flatMap(([id, { read: state }]) => (state === 'failed' ? [id] : [])));
-    const missing = missingParts(errors, { ...reading, projects: [...fleet.projects, ...fleet.unread] });
-    return { fleet, log, toMs, ...measured, storedAtMs, unread, errors: missing, notes };
-  } finally {
-    process.off('SIGINT', interrupt);
+  const { api } = reading;
+  const fleet =
+    options.fleet ?? (await readFleet({ api, readBranches: branches, onProgress: progress.fleet, signal, projectIds }));
+  const log = createOperationLog();
+  const { toMs, journal, notes } = await resumeReading(log, {
+    settings,
+    days,
+    isWhole: !maxPages && !projectIds,
+    readsAgain: options.flags.live === true || fleet.projects.length < FEWEST_PROJECTS_KEPT,
+  });
+  const fromMs = toMs - days * DAY_MS;
+  const storedAtMs = new Map<string, number>();
+  for (const [projectId, { cursor }] of journal?.states ?? [])
+    if (cursor === undefined) log.project(projectId).coverFrom(fromMs);
+  // Usage has a rate limit of its own, so it is read at the same time. It also tells the plan, on which proposals depend.
+  const measuring = readUsage(reading, options, fleet, toMs);
+  const tellNewest = async () => {
     progress.end();
-  }
+    // Reading hourly usage takes a minute, which is not awaited if billing periods tell the usage and the plans.
+    const measured = periods ? { usage: [], plans: new Map(), periods, notes: [] } : await measuring;
+    const sources = { fleet, log, toMs, ...measured, errors: [], storedAtMs };
+    await onNewest?.(pastOf({ settings, sources, usage: measured.usage, fromMs }));
+  };
+  const operations = readOperations({
+    api,
+    projects: projectsInUse(fleet),
+    sinceMs: fromMs,
+    nowMs: toMs,
+    signal,
+    onProgress: progress.operations,
+    ...(maxPages !== undefined && { maxPages }),
+    ...(journal && { resume: journal.states }),
+    monotonicMs: () => performance.now(),
+    onNewest: tellNewest,
+    onPage(projectId, operations, complete, state) {
+      addOperations(log.project(projectId), operations);
+      const { storedAtMs: readAtMs = toMs } = state;
+      if (complete) log.project(projectId).coverFrom(readAtMs - days * DAY_MS);
+      if (state.storedAtMs !== undefined) storedAtMs.set(projectId, readAtMs);
+      else journal?.add({ projectId, state, operations: operations.map(loggedOperation) });
+    },
+  });
+  const readAndTold = operations.then(async (read) => {
+    // With one page for each project, `readOperations` has nothing more to read and does not call `onNewest`.
+    if (maxPages === 1) await tellNewest();
+    return read;
+  });
+  const [read, measured] = await Promise.all([readAndTold, measuring]);
+  const errors = [...fleet.errors, ...read.errors];
+  const cut = [...read.states.values()].filter(({ read: state }) => state === 'in part').length;
+  if (signal.aborted) {
+    notes.push(`interrupted: for ${cut} projects only a part of the time is known; the next run continues from here`);
+  } else if (!read.errors.some(({ code }) => code === 'unavailable' || code === 'timeout')) journal?.end();
+  notes.unshift(...noteOf(reading));
+  notes.push(...measured.notes);
+  const unread = new Set([...read.states].flatMap(([id, { read: state }]) => (state === 'failed' ? [id] : [])));
+  const missing = missingParts(errors, { ...reading, projects: [...fleet.projects, ...fleet.unread] });
+  return { fleet, log, toMs, ...measured, storedAtMs, unread, errors: missing, notes };
 }
 
 /** Adds to the log the pages that an earlier run has read, if this run reads everything. The log then ends when that run began. */

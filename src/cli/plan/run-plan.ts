@@ -15,8 +15,7 @@ import { missingJson, type NotPlanned, notPlannedJson, splitPlanned } from '../n
 import { type ReadPolicies, settingsAndPolicies } from '../or-fail.ts';
 import { jsonText, writeErrLine, writeNotes, writeOut, writeWhole } from '../output.ts';
 import { withProgress } from '../past/progress.ts';
-import { MAX_IN_DETAIL } from '../team-table.ts';
-import { colorsOf } from '../terminal.ts';
+import { colorsOf, MAX_IN_DETAIL } from '../terminal.ts';
 import { describePlan } from './describe-plan.ts';
 import { planMonth } from './month.ts';
 import { approvalJson, approvalsNeeded, withApprovals } from './staged.ts';

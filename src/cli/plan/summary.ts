@@ -6,8 +6,7 @@ import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
 import { type Action, changeKind, gatesOf } from '../../domain/plan/plan.ts';
 import type { MonthChange } from '../forecast/month.ts';
 import { groupAlike } from '../group-alike.ts';
-import { teamTable } from '../team-table.ts';
-import type { Colors } from '../terminal.ts';
+import { type Colors, teamTable } from '../terminal.ts';
 import { signOf } from './describe-plan.ts';
 
 /** The most groups of equal changes that are shown. Of the others only the number of computes is shown. */

@@ -10,7 +10,7 @@ import {
   type Finding,
   paidSaving,
 } from '../../domain/recommend/finding.ts';
-import { markdownCode, markdownText } from '../markdown.ts';
+import { markdownCode, markdownTable, markdownText } from '../markdown.ts';
 import { shortened } from '../output.ts';
 import { formatNumber } from '../ranges.ts';
 import { plainTable } from '../terminal.ts';
@@ -85,23 +85,15 @@ export function recommendMarkdown(findings: readonly Finding[], examined?: Exami
   const rows = findings.map((finding) => {
     const { compute, figure, owner, evidence, risk } = finding;
     const name = markdownCode(`${compute.projectName} / ${compute.computeId}`);
-    const cells = [
-      savedText(finding),
-      figure,
-      finding.finding,
-      name,
-      markdownCode(owner),
-      markdownText(changeText(finding)),
-    ];
-    return `| ${[...cells, [...evidence, risk].map(markdownText).join('; ')].join(' | ')} |`;
+    const change = markdownText(changeText(finding));
+    const reasons = [...evidence, risk].map(markdownText).join('; ');
+    return [savedText(finding), figure, finding.finding, name, markdownCode(owner), change, reasons];
   });
   const head = ['saves a month', 'figure', 'finding', 'compute', 'owner', 'change', 'evidence and risk'];
   return [
     `### ebb recommend: ${counted(findings.length, 'finding')}`,
     '',
-    `| ${head.join(' | ')} |`,
-    `|${head.map((_, index) => (index === 0 ? '--:' : '---')).join('|')}|`,
-    ...rows,
+    ...markdownTable(head, rows, 'number'),
     '',
     ...[...sumLines(findings), ...unreadLines(examined)].map((line) => `${line}  `),
   ].join('\n');

@@ -12,7 +12,7 @@ import { changesIn, type Finding } from '../../domain/recommend/finding.ts';
 import { roundTo, sum } from '../../domain/sum.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 import type { RunsOut } from '../../domain/usage/runs-out.ts';
-import { markdownCode, markdownText } from '../markdown.ts';
+import { markdownCode, markdownTable, markdownText } from '../markdown.ts';
 import { askedJson, askedLines } from '../past/ask-postgres.ts';
 import { changeText, savedText } from '../recommend/text.ts';
 import { plainTable } from '../terminal.ts';
@@ -70,23 +70,17 @@ export function reportText(report: ShownReport): string {
 export function reportMarkdown(report: ShownReport): string {
   const { computes, missing } = report;
   const projects = projectRows(report);
-  const table = (head: readonly string[], rows: readonly (readonly string[])[], nameAt: number) => [
-    `| ${head.join(' | ')} |`,
-    `|${head.map(() => '---').join('|')}|`,
-    ...rows.map((cells) => {
-      const shown = cells.map((cell, index) => (index === nameAt ? markdownCode(cell) : markdownText(cell)));
-      return `| ${shown.join(' | ')} |`;
-    }),
-  ];
+  const encoded = (rows: readonly (readonly string[])[], nameAt: number) =>
+    rows.map((cells) => cells.map((cell, index) => (index === nameAt ? markdownCode(cell) : markdownText(cell))));
   return [
     '### ebb report',
     '',
     ...summaryLines(report).map((line) => `${markdownText(line)}  `),
     '',
-    ...table(PROJECT_HEAD, projects.slice(0, MAX_SHOWN), 0),
+    ...markdownTable(PROJECT_HEAD, encoded(projects.slice(0, MAX_SHOWN), 0)),
     ...more(projects, 'project'),
     '',
-    ...table(COMPUTE_HEAD, computeRows(report), 1),
+    ...markdownTable(COMPUTE_HEAD, encoded(computeRows(report), 1)),
     ...more(computes, 'compute'),
     ...askedText(report).map((line) => (line === '' ? '' : `${markdownText(line)}  `)),
     ...bestMarkdown(report),

@@ -1,3 +1,4 @@
+import { counted, countedComputes } from '../../common/names.ts';
 import { printable } from '../../common/safe-text.ts';
 import type { Finding } from '../../policy/lint/lint.ts';
 import { formatProblem, type PolicyProblem } from '../../policy/problem.ts';
@@ -23,7 +24,7 @@ function asText({ problems, warnings, notes, set, written, matches }: Examined, 
   const shown = (problem: PolicyProblem | Finding) => formatProblem(withCode(problem), { color });
   const stderr = [...notes.map((note) => `note: ${note}`), ...warnings.map((warning) => `warning: ${shown(warning)}`)];
   const selected = (matches ?? []).flatMap(({ policy, computes, tooYoung, unknown }) => [
-    `${printable(policy)} selects ${count(computes.length, 'compute', 'computes')}${tooYoungText(tooYoung)}${unknownText(unknown)}`,
+    `${printable(policy)} selects ${countedComputes(computes.length)}${tooYoungText(tooYoung)}${unknownText(unknown)}`,
     ...computes.map(
       ({ computeId, projectName, branchName }) =>
         `  ${printable(computeId)}  ${printable([projectName, branchName].filter((name) => name !== undefined).join(' / '))}`,
@@ -33,10 +34,11 @@ function asText({ problems, warnings, notes, set, written, matches }: Examined, 
   if (matches && unread.length > 0)
     selected.push(`policies of ${printable(unread.join(', '))} can't be read: what they select is not known`);
   if (problems.length > 0 || !set) return { stdout: selected, stderr, errors: problems.map(shown) };
-  const found = warnings.length === 0 ? 'no problems' : count(warnings.length, 'warning', 'warnings');
+  const found = warnings.length === 0 ? 'no problems' : counted(warnings.length, 'warning');
   const disabled = written.policies - set.policies.length;
-  const policies = `${count(written.policies, 'policy', 'policies')}${disabled === 0 ? '' : ` (${disabled} disabled)`}`;
-  return { stdout: [...selected, `${found}: ${policies} in ${count(written.files, 'file', 'files')}`], stderr };
+  const policies = `${written.policies} ${written.policies === 1 ? 'policy' : 'policies'}`;
+  const ofThem = disabled === 0 ? '' : ` (${disabled} disabled)`;
+  return { stdout: [...selected, `${found}: ${policies}${ofThem} in ${counted(written.files, 'file')}`], stderr };
 }
 
 /** Teams whose policies can't be read. A finding is about policies that were read. */
@@ -85,10 +87,6 @@ function asWorkflowCommands(examined: Examined): Report {
   // The remaining lines are for readers of the log.
   const { stdout } = asText(examined, { color: false });
   return { commands, stdout, stderr: [] };
-}
-
-function count(many: number, one: string, more: string): string {
-  return `${many} ${many === 1 ? one : more}`;
 }
 
 type Annotated = Partial<Omit<PolicyProblem, 'code'>> & { code?: string; message: string };
