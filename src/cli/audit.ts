@@ -63,7 +63,7 @@ async function audit(flags: AuditFlags): Promise<void> {
   });
 }
 
-/** An instant, or a duration before now: milliseconds since the epoch. An instant without an offset is UTC. */
+/** Parses an instant, or a duration before now. Returns milliseconds since the epoch. An instant without an offset is UTC. */
 function parseWhen(flag: string, text: string, nowMs: number): number {
   const agoMs = parseDurationMs(text);
   if (agoMs !== undefined) return nowMs - agoMs;

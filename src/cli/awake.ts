@@ -86,7 +86,10 @@ function paidMonth({ usdMonth, past }: PricedCause): Range | undefined {
   return past.price === 0 ? undefined : usdMonth;
 }
 
-/** Twice the middle of the dollars, or of the CU-hours if those cost nothing or have no known price. Within an account both give the same order. */
+/**
+ * Twice the middle of the monthly dollars, or of the CU-hours if the plan is free or the price unknown. Computes of one account have the same
+ * order by either.
+ */
 function sortKey(finding: PricedCause): number {
   const { low, high } = paidMonth(finding) ?? finding.cuHoursMonth;
   return low + high;

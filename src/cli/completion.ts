@@ -15,7 +15,7 @@ this machine, or from baseline.json; no key is used and the control API is not c
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
-/** Not a shell: the scripts ask for the ids of computes with it. */
+/** Not a shell, but the argument with which the scripts ask for the ids of computes. */
 const COMPUTES = 'computes';
 
 export function completionCommand(entries: readonly CommandEntry[]): Command {
@@ -31,8 +31,8 @@ export function completionCommand(entries: readonly CommandEntry[]): Command {
 const HARMLESS = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
 /**
- * Prints the ids of computes without using a key: from the daemon on this machine, else from the `baseline.json` of `ebb init`. It prints
- * no error, since a person has only pressed Tab.
+ * Prints the ids of computes without using a key: from the daemon on this machine, otherwise from the `baseline.json` of `ebb init`. Prints no
+ * error, since a person has only pressed Tab.
  */
 async function printComputes(): Promise<void> {
   const [{ computeIdsFromDaemon }, { readSettings }] = await Promise.all([

@@ -11,19 +11,19 @@ import { shortened } from './output.ts';
 
 const MAX_LINE_BYTES = 10_000;
 
-export interface CsvRow {
+interface CsvRow {
   fields: readonly string[];
   line: number;
 }
 
-export interface CsvColumns<Column extends string> {
+interface CsvColumns<Column extends string> {
   known: readonly Column[];
   needed: readonly Column[];
 }
 
 /**
- * Calls `each` with the rows below the header, in order; `most` bounds their number. Returns the number of rows. Throws a UserError for
- * invalid CSV, an empty file, unknown or missing columns, and a row of another length.
+ * Calls `each` for the rows below the header, in order, and returns their number. Throws a UserError for more than `most` rows, invalid CSV, an
+ * empty file, unknown or missing columns, and a row with more or fewer fields than the header.
  */
 export function eachCsvRow<Column extends string>(
   text: string,
@@ -33,6 +33,7 @@ export function eachCsvRow<Column extends string>(
 ): number {
   let places: ReadonlyMap<Column, number> | undefined;
   let rows = 0;
+  // The header, and one row more than allowed.
   forEachRecord(text, file, columns.most + 2, (row) => {
     if (places === undefined) {
       places = placesOf(row, columns, file);
@@ -51,7 +52,7 @@ export function eachCsvRow<Column extends string>(
   return rows;
 }
 
-function forEachRecord(text: string, file: string, to: number, each: (row: CsvRow) => void): void {
+function forEachRecord(text: string, file: string, mostRecords: number, each: (row: CsvRow) => void): void {
   try {
     parse(text, {
       bom: true,
@@ -60,7 +61,7 @@ function forEachRecord(text: string, file: string, to: number, each: (row: CsvRo
       relax_column_count: true,
       record_delimiter: ['\r\n', '\n', '\r'],
       max_record_size: MAX_LINE_BYTES,
-      to,
+      to: mostRecords,
       on_record(fields, { lines }) {
         each({ fields, line: lines });
         return null;
@@ -114,7 +115,7 @@ export function shownField(text: string): string {
   return `"${shortened(printable(text), 40)}"`;
 }
 
-/** The text of the file that a flag names; throws a UserError if it is larger than `mostMib` MiB or can't be read. */
+/** Reads the file that a flag names. Throws a UserError if the file is larger than `mostMib` MiB or can't be read. */
 export async function readCsvText(flag: string, file: string, mostMib: number, ifLarger: string): Promise<string> {
   try {
     const { size } = await stat(file);

@@ -52,7 +52,7 @@ interface EmulatorFlags {
   behaviour?: Partial<Behaviours>;
   /** Milliseconds. */
   operationTime?: number;
-  /** True: look for the programs; a text: the folder that they are in. */
+  /** A text is the folder of the Postgres programs; with `true` they are searched for. */
   postgres?: true | string;
 }
 
@@ -127,7 +127,7 @@ const TRACE_COLUMNS = {
   tooMany: 'it has more than 1000000 lines; take less time',
 };
 
-/** The fleet with the demand of a CSV file. A compute needs `cu` from the instant of a line on; 0 is no client. */
+/** Adds the demand of a CSV file to the fleet. A compute needs `cu` from the instant of a line on; 0 means that it has no client. */
 async function readTrace(file: string, fleet: Fleet): Promise<Fleet> {
   const text = await readCsvText('--trace', file, 64, 'take less time or fewer computes');
   const ids = new Set(fleet.projects.flatMap(({ computes }) => computes.map(({ id }) => id)));

@@ -2,8 +2,8 @@ import { messageOf } from '../common/errors.ts';
 import type { Result } from '../common/result.ts';
 
 /**
- * An error that a person can act on. Its message says what is wrong and what to do, in one line, or in one line for each of several
- * problems. Commands throw it and `main` prints it. Any other error is a bug of ebb.
+ * An error that a person can act on. Its message has one line for each problem: what is wrong, and what to do. Commands throw it and `main`
+ * prints it. Any other error is a bug of ebb.
  */
 export class UserError extends Error {
   override readonly name = 'UserError';
@@ -15,7 +15,7 @@ export function orFail<T>(result: Result<T>): T {
   return result.value;
 }
 
-/** The text for standard error. It has the stack and its causes only with `--verbose`. */
+/** The text for standard error. Only with `--verbose` it has the stacks of the error and its causes. */
 export function describeFailure(error: unknown, { verbose }: { verbose: boolean }): string {
   const message = messageOf(error);
   const summary = error instanceof UserError ? withPrefix(message) : `ebb: unexpected error: ${message}`;

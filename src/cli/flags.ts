@@ -89,7 +89,7 @@ export function withPastFlags(command: Command): Command {
     .option(...FLAGS.apiUrl);
 }
 
-/** Parses whole days from this number on. */
+/** Returns a parser of whole days, of which there must be `least` or more. */
 export function pastDays(least: number): (text: string) => number {
   return (text) => {
     const days = Number(text);

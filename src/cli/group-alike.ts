@@ -1,4 +1,4 @@
-/** The most computes of a group that are named; the rest are counted. */
+/** At most this many computes of a group are named. The others are counted. */
 const MAX_NAMES = 8;
 
 export interface AlikeGroup<T, Shared> {

@@ -9,7 +9,7 @@ import { unloadedTeamOf } from '../domain/policy/team-parts.ts';
 /** The most characters of a problem in a note. Problems are printed in full when the files are read. */
 const MAX_CHARACTERS = 240;
 
-/** The treatment of such computes in calculations, where a freeze replaces the policies of their teams. */
+/** What notes say about such computes in a calculation in which a freeze replaces the policies of their teams. */
 export const AS_UNCHANGED = 'counted as unchanged';
 
 export interface NotPlanned {
@@ -21,8 +21,8 @@ export interface NotPlanned {
 }
 
 /**
- * Separates the computes whose policies are known in all these sets from the computes of teams whose files can't be read. `broken` has the
- * first problem of each such team. Sorted by team.
+ * Separates the computes of teams whose files can't be read in one of these sets (`notPlanned`, sorted by team) from the others (`planned`).
+ * `broken` has the first problem of each such team.
  */
 export function splitPlanned<T extends { compute: Compute }>(
   all: readonly T[],
@@ -47,7 +47,7 @@ export function notPlannedLines(all: readonly NotPlanned[], treatment = 'not pla
   );
 }
 
-/** Finds these computes, and returns the lines of {@link notPlannedLines} about them. */
+/** The lines of {@link notPlannedLines} about those of the computes that are not planned. */
 export function notPlannedNotes(
   computes: readonly Compute[],
   { policies, broken }: { policies: Pick<CompiledPolicies, 'set' | 'selecting'>; broken: ReadonlyMap<string, string> },

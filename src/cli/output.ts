@@ -37,13 +37,13 @@ export function writeCommands(commands: readonly string[]): void {
   for (const command of commands) process.stdout.write(`${printable(command)}\n`);
 }
 
-/** Cuts a text to this many characters, with an ellipsis where something is left out. */
+/** Cuts a text to this many characters, and ends a text that was cut with an ellipsis. */
 export function shortened(text: string, most: number): string {
   const characters = Array.from(text);
   return characters.length <= most ? text : `${characters.slice(0, most - 1).join('')}…`;
 }
 
-/** Replaces a file at once: until then, readers see the old one. A {@link UserError} thrown while producing the text is passed on. */
+/** Replaces a file atomically. Passes on a {@link UserError} that is thrown while the text is produced. */
 export async function writeWhole(
   path: string,
   text: string | AsyncIterable<string>,

@@ -32,7 +32,7 @@ export interface ReadFleet extends Omit<FleetReading, 'errors'> {
 interface ReadFleetOptions extends ReadingOptions {
   /** Reads the names and roles of branches, which costs a request for each project. */
   readBranches: boolean;
-  /** Allows that a part of the fleet can't be read, if some project can. */
+  /** True: a part of the fleet may be unreadable, as long as some project can be read. */
   partial: boolean;
   /** Reads the plans of the accounts, which costs a request for each. */
   plans?: boolean;

@@ -78,7 +78,7 @@ async function restore(computes: string[], flags: RestoreFlags): Promise<void> {
   });
 }
 
-/** Previews all requests, asks once for all of them, and sends each with the number of computes in its preview; with `--yes` for any number. */
+/** Previews all requests, and asks once for all of them. Sends each with the number of computes in its preview, or for any number with `--yes`. */
 export async function askAndSend(
   operator: Pick<Operator, 'restore'>,
   requests: readonly RestoreRequest[],
@@ -115,30 +115,28 @@ function showPreview(all: readonly Restored[], { all: isWholeFleet, from, isInDe
   const isShort = !isInDetail && shown.length > MAX_IN_DETAIL;
   if (isShort && from === undefined) writeOut(`${outcomesByTeam(shown)}\n\n`);
   printTable(['compute', 'baseline', ''], isShort ? groupedRows(shown) : shown.map(rowOf));
-  const countOf = (outcome: Restored['outcome']) => all.filter((one) => one.outcome === outcome).length;
-  const partly = all.filter(isPartly).length;
+  const [requested = 0, partly = 0, leftToPolicies, unchanged] = countsOf(all);
   const parts = [
-    `${countedComputes(countOf('requested'))} to go back${partly > 0 ? `, ${partly} of them in part` : ''}`,
-    `${countOf('policies_decide')} left to policies`,
-    `${countOf('nothing_to_do')} with nothing to do`,
+    `${countedComputes(requested)} to go back${partly > 0 ? `, ${partly} of them in part` : ''}`,
+    `${leftToPolicies} left to policies`,
+    `${unchanged} with nothing to do`,
   ];
   const details = from === undefined ? '--owner TEAM' : '--from FILE COMPUTE…';
   printLines([parts.join('; '), ...(isShort ? [`Details: ebb restore ${details}`] : [])]);
 }
 
-function isPartly({ policies_decide = [] }: Restored): boolean {
-  return policies_decide.length > 0;
+/** The numbers of computes that go back, that do so in part, that are left to policies, and that have nothing to do. */
+function countsOf(all: readonly Restored[]): number[] {
+  const countOf = (outcome: Restored['outcome']) => all.filter((one) => one.outcome === outcome).length;
+  const partly = all.filter(({ policies_decide: fields = [] }) => fields.length > 0).length;
+  return [countOf('requested'), partly, countOf('policies_decide'), countOf('nothing_to_do')];
 }
 
 function outcomesByTeam(shown: readonly Restored[]): string {
   return teamTable(shown, {
     head: ['to go back', 'in part', 'left to policies', 'nothing to do'],
     ownerOf: ({ owner = '?' }) => owner,
-    cellsOf(members) {
-      const countOf = (outcome: Restored['outcome']) => members.filter((one) => one.outcome === outcome).length;
-      const counts = [countOf('requested'), members.filter(isPartly).length];
-      return [...counts, countOf('policies_decide'), countOf('nothing_to_do')].map(String);
-    },
+    cellsOf: (members) => countsOf(members).map(String),
   });
 }
 
@@ -172,7 +170,7 @@ function teamNamed(computes: readonly string[], { owner, all, from }: RestoreFla
   return computes.length === 0 && !all && from === undefined ? owner : undefined;
 }
 
-/** The request for all computes, limited to those of a team that it changes. Throws a UserError if the team has none. */
+/** Limits the request for all computes to those of a team that are not yet as they were. Throws a UserError if the team has no computes. */
 export async function requestsOfTeam(
   operator: Pick<Operator, 'restore'>,
   team: string,

@@ -9,7 +9,7 @@ export interface CommandEntry {
   onlyInHelpAll?: true;
   /** An older name that is still accepted, with a warning. */
   formerly?: string;
-  /** The command's own description, here so that `ebb --help` need not load it. */
+  /** The command's description. It is here so that `ebb --help` need not load the command. */
   summary: string;
   load(): Promise<Command>;
 }
@@ -27,7 +27,7 @@ export function readVersion(): string {
   return readJson<{ version: string }>('../../package.json').version;
 }
 
-/** Such as `0.1.0 (abc1234)`, with the commit that the build has noted; without one when run from source. */
+/** Such as `0.1.0 (abc1234)`, with the commit that the build has noted. From source, only the version is known. */
 function versionText(): string {
   const commit = builtFrom();
   return commit === null ? readVersion() : `${readVersion()} (${commit})`;

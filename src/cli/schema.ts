@@ -21,7 +21,7 @@ export function schemaCommand(): Command {
 }
 
 export const SCHEMAS = ['policies', 'settings'] as const;
-export type SchemaName = (typeof SCHEMAS)[number];
+type SchemaName = (typeof SCHEMAS)[number];
 
 /** The file name that `ebb init` writes and that the samples refer to. */
 export function schemaPath(name: SchemaName): string {

@@ -165,13 +165,13 @@ function factLines(facts: NonNullable<Status['facts']>): string[] {
   });
 }
 
-/** A daemon that has just started has unread projects. Older versions do not send the number. */
+/** How many projects a daemon has not read yet, as just after its start. Older versions do not send the number. */
 function unreadText(unread: Status['unread_projects'] | undefined): string {
   if (!unread) return '';
   return unread === 1 ? '; 1 project is not read yet' : `; ${unread} projects are not read yet`;
 }
 
-/** The meaning of a code; a newer daemon may know others. */
+/** The meaning of a reason code; empty for a code that only a newer daemon knows. */
 function whyText(code: string): string {
   const why: string | undefined = (REASONS as Readonly<Record<string, string>>)[code];
   return why === undefined ? '' : `; ${why.replaceAll('`', '')}`;

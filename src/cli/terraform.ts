@@ -147,7 +147,7 @@ function whyPassive(policy: Policy): string | undefined {
   return ruleOf(policy).need(policy)?.act === 'advise' ? 'only advises' : undefined;
 }
 
-/** The first compute of a project is the read-write one of the default branch. With unknown roles it may be any. */
+/** True if the compute may be the one that came with its project: the read-write one of the default branch. The roles of a branch may be unknown. */
 function mayBeFirst({ type, branchRoles }: Compute): boolean {
   return type === 'read_write' && (branchRoles === undefined || branchRoles.includes('default'));
 }

@@ -90,7 +90,7 @@ function instantIn(text: string): number | undefined {
   return /^\d{4}-\d\d-\d\d[T ]\d\d:/.test(text) && instant.isValid ? instant.toMillis() : undefined;
 }
 
-/** Averages may have fractions; they are rounded up, since a need is never rounded down. */
+/** Averages may have fractions. They are rounded up, so that no need for connections is underestimated. */
 function numberIn(text: string): number | undefined {
   if (!/^\d{1,9}(\.\d{1,20})?$/.test(text)) return undefined;
   return Math.ceil(Number(text));

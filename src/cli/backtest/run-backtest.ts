@@ -35,30 +35,30 @@ export async function runBacktest(names: string[], flags: BacktestFlags): Promis
   const recorded = await readRecordings({ settings, set, policy, flags, names, zone, nowMs: Date.now() });
   const { disruption, manualChanges } = settings;
   const span = spanOf(recorded.recordings);
-  const { decided, notes } = await decidedFor(recorded, settings, span);
+  const { policies, notes } = await withDecisions(recorded, settings, span);
   const result = backtest({
     ...recorded,
-    knownDecisions: decided,
+    knownDecisions: policies,
     variants: variantsOf(policy, flags),
     disruption,
     manualChanges,
   });
-  const framing = { ...span, zone, policy: policy.name, decided };
+  const context = { ...span, zone, policy: policy.name, policies };
   const computes = recorded.recordings.map(({ compute }) => compute);
-  const unread = notPlannedNotes(computes, { policies: decided, broken }, AS_UNCHANGED);
+  const unread = notPlannedNotes(computes, { policies, broken }, AS_UNCHANGED);
   writeNotes({ notes: [...recorded.notes, ...notes, ...enforcedNotes(policy), ...unread] });
-  if (flags.svg !== undefined) await writeWhole(flags.svg, drawBacktest(result, framing), '--svg');
-  writeOut(`${flags.json ? asJson(result, framing) : asText(result, framing)}\n`);
+  if (flags.svg !== undefined) await writeWhole(flags.svg, drawBacktest(result, context), '--svg');
+  writeOut(`${flags.json ? asJson(result, context) : asText(result, context)}\n`);
   if (flags.svg !== undefined) writeErrLine(`drawn into ${flags.svg}`);
 }
 
-/** The policies with the stored budget steps that limited in that time, and with the fleet's ready waves. */
-async function decidedFor({ policies: set, fleet: subjects }: Recorded, settings: Settings, span: Span) {
+/** The policies with the stored budget steps that limited within the span, and with the waves that the fleet needs. */
+async function withDecisions({ policies: set, fleet: subjects }: Recorded, settings: Settings, span: Span) {
   const hasBudgets = policiesOfKind(set.policies, 'budget').length > 0;
   const stored = hasBudgets ? await readFacts(settings, ['budgets'], Date.now()) : undefined;
   const budgets = stored?.facts?.budgets ?? [];
-  const decided = withLeaderDecisions(compilePolicies(set), { budgets, subjects, readyWaves: [], settings, span });
-  return { decided, notes: [...(stored?.notes ?? []), ...unknownBudgetNotes([set], budgets)] };
+  const policies = withLeaderDecisions(compilePolicies(set), { budgets, subjects, readyWaves: [], settings, span });
+  return { policies, notes: [...(stored?.notes ?? []), ...unknownBudgetNotes([set], budgets)] };
 }
 
 /** The replay assumes that a policy which only observes or advises is enforced. */
@@ -75,21 +75,21 @@ function spanOf(recordings: readonly Recording[]): Span {
   };
 }
 
-type Framing = Span & { zone: string; policy: string; decided: CompiledPolicies };
+type Context = Span & { zone: string; policy: string; policies: CompiledPolicies };
 
-function asJson(result: Backtest, { policy, decided, ...span }: Framing): string {
-  return jsonText({ ...backtestJson(span, policy, result), ready_waves: readyWavesJson(decided.readyWaves, span) });
+function asJson(result: Backtest, { policy, policies, ...span }: Context): string {
+  return jsonText({ ...backtestJson(span, policy, result), ready_waves: readyWavesJson(policies.readyWaves, span) });
 }
 
-function asText(result: Backtest, { policy, zone, decided, ...span }: Framing): string {
+function asText(result: Backtest, { policy, zone, policies, ...span }: Context): string {
   const unknown = Math.round(result.asWritten.figures.minutesUnknown);
   return [
     `${policy} on ${countedComputes(result.computes.length)}, ${formatSpan(span, zone)}`,
     backtestTable(result),
     [
       '* as written. CU-hours from the minimum to the maximum of the size, while awake: docs/backtest.md.',
-      ...limitingLines(decided.budgetSteps, decided.set, span),
-      ...waveLines(decided.readyWaves, span),
+      ...limitingLines(policies.budgetSteps, policies.set, span),
+      ...waveLines(policies.readyWaves, span),
       ...(unknown > 0 ? [`In ${unknown} minutes the connections are unknown: then nothing is lowered.`] : []),
     ].join('\n'),
   ].join('\n\n');

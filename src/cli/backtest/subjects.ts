@@ -17,7 +17,7 @@ import { orFail, UserError } from '../fail.ts';
 import { selectNamed } from '../filter.ts';
 import type { CommonFlags } from '../flags.ts';
 
-/** A compute before its recording begins. */
+/** A compute as it is when its recording begins. */
 export interface Subject {
   compute: Compute;
   baseline: ComputeSettings;
@@ -29,7 +29,7 @@ export interface Subjects {
   /** The policy under test, which is one of them. */
   policy: HeadroomPolicy;
   computes: readonly Subject[];
-  /** The whole fleet, if known: it decides how many computes are raised together. */
+  /** The whole fleet, if known. On it depends in how many waves computes are raised. */
   fleet: readonly ForecastSubject[];
   notes: readonly string[];
 }
@@ -69,7 +69,7 @@ export async function subjectsOfFleet(options: {
   };
 }
 
-/** Computes of which only the ids are known: they begin at `--size`, and no other policy applies. */
+/** Computes of which only the ids are known. They begin at `--size`, and no other policy applies to them. */
 export function subjectsOfIds(
   ids: readonly string[],
   { settings, set, policy, flags }: { settings: Settings; set: PolicySet; policy: HeadroomPolicy; flags: SubjectFlags },

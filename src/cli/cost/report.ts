@@ -21,7 +21,7 @@ export interface CostReport {
 /** The line of unwanted units; no owner or project has this name. */
 const OTHERS = ' others';
 
-/** The bill of one month over all accounts. Their months may begin on different days; the report names that of the first. */
+/** The bill of one month over all accounts. Their billing months may begin on different days; the report shows that of the first account. */
 export function reportCost(
   read: CostRead,
   { monthMs, by, nowMs }: { monthMs: number; by: 'owner' | 'project'; nowMs: number },

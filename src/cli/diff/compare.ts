@@ -50,15 +50,16 @@ export interface PolicyNames {
   changed: string[];
 }
 
-interface Foreseen {
+/** The old or the new policies, and the forecasts under them. */
+interface Side {
   policies: Pick<CompiledPolicies, 'set' | 'budgetSteps' | 'readyWaves'>;
   outlooks: readonly Outlook[];
 }
 
 /** Compares two forecasts of the same computes, in the same order. */
 export function compare(
-  { policies: oldPolicies, outlooks: before }: Foreseen,
-  { policies: newPolicies, outlooks: after }: Foreseen,
+  { policies: oldPolicies, outlooks: before }: Side,
+  { policies: newPolicies, outlooks: after }: Side,
   span: Span,
 ): Comparison {
   const changes = before.flatMap((was, index): ComputeChange[] => {

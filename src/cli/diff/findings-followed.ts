@@ -13,8 +13,8 @@ import type { ComputeChange } from './compare.ts';
 const MAX_PROJECTS_ASKED = 200;
 
 /**
- * The findings of `ebb recommend` whose proposal is among the changes, so that the changes save as much. There are none for a snapshot without
- * operations, since the past of the live fleet is not that of the snapshot.
+ * Returns the findings of `ebb recommend` that the changes follow, so that the changes save what these findings promise. For a snapshot without
+ * operations there are none, since the live fleet may have another past than the snapshot.
  */
 export async function findingsFollowed(options: {
   settings: Settings;
@@ -44,7 +44,7 @@ export async function findingsFollowed(options: {
   return { findings, notes: [...planNotes(past), ...past.notes, ...past.missing.map((one) => `left out: ${one}`)] };
 }
 
-/** True if the compute gets all that is proposed for some of the time. */
+/** True if the compute gets all proposed settings for some of the time. */
 function isMadeBy({ proposed }: Finding, change: ComputeChange | undefined): boolean {
   if (Object.keys(proposed).length === 0 || !change) return false;
   return change.differences.some(({ after }) => hasSettings(after, withProposed(after, proposed)));

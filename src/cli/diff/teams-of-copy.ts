@@ -7,8 +7,8 @@ import type { Settings } from '../../settings/settings.ts';
 
 /**
  * Returns the teams, with the paths of their files in `path`. If `path` is a copy, each file belongs to the team of the original file at the
- * same place. The original is `comparedWith` if that is within the policy folder of the settings, otherwise that folder. Teams without files
- * in `path` are left out, since only a part of the policies may be compared.
+ * same place. The original is `comparedWith` if it is within the policy folder of the settings, otherwise the policy folder itself. Teams
+ * without files in `path` are left out, since only a part of the policies may be compared.
  */
 export async function teamsIn(
   path: string,
@@ -48,7 +48,7 @@ async function moved(team: Team, { from, to }: Move): Promise<Team> {
   return { ...team, policies: inside.flatMap((path) => (path === undefined ? [] : [join(to, path)])) };
 }
 
-/** The path relative to a real folder; undefined if it is not below it. The part after the folder stays as written. */
+/** The path relative to a real folder; undefined if the path is not below the folder. The part below the folder stays as written. */
 async function relativeTo(folder: string, path: string): Promise<string | undefined> {
   const absolute = resolve(path);
   for (let above = absolute; ; above = dirname(above)) {

@@ -108,8 +108,8 @@ const MAX_NAMED = 3;
 const LONGEST_NAME = 128;
 
 /**
- * The compute with this id or `PROJECT/COMPUTE`, or the only one of this project. Throws a UserError with the nearest ids, or why the
- * project can't be read.
+ * Finds the compute with this id or `PROJECT/COMPUTE`, or the only compute of this project. Throws a UserError with the nearest ids, or with
+ * the reason why the project can't be read.
  */
 export function findCompute(
   computes: readonly EvaluatedCompute[],

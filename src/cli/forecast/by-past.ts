@@ -24,16 +24,19 @@ import {
   type UsageHistoryOptions,
 } from './usage-history.ts';
 
-/** If the operations of more projects are neither stored nor read lately, the API is asked for none: it takes about a request a project. */
+/**
+ * The API is asked for operations, about a request a project, unless more projects than this have operations that are neither stored nor
+ * recently read.
+ */
 const MAX_PROJECTS_ASKED = 50;
 /**
- * For more projects usage comes only from daemons, or from answers that commands have cached: this many take about 25 requests, all that ebb
- * sends to the usage routes in a minute.
+ * The API is asked for usage unless there are more projects than this, which take about 25 requests: all that ebb sends to the usage routes in
+ * a minute. Usage of more projects comes only from daemons, or from answers that commands have cached.
  */
 const MAX_PROJECTS_OF_USAGE = 500;
 
 interface ByPastOptions extends Omit<UsageHistoryOptions, 'open' | 'mostProjectsAsked'> {
-  /** True if the fleet comes from the store of daemons: then usage and operations are not read from the control API either. */
+  /** True if the fleet comes from the store of daemons. Usage and operations are then not read from the control API either. */
   isStored: boolean;
   /** Reads usage from the control API instead of answers that commands have cached. */
   live?: boolean | undefined;
@@ -42,9 +45,9 @@ interface ByPastOptions extends Omit<UsageHistoryOptions, 'open' | 'mostProjects
 type PastInputs = Pick<LookBackInput, 'usages' | 'pricing' | 'pastEndMs'>;
 
 /**
- * Calls `forecast`, which returns a list of computes for each policy set, with what is known of their usage. Then reads when computes were
- * awake, from operations, but only where a saving depends on it: where policies change the timeout of a compute that sleeps, or anything of
- * one whose usage is unknown.
+ * Calls `forecast` with the known usage. It returns a list of outlooks, one for each compute, for each policy set. Then reads from operations
+ * when computes were awake, but only where a saving depends on it: if policies change the timeout of a compute that sleeps, or anything of a
+ * compute whose usage is unknown.
  */
 export function foreseeByPast<O extends PastOutlook>(
   options: ByPastOptions,
@@ -133,6 +136,8 @@ async function readHistories(
 function needsHistory({ past }: PastOutlook): boolean {
   if (!past || past.history) return false;
   const { had, rules, hours = [] } = past;
-  const knowsHours = hours.some(({ startMs, cuSeconds }) => cuSeconds !== null && startMs >= (rules[0]?.fromMs ?? 0));
-  return knowsHours ? needsAwakeTimes(had, rules) : rules.some((rule) => !hasSettings(had, settingsOf(rule)));
+  const hasKnownHours = hours.some(
+    ({ startMs, cuSeconds }) => cuSeconds !== null && startMs >= (rules[0]?.fromMs ?? 0),
+  );
+  return hasKnownHours ? needsAwakeTimes(had, rules) : rules.some((rule) => !hasSettings(had, settingsOf(rule)));
 }

@@ -15,7 +15,7 @@ const NEVER_SUSPENDS_MARK = '━';
 const CELL_HOURS = [1, 2, 3, 4, 6, 8, 12, 24];
 const MAX_DAYS = 7;
 const MAX_COMPUTES = 20;
-/** The least and the largest width of the names, in characters. If less than LABEL_ROOM is left for them, each cell covers more hours. */
+/** The least and the largest width of the names, in characters. Cells cover so many hours that at least LABEL_ROOM is left for the names. */
 const MIN_LABEL = 10;
 const MAX_LABEL = 30;
 const LABEL_ROOM = 14;
@@ -28,8 +28,8 @@ interface DrawingOptions extends Span {
 }
 
 /**
- * Draws at most a week of at most twenty computes, with a legend, in plain characters. Each has a row of blocks: the larger the size, the
- * higher; under it a line for the time in which it never suspends. Colors show nothing that the height does not.
+ * Draws at most a week of at most twenty computes, with a legend, in plain characters. Each compute has a row of blocks, which are higher for
+ * larger sizes, and below it a line where the compute never suspends. Colors show nothing that the height does not.
  */
 export function drawWeek(outlooks: readonly Outlook[], options: DrawingOptions): string {
   const { fromMs, zone, color, columns } = options;
@@ -134,7 +134,7 @@ interface Levels {
   used: readonly { level: number; sizes: readonly string[] }[];
 }
 
-/** Spreads the occurring sizes over all blocks: the smallest is always the lowest, the largest the highest; a single one is in the middle. */
+/** Spreads the occurring sizes over all blocks, from the lowest for the smallest to the highest for the largest. A single size gets a middle one. */
 function levelsOf(segments: readonly Segment[]): Levels {
   const occurring = new Map(segments.map((segment) => [formatSize(segment), segment]));
   const ascending = [...occurring].sort(([, a], [, b]) => compareSizes(a, b)).map(([text]) => text);

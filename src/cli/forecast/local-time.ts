@@ -38,8 +38,8 @@ function inZone(ms: number, zone: string): DateTime {
 }
 
 /**
- * The zone of shown days and hours: `--zone`, otherwise that of the first window with a zone, otherwise UTC. If the owner is a team with
- * policies, their windows come first, then those of policies without a team.
+ * The zone of shown days and hours: `--zone`, otherwise the zone of the first window that has one, otherwise UTC. If the owner is a team with
+ * policies, only windows of its policies count, then those of policies without a team.
  */
 export function displayZone({ zone, owner }: { zone?: string; owner?: string }, sets: readonly PolicySet[]): string {
   if (zone === undefined) {

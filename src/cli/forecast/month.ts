@@ -23,7 +23,7 @@ export function sumExpected(outlooks: readonly Outlook[]): ExpectedSum | undefin
   return { computes: measured.length, cuHours, month: monthSum(months, months) };
 }
 
-/** The sum of months. The usage of each is raised, if necessary, to cover its own saving and that in `others`. */
+/** The sum of months. The usage of each is raised, if necessary, to cover its own saving and the saving of the same compute in `others`. */
 function monthSum(months: readonly Saving['month'][], others: readonly Saving['month'][]): Saving['month'] {
   const sum = { used: NOTHING, saved: NOTHING };
   for (const [index, month] of months.entries()) {

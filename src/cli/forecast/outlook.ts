@@ -39,13 +39,13 @@ export function withLeaderDecisions(
   return withFleetWaves(withBudgetSteps(policies, spansOf(budgets)), fleet);
 }
 
-export interface ForeseeInput extends ForecastRange, LookBackInput {
+interface ForeseeInput extends ForecastRange, LookBackInput {
   /** The fleet against which shares such as `at_most` are computed; the subjects by default. */
   fleet?: readonly ForecastSubject[];
   disruption?: PartialDisruption | undefined;
 }
 
-/** In the order of the subjects. */
+/** The forecasts and the past of the computes, in the order of the subjects. */
 export function foresee(input: ForeseeInput): Outlook[] {
   const { subjects, usages = new Map(), fromMs, toMs } = input;
   const pasts = lookBack(input);

@@ -19,7 +19,7 @@ export interface PastOutlook {
   past?: PastRules;
   /** US dollars a CU-hour; absent if the account's plan is unknown. */
   price?: number;
-  /** A month under these policies against the measured one; undefined without usage. Calculated at the first call. */
+  /** The measured usage of a month, and what these policies save of it; undefined without usage. Calculated at the first call. */
   month(): Month | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface LookBackInput {
   pastEndMs?: number | undefined;
 }
 
-/** In the order of the subjects. */
+/** The past of the computes under these policies, in the order of the subjects. */
 export function lookBack(input: LookBackInput): PastOutlook[] {
   const { subjects, pricing, usages = new Map() } = input;
   const rules = pastRules(input);
@@ -53,7 +53,7 @@ export function lookBack(input: LookBackInput): PastOutlook[] {
 }
 
 /** A month of 730 h. */
-export type Month = Saving['month'] & Pick<Saving, 'timeoutsFigure'>;
+type Month = Saving['month'] & Pick<Saving, 'timeoutsFigure'>;
 
 /** A past in which a compute had the settings `had`, and the settings that policies would have given it then. */
 interface PastRules extends UsageHistory {
@@ -79,7 +79,7 @@ function monthOf({ compute, price, past }: Omit<PastOutlook, 'month'>): Month | 
   return saving && { ...saving.month, timeoutsFigure: saving.timeoutsFigure };
 }
 
-/** The outlook with another past. */
+/** Replaces the past of an outlook. */
 export function withPast<O extends PastOutlook>(outlook: O, past: PastRules): O {
   return withMonth({ ...outlook, past });
 }

@@ -121,7 +121,7 @@ function usagesOrNotes(
   return usages;
 }
 
-/** Usage never names the compute: a compute has the usage of its branch or project if it is the only one there. */
+/** Usage is known by branch or project, not by compute: the usage is that of a compute if it is the only one there. */
 function usagesOf(computes: readonly Compute[], series: readonly UsageSeries[]): UsageHistories {
   return new Map(
     bucketsOf(computes, series).own.flatMap(({ computeId, buckets }) => {

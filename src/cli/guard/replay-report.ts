@@ -5,7 +5,7 @@ import type { GuardReplay } from '../../compose/guard-replay.ts';
 import type { ComputeSettings } from '../../domain/compute/compute.ts';
 import type { GuardPolicy } from '../../domain/policy/kinds/guard.ts';
 
-export const OUTCOMES = [
+const OUTCOMES = [
   'healthy',
   'harm',
   'common_cause',
@@ -14,10 +14,10 @@ export const OUTCOMES = [
   'not_tried_again',
   'not_known',
 ] as const;
-export type Outcome = (typeof OUTCOMES)[number];
+type Outcome = (typeof OUTCOMES)[number];
 
 /** The guard's reaction to a harm; `undone_asleep`: undone at the next sleep. */
-export type Remedy = 'notified' | 'undone' | 'undone_asleep';
+type Remedy = 'notified' | 'undone' | 'undone_asleep';
 
 export interface ReplayRow extends ReplayedLowering {
   from: Partial<ComputeSettings>;
@@ -74,7 +74,7 @@ function remedyOf(
   return { remedy: 'undone', ...(connections !== undefined && { connections }) };
 }
 
-export type Sums = Record<Outcome, number> & {
+type Sums = Record<Outcome, number> & {
   lowerings: number;
   held_back: number;
   undone: number;

@@ -61,7 +61,7 @@ function rowJson(row: ReplayRow) {
   };
 }
 
-/** Null if it was bad before the lowering: rounds begin shortly before it. */
+/** Null if the guard was bad before the lowering. The rounds of the replay begin shortly before the lowering. */
 function sinceIso(badSinceMs: number | undefined, loweredAtMs: number): string | null {
   return badSinceMs === undefined || badSinceMs <= loweredAtMs ? null : isoInstant(badSinceMs);
 }

@@ -1,7 +1,7 @@
 /** Parses flags: sizes, durations and selectors have the form that they have in policies. */
 import { InvalidArgumentError } from 'commander';
 import type { Size as DomainSize } from '../../domain/compute/compute.ts';
-import { parseSelector, type Selector as WithinLimits, wildcardProblem } from '../../domain/policy/selector.ts';
+import { type Selector as DomainSelector, parseSelector, wildcardProblem } from '../../domain/policy/selector.ts';
 import { DAY_MS } from '../../domain/time/units.ts';
 import { Selector } from '../../policy/schema/policy-base.ts';
 import { parseDurationMs, Size, SuspendAfter } from '../../policy/schema/scalars.ts';
@@ -44,7 +44,7 @@ export function collectValues(text: string, before: readonly string[] = []): str
 }
 
 /** Parses texts such as `projects=web-*,!web-legacy`. All must match, as in a policy. */
-export function selectorOf(texts: readonly string[]): WithinLimits<'request'> {
+export function selectorOf(texts: readonly string[]): DomainSelector<'request'> {
   const keys = texts.map((text) => {
     const [key = '', list] = text.split(/=(.*)/s, 2);
     if (list === undefined || !KEYS.some((known) => known === key)) {

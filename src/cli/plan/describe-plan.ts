@@ -15,7 +15,8 @@ import { isOnlySpread, spreads } from './staged.ts';
 
 /**
  * The changes to make now in their order, waiting changes with their reasons, and a summary line. Computes with the same changes are one
- * entry, at the place of the first. Instants are local times of the zone. `summary` replaces both lists; `plan` leaves `notPlanned` out.
+ * entry, at the place of the first. Instants are local times of the zone. `summary` replaces both lists. The computes of `notPlanned` are not
+ * in `plan`.
  */
 export function describePlan(
   plan: FleetPlan,
@@ -83,7 +84,7 @@ function isSpread({ plan }: EvaluatedCompute): boolean {
   return isOnlySpread(plan) && plan.actions.some(({ disconnects }) => disconnects);
 }
 
-/** True if the timeout is changed now, and only such a limit delays the size. */
+/** True if the timeout is changed now, and only a limit of restarts delays the size. */
 function isRestartedLater({ plan: { verdict, held = [], waiting } }: EvaluatedCompute): boolean {
   return verdict === 'act' && held.some(({ disconnects }) => disconnects) && waiting.every(({ gate }) => spreads(gate));
 }

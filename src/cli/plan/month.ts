@@ -11,7 +11,7 @@ import { lookBack, type PastOutlook, withPast } from '../forecast/past-outlook.t
 import type { NotPlanned } from '../not-planned.ts';
 import { formatNumber } from '../ranges.ts';
 
-export interface PlanMonth {
+interface PlanMonth {
   /** One line. */
   text: string;
   /** The saving of the policies for some of the computes; undefined without usage. */

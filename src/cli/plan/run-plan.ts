@@ -63,7 +63,7 @@ export async function runPlan(names: string[], flags: PlanFlags): Promise<void> 
   writeOut(flags.json ? json : `${await asText(shown, { flags, settings, zone, isInDetail, notPlanned })}\n`);
 }
 
-/** The plan without computes of teams whose files can't be read, except for those that are changed all the same, as by a hold. */
+/** The plan without computes of teams whose files can't be read. Computes that are changed all the same, as by a hold, stay in the plan. */
 export function withoutUnread(plan: FleetPlan, policies: CompiledPolicies, broken: ReadPolicies['broken']) {
   const acting = plan.computes.filter((one) => one.plan.verdict === 'act');
   const others = plan.computes.filter((one) => one.plan.verdict !== 'act');

@@ -21,9 +21,9 @@ export function approvalsNeeded(
   const parts = staged
     .filter(({ team, setHash }) => [teamPart(policies, team).hash, policies.hash].includes(setHash ?? ''))
     .map(({ team, hash }) => ({ hash, concerns: inScope(teams, team) }));
-  const otherwiseMade = computes.filter(({ plan }) => plan.verdict === 'act' || isOnlySpread(plan));
+  const madeOnceApproved = computes.filter(({ plan }) => plan.verdict === 'act' || isOnlySpread(plan));
   return new Map(
-    otherwiseMade.flatMap((one) => {
+    madeOnceApproved.flatMap((one) => {
       const part = parts.find(({ concerns }) => concerns(one.compute));
       return part ? [[one, part.hash] as const] : [];
     }),
@@ -42,7 +42,7 @@ export function withApprovals(plan: FleetPlan, approvals: ReadonlyMap<EvaluatedC
   return { ...plan, computes: plan.computes.map((one) => withApproval(one, approvals.get(one))) };
 }
 
-/** The same for one compute, with the hash to approve; undefined: it needs none. */
+/** The same for one compute. `hash` is the hash to approve; undefined if the change needs no approval. */
 export function withApproval(evaluated: EvaluatedCompute, hash: string | undefined): EvaluatedCompute {
   return hash === undefined ? evaluated : { ...evaluated, plan: awaiting(evaluated.plan, hash) };
 }

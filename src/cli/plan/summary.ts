@@ -12,7 +12,7 @@ import { signOf } from './describe-plan.ts';
 /** The most groups of equal changes that are shown. Of the others only the number of computes is shown. */
 const MAX_GROUPS = 12;
 
-export interface SummaryOptions {
+interface SummaryOptions {
   colors: Colors;
   ownerOf(compute: Compute): string;
   /** The monthly saving of the policies for the computes of an owner; undefined if unknown. */

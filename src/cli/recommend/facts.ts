@@ -20,7 +20,7 @@ interface Readable extends Pick<ReadPolicies, 'broken'> {
   isComplete: boolean;
 }
 
-/** The policies that can be read, with a note about those that can't be: what they set is not known. */
+/** Reads the policies. Prints a note about those that can't be read, since it is not known what they set. */
 export async function readablePolicies(settings: Settings): Promise<Readable> {
   const loaded = await loadPolicySet({ paths: settings.policies, settings, isComplete: true });
   if (!loaded.ok && !loaded.others) {

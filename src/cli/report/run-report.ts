@@ -68,13 +68,13 @@ export async function runReport(flags: ReportFlags): Promise<void> {
   const notes = [...(isLarge ? [NEWEST_ONLY] : []), ...refusedBranchNotes(fleet.branchNamesRefused), ...stored.notes];
   writeNotes({ notes, missing: report.missing });
   writeOut(`${format === 'json' ? jsonText(reportJson(report)) : asText(report, format)}\n`);
-  // Replaces the exit code 1 of an unread part: this is the more urgent news.
+  // Replaces the exit code 1 of an unread part, since this is more urgent.
   if (report.projects.some(willRunOut)) process.exitCode = RUNS_OUT_CODE;
 }
 
 /**
- * The report on projects with a selected compute. `unread` also keeps those whose computes can't be read, since one may be selected. Without
- * `onLaunch`, which is about whole organizations.
+ * Limits the report to projects with a selected compute. `unread` keeps projects whose computes can't be read, since one of them may be
+ * selected. `onLaunch` is left out, since it is about whole organizations.
  */
 function ofSelected({ onLaunch: _others, ...whole }: ShownReport, selected: FleetPast['computes']): ShownReport {
   const computeIds = new Set(selected.map(({ compute }) => compute.computeId));

@@ -159,7 +159,7 @@ function summaryLines(report: ShownReport): string[] {
     unread.map(({ name }) => printable(name)),
     MAX_NAMED,
   );
-  // `ebb cost` and daemons add up hourly usage, which the control API shows about two hours late. The report has its total of the period.
+  // The report shows the control API's own total of the period. `ebb cost` and daemons add up hourly usage, which appears about two hours later.
   const delay =
     paid.count === 0 ? '' : ' Usage is until then; ebb cost and ebb status lack the last two to three hours.';
   return [
@@ -200,7 +200,7 @@ function projectRows(report: ShownReport): string[][] {
   ];
 }
 
-/** `unknown` says why there is no projection; it is shown where there is none. */
+/** `unknown` is shown in place of a projection, and says why there is none. */
 function projectCells(one: ProjectReport, unknown: string): string[] {
   const { name, period, projected, runsOut, includedCuHours, usd } = one;
   const included = includedCuHours === undefined ? '' : ` of ${includedCuHours}`;
@@ -257,7 +257,7 @@ function saysOf({ setting, cause, neverSlept, awakeShare, past: { asked } }: Com
   return `nothing to change${inUse}`;
 }
 
-/** The cost of a cause, so that people see whether a search for it is worth their time. */
+/** The cost of a cause, so that people see whether it is worth their time to search for it. */
 function costOf(cause: Finding): string {
   return cause.savesCuHours.high > 0 ? `, which costs ${savedText(cause)} a month` : '';
 }

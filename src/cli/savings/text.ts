@@ -37,7 +37,7 @@ function verdict({ state, distinguishable, relative, units, unit, left_out: left
   return distinguishable ? 'the policies have an effect.' : 'the effect is not distinguishable from chance.';
 }
 
-/** The saving by the policies, and the cost of the trial, which withdraws them; a negative saving is called a cost, a negative cost a saving. */
+/** The saving by the policies, and the cost of the trial, which withdraws policies. A negative saving is called a cost, a negative cost a saving. */
 function effectLines({ relative, cu_hours, usd, trial_cost: cost }: SavingsReport): string[] {
   const isNegative = (one: MaybeEstimate) => one !== null && savingOrCost(one).isCost;
   const shown = (one: MaybeEstimate, isNegated: boolean) =>

@@ -60,7 +60,7 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
   return flags.strict ? withoutWarnings(examined) : examined;
 }
 
-/** The set that a daemon would load, what can be checked, also where none can be loaded, and the problems of files. */
+/** `valid` is the set that a daemon would load. `checked` is what can be checked even if there is no such set. `refused` are problems of files. */
 function partsOf(loaded: PolicySetResult) {
   if (loaded.ok) return { valid: loaded, checked: loaded, refused: [] };
   const { others, readable, problems } = loaded;
@@ -108,7 +108,7 @@ function namedIn({ owners, notify, teams }: Settings): NamedOwners {
   return { owners, receivers: notify.receivers, teams };
 }
 
-/** Problems of owners that the settings name but nothing defines. To find them, the owners of all files must be known. */
+/** Problems of owners that the settings name, but that nothing defines. They can only be found if the owners of all files are known. */
 function ownersIn(named: NamedOwners | undefined, loaded: PolicySetResult, { config = 'ebb.yaml' }: ValidateFlags) {
   const policies = namingOwners(loaded);
   if (!named || !policies) return NO_OWNER_PROBLEMS;
@@ -116,7 +116,7 @@ function ownersIn(named: NamedOwners | undefined, loaded: PolicySetResult, { con
   return { errors: unknownOwners(names), warnings: misspeltOwners(names) };
 }
 
-/** What names owners in policy files: of teams that can't be read, the owner is known all the same. Undefined if a file can't be read. */
+/** The policies that name owners, and the owners of files whose policies can't be parsed. Undefined if not all are known: a file can't be opened. */
 function namingOwners(loaded: PolicySetResult): readonly { owner?: string }[] | undefined {
   if (loaded.ok) return loaded.set.policies;
   const { others, readable } = loaded;
@@ -137,8 +137,8 @@ function withoutWarnings({ problems, warnings, ...rest }: Examined): Examined {
 }
 
 /**
- * Reads the settings. If policies are named on the command line and neither a settings file nor a fleet is, settings with problems only
- * prevent the checks of plans and sources.
+ * Reads the settings. Their problems are an error, unless the command line names policies, and needs neither a settings file nor a fleet. Then
+ * only the checks of plans and sources are left out.
  */
 async function settingsFor(flags: ValidateFlags, named: readonly string[], needsFleet: boolean) {
   const { config, apiUrl } = flags;
@@ -156,7 +156,7 @@ async function settingsFor(flags: ValidateFlags, named: readonly string[], needs
   return { settings: undefined, notes: [`the plans and sources of the settings are not known: ${read.problems[0]}`] };
 }
 
-/** Problems of policies that don't depend on the settings: duplicate names and limits do, since the settings may divide the policies among teams. */
+/** Problems of policies without those that may be due to missing settings, such as duplicate names: settings may divide policies among teams. */
 function problemsWithoutSettings(loaded: PolicySetResult): PolicyProblem[] {
   return loaded.ok ? [] : loaded.problems.filter(({ code }) => code !== 'duplicate-name' && code !== 'limit');
 }
@@ -188,9 +188,9 @@ function notesAbout(
 interface Matches {
   policy: string;
   computes: readonly Compute[];
-  /** Computes that it will select once they are old enough. */
+  /** The number of computes that the policy will select once they are old enough. */
   tooYoung: number;
-  /** Computes that it may select: a name or role that it selects by is unknown. */
+  /** The number of computes that the policy may select: a name or role in its selector is unknown. */
   unknown: number;
 }
 

@@ -5,8 +5,8 @@ import { formatProblem, type PolicyProblem } from '../../policy/problem.ts';
 import { jsonText } from '../output.ts';
 import type { Examined } from './examine.ts';
 
-/** Output, line by line. */
-export interface Report {
+/** The output, line by line. */
+interface Report {
   /** Commands for the runner of a workflow; printed first. */
   commands?: string[];
   stdout: string[];
