@@ -117,7 +117,7 @@ async function showAndApply(
     isInterrupted = signal.aborted;
     return results;
   };
-  // Changes that have begun are finished.
+  // After an interrupt, changes that have begun are still finished.
   const results = await untilInterrupted(applyUntil, ['SIGINT', 'SIGTERM']);
   write(`${summariseResults(results.values())}\n`);
   if (flags.json) writeJson(resultsJson(plan.atMs, plan.hash, results));

@@ -119,7 +119,7 @@ function awakeText(findings: readonly PricedCause[], past: Pick<FleetPast, 'comp
   if (findings.length === 0) return 'No compute is awake more than its clients explain, as far as operations tell.';
   const lines = findings.flatMap((finding) => [
     titleOf(finding),
-    // The clients are the evidence, and are listed below with more detail.
+    // If clients are the cause, they are the evidence too, and are listed in the next lines with more detail.
     ...(finding.cause === 'clients' ? [] : [`    ${printable(finding.evidence.join('; '))}`]),
     ...(finding.past.asked ? askedLines(finding.past.asked, finding.past).map((line) => `    ${line}`) : []),
     `    ${finding.advice}`,
@@ -138,7 +138,7 @@ function titleOf(finding: PricedCause): string {
   return `${name}: ${cause}${every}, awake ${Math.round(awakeShare * 100)} %, ${cost} a month (${figure})`;
 }
 
-/** Whole minutes from ten minutes on: a probe is never exactly on time. */
+/** Rounds ten minutes and more to whole minutes, since a probe is never exactly on time. */
 function roundedSeconds(ms: number): number {
   return ms < 10 * MINUTE_MS ? Math.round(ms / 1000) : Math.round(ms / MINUTE_MS) * 60;
 }

@@ -13,7 +13,7 @@ import { choiceOption, FLAGS, withSourceFlags } from './flags.ts';
 import { jsonText, writeNotes, writeOut } from './output.ts';
 import { plainTable } from './terminal.ts';
 
-/** A larger difference from the vendor's figure for the account, as a share, is worth checking. */
+/** The command fails if the bill differs from the vendor's own figure for the account by a larger share. */
 const MAX_DIFFERENCE = 0.01;
 const DIFFERS_CODE = 2;
 
@@ -70,7 +70,7 @@ function monthOf(text: string | undefined, nowMs: number): number {
 const NOT_INCLUDED = ['storage', 'transfer', 'extra branches'];
 const SECONDS_PER_HOUR = 3600;
 
-/** The CU-hours of the lines and, last, of the total; the rounded lines sum to it. */
+/** The CU-hours of the lines and, last, of the total, rounded so that the lines add up to the total. */
 function cuHours({ lines, total }: CostReport, digits: number): number[] {
   const hours = lines.map(({ cuSeconds }) => cuSeconds / SECONDS_PER_HOUR);
   return [...roundToSum(hours, digits), roundTo(total.cuSeconds / SECONDS_PER_HOUR, digits)];

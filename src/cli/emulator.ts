@@ -170,7 +170,7 @@ function parseTrace(text: string, file: string, computes: ReadonlySet<string>): 
   return points;
 }
 
-/** The most servers of `--postgres`: each compute is a process group with its own memory. */
+/** `--postgres` refuses more computes, since each server is a process group with its own memory. */
 const MAX_SERVERS = 50;
 
 function postgresOf({ postgres }: EmulatorFlags, fleet: Fleet): PostgresBinaries | undefined {
@@ -195,7 +195,7 @@ function startError(error: unknown, { host, port }: EmulatorFlags['listen']): st
   return `cannot listen on ${host}:${port} (${code}): choose another --listen`;
 }
 
-/** Stays up until SIGTERM (exit 0) or SIGINT (exit 130). */
+/** Runs until SIGTERM (exit code 0) or SIGINT (exit code 130). */
 async function runEmulator(flags: EmulatorFlags): Promise<void> {
   const fleet = await withPast(await fleetOf(flags), flags);
   const postgres = postgresOf(flags, fleet);

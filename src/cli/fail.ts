@@ -9,7 +9,7 @@ export class UserError extends Error {
   override readonly name = 'UserError';
 }
 
-/** The value of a result; its problem is thrown as a UserError. */
+/** Returns the value of a result, or throws its problem as a UserError. */
 export function orFail<T>(result: Result<T>): T {
   if (!result.ok) throw new UserError(result.problem);
   return result.value;

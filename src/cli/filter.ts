@@ -58,7 +58,7 @@ export function isNarrowed(names: readonly string[], { owner, select }: FilterFl
   return names.length > 0 || owner !== undefined || select !== undefined;
 }
 
-/** The items with a name that matches one of the globs; all without globs. Throws a UserError for a glob without a match. */
+/** Selects items by globs on their names; without globs all. Throws a UserError for a glob that matches no name. */
 export function selectNamed<T>(
   all: readonly T[],
   globs: readonly string[],
@@ -80,7 +80,7 @@ export function matcherOf(globs: readonly string[]): (name: string) => boolean {
   return (name) => matchers.length === 0 || matchers.some((matches) => matches(name));
 }
 
-/** The computes with these ids, project ids or project names, also with `*` and `?`; all without names. */
+/** Selects computes by id, project id or project name. Names may be globs; without names all computes are selected. */
 export function selectComputes<T extends { compute: Compute }>(subjects: readonly T[], names: readonly string[]): T[] {
   return selectNamed(
     subjects,

@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { UserError } from './fail.ts';
 
-/** Flags of several commands; each adds some of them. */
+/** The flags that several commands share. Each command adds only some of them. */
 export interface CommonFlags {
   config?: string;
   apiUrl?: string;
@@ -17,7 +17,7 @@ export interface CommonFlags {
   json?: boolean;
 }
 
-/** For `command.option(...FLAGS.config)`. */
+/** The arguments of `command.option(...)` for each flag, as in `command.option(...FLAGS.config)`. */
 export const FLAGS = {
   config: ['--config <file>', 'settings file (default: ebb.yaml if it is there)'],
   apiUrl: ['--api-url <url>', 'control API (EBB_API_URL)'],
@@ -75,7 +75,7 @@ export interface PastFlags extends CommonFlags {
   days: number;
 }
 
-/** Operations are kept for about half a year. */
+/** The control API keeps operations for about half a year. */
 export const MAX_PAST_DAYS = 180;
 
 export function withPastFlags(command: Command): Command {

@@ -80,7 +80,7 @@ async function unfreeze(freezeId: string | undefined, flags: ConfirmFlags & { al
   });
 }
 
-/** The id of the only freeze; several are an error that lists them. */
+/** Returns the id of the only freeze. Throws a UserError that lists the freezes if there are several. */
 function onlyIdOf(freezes: readonly Freeze[]): string {
   const [only, second] = freezes;
   if (only === undefined) throw new UserError('there is no active freeze that a person has set');

@@ -80,7 +80,7 @@ async function readFirst(options: { cwd: string; apiUrl: string | undefined; for
   return { settings, projects: projects.length, computes: computes.toSorted(byName), files, atMs };
 }
 
-/** The settings come last: their presence shows that all files are there. */
+/** The settings file is the last one: if it exists, all the others do. */
 async function filesFor(
   fleet: ReadFleet,
   options: { settings: Settings; plan: AccountPlan | undefined; atMs: number; cwd: string; force: boolean },

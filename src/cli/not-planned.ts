@@ -6,7 +6,7 @@ import { groupBy } from '../domain/grouping.ts';
 import type { CompiledPolicies } from '../domain/policy/compiled-policies.ts';
 import { unloadedTeamOf } from '../domain/policy/team-parts.ts';
 
-/** The most characters of a problem in a note. Problems are printed in full when the files are read. */
+/** Notes cut problems to this length. Problems are printed in full when the files are read. */
 const MAX_CHARACTERS = 240;
 
 /** What notes say about such computes in a calculation in which a freeze replaces the policies of their teams. */

@@ -49,7 +49,7 @@ async function list(flags: AccessFlags): Promise<void> {
   printTable(['receiver', 'state', 'since', 'tries', 'last error', 'text', 'id'], rows);
 }
 
-/** Sends from this machine, so it shows if URL, secret and network are right here. */
+/** Sends a test message from this machine, to show if the URL, the secret and the network work from here. */
 async function test(name: string, flags: AccessFlags): Promise<void> {
   const [{ settingsOrFail }, { sendTest }] = await Promise.all([
     import('./or-fail.ts'),

@@ -12,7 +12,7 @@ import { writeErr, writeErrLine } from './output.ts';
 
 type SettingsFlags = Pick<CommonFlags, 'config' | 'apiUrl' | 'queueUrl' | 'policies'>;
 
-/** Throws a UserError that shows every problem with its place. Prints a warning for each old name that is still accepted. */
+/** Reads the settings. Throws a UserError that shows every problem with its place. Prints a warning for each former name that is still accepted. */
 export function settingsOrFail({ config: configFile, apiUrl, queueUrl, policies }: SettingsFlags): Settings {
   const read = readSettings({ configFile, flags: { apiUrl, queueUrl, policies } });
   if (!read.ok) throw new UserError(read.problems.join('\n'));

@@ -17,7 +17,7 @@ export function writeErrLine(line: string): void {
   writeErr(`${printable(line)}\n`);
 }
 
-/** Writes notes and missing parts of the fleet to standard error; if a part is missing, sets the exit code 1. */
+/** Writes notes and missing parts of the fleet to standard error. A missing part sets the exit code 1. */
 export function writeNotes({ notes, missing = [] }: { notes: readonly string[]; missing?: readonly string[] }): void {
   for (const line of [...notes, ...missing.map((one) => `left out: ${one}`)]) writeErrLine(`note: ${line}`);
   if (missing.length > 0) process.exitCode = 1;

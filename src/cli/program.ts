@@ -13,7 +13,7 @@ Examples:
 
 ebb help all lists all commands. Settings come from ebb.yaml, from EBB_… variables and from flags: docs/settings.md.`;
 
-/** The program. Only commands that the arguments name are loaded, so that it starts fast. */
+/** Builds the program. To start fast, it loads only the commands that the arguments name. */
 async function buildProgram(args: readonly string[]): Promise<Command> {
   const program = rootCommand()
     .addHelpText('after', EXAMPLES)

@@ -23,7 +23,7 @@ export async function withReading<T>(options: ReadingOptions, work: (reading: Re
 export interface ReadFleet extends Omit<FleetReading, 'errors'> {
   /** One line for each part that could not be read. */
   missing: string[];
-  /** Notes about the data that the user must know, one line each. */
+  /** What the user must know about the data, one line each. */
   notes: string[];
   /** The plans of the accounts; absent unless requested. */
   plans?: ReadonlySet<AccountPlan>;

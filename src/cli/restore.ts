@@ -125,7 +125,7 @@ function showPreview(all: readonly Restored[], { all: isWholeFleet, from, isInDe
   printLines([parts.join('; '), ...(isShort ? [`Details: ebb restore ${details}`] : [])]);
 }
 
-/** The numbers of computes that go back, that do so in part, that are left to policies, and that have nothing to do. */
+/** Counts the computes that go back, those of them that go back only in part, those left to policies, and those with nothing to do. */
 function countsOf(all: readonly Restored[]): number[] {
   const countOf = (outcome: Restored['outcome']) => all.filter((one) => one.outcome === outcome).length;
   const partly = all.filter(({ policies_decide: fields = [] }) => fields.length > 0).length;
@@ -165,7 +165,7 @@ export async function cancel(
   printAnswer(flags, { ...cancelled, computes }, cancelled.count === 0 ? nothing : lines);
 }
 
-/** The team whose computes are meant; undefined where `--owner` is the former name of `--by`. */
+/** The team that `--owner` selects. Beside COMPUTE, `--all` or `--from` it selects none, but is the former name of `--by`. */
 function teamNamed(computes: readonly string[], { owner, all, from }: RestoreFlags): string | undefined {
   return computes.length === 0 && !all && from === undefined ? owner : undefined;
 }

@@ -76,7 +76,7 @@ export function describeStatus(status: Status): string[] {
   ];
 }
 
-/** The states of guards, their watches, and their floors with the cost. Daemons of older versions send less. */
+/** The guards with their verdicts, the computes that they watch, and the floors that they set, with the cost. Older daemons send less. */
 function guardLines({ guards, guard_watches: watches, guard_floors: floors }: Status): string[] {
   return [
     ...(guards ?? []).map(({ guard, asked_at: asked, healthy, bad, unknown, watched, held_back: held }) => {
@@ -122,13 +122,13 @@ function daemonLines(status: Status): string[] {
   ];
 }
 
-/** Lines that say if a daemon was ready when it reported last, and how long ago that was. Older daemons do not report readiness. */
+/** Says if a daemon was ready at its last report, and how long ago that report was. Older daemons do not report readiness. */
 function reportedReadiness(report: DaemonDocument, at: string): string[] {
   const { host, readiness, last_seen: lastSeen } = report;
   const ago = ageText(msOfIso(lastSeen), msOfIso(at));
   if (!isRecentReport(report, msOfIso(at))) return [`not ready: no daemon has reported since ${lastSeen}, ${ago}`];
   if (!readiness) return [];
-  // Other daemons than the leader may know only a part of the fleet.
+  // Only the leader knows the whole fleet for certain.
   if (readiness.ready) return [`ready: ${host}, ${ago}${readText(report.leader ? report.projects : null)}`];
   return readiness.checks.map(({ name, message }) => `not ready: ${name}: ${message} (${host}, ${ago})`);
 }
@@ -183,7 +183,7 @@ function readText(projects: Status['projects'] | undefined): string {
   return `; ${projects.read} of ${counted(projects.listed, 'project')} read so far`;
 }
 
-/** One line for all receivers, and the remedy. */
+/** One line for the notifications that could not be sent, with the remedy. */
 function deadLines(dead: Status['dead_notifications']): string[] {
   const total = sum(dead.map(({ count }) => count));
   if (total === 0) return [];
@@ -223,7 +223,7 @@ const WHY_UNKNOWN = {
   unsaid: '',
 };
 
-/** This month's cost, one line for each owner; empty while nothing was measured. */
+/** This month's cost, with a line for each owner. Empty until something has been measured. */
 export function costLines(costs: Status['costs']): string[] {
   if (costs === null) return [];
   const { owners, total, from, known_until: until, unread_projects: unread = 0 } = costs;

@@ -4,7 +4,7 @@ import type { Span } from '../domain/time/span.ts';
 import { HOUR_MS } from '../domain/time/units.ts';
 import { daysOf } from './forecast/local-time.ts';
 
-/** The content is markup: text in it must be escaped. */
+/** Writes an SVG element. `content` is markup, so that texts in it must already be escaped. */
 export function element(name: string, attributes: Readonly<Record<string, string | number>>, content?: string): string {
   const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${value}"`);
   const start = `<${name}${written.join('')}`;
@@ -46,7 +46,7 @@ interface Drawing {
 }
 
 interface LegendEntry {
-  /** The class of the explained elements. */
+  /** The CSS class of the elements that the entry explains. */
   name: string;
   text: string;
   height?: number;
@@ -82,7 +82,7 @@ function legendEntry({ name, text, height = 10 }: LegendEntry, x: number, y: num
 /* The time axis of a drawing: local times of a zone. */
 
 const DAY_HOURS = 24;
-/** The possible distances of two lines of the time axis. */
+/** The possible distances between two lines of the time axis. */
 const STEP_HOURS = [1, 2, 3, 6, 12, DAY_HOURS, 48, 168, 336, 720, 2160, 8760];
 const MAX_TICKS = 14;
 
@@ -111,7 +111,7 @@ function tickText(at: DateTime, stepHours: number): string {
   return at.toFormat(stepHours === DAY_HOURS ? 'ccc d LLL' : 'd LLL');
 }
 
-/** A line for each tick, from `top` to `bottom`, with its text at the heights of `labels`. */
+/** A vertical line for each tick, from `top` to `bottom`. Its text stands at each y coordinate of `labels`. */
 export function timeAxis(
   ticks: readonly Tick[],
   { xOf, top, bottom, labels }: { xOf(ms: number): number; top: number; bottom: number; labels: readonly number[] },

@@ -27,7 +27,7 @@ export function plainTable(
   return lines.map((line) => line.trimEnd()).join('\n');
 }
 
-/** More computes than this are summed up by team, unless the reader asks for each. */
+/** If a text is about more computes than this, it sums them up by team, unless the user asks for each compute. */
 export const MAX_IN_DETAIL = 40;
 
 /** A table with a row for each team, in the order of their names. */
@@ -52,7 +52,7 @@ export function teamTable<T>(
 
 export type Colors = ReturnType<typeof createColors>;
 
-/** Colors for a stream: only on a terminal that has them, and not where NO_COLOR is set. */
+/** Colors for a stream. They are off unless the stream is a terminal with colors, and if NO_COLOR is set. */
 export function colorsOf(stream: { isTTY?: boolean; hasColors?(): boolean }): Colors {
   return createColors(stream.isTTY === true && stream.hasColors?.() === true);
 }

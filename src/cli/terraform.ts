@@ -60,7 +60,7 @@ interface Ignored {
   attributes: readonly string[];
 }
 
-/** Names of the provider kislerdm/neon. Both ends of a size are written together. */
+/** The attributes of the provider kislerdm/neon. A change of size writes both ends of the range. */
 const ATTRIBUTES: Record<FieldGroup, readonly string[]> = {
   size: ['autoscaling_limit_min_cu', 'autoscaling_limit_max_cu'],
   suspend_timeout: ['suspend_timeout_seconds'],
@@ -92,7 +92,7 @@ function ignoredJson(all: readonly Ignored[]) {
   }));
 }
 
-/** A block for the resource of each compute, by project, below comments that name the compute. */
+/** A block for each compute, grouped by project. Comments above the block name the compute. */
 function hclOf(all: readonly Ignored[]): string {
   const projects = groupAlike(all, ({ compute }) => compute.projectId);
   return [headOf(all), ...projects.map(({ members }) => projectOf(members))].join('\n\n');

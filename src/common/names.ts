@@ -33,7 +33,7 @@ export function firstNames(names: readonly string[], most = 10): string {
   return names.length > most ? `${shown} and ${names.length - most} more` : shown;
 }
 
-/** The error for a project with several computes, with their ids. */
+/** The message for a name that means a project with several computes. */
 export function severalComputes(project: string, computeIds: readonly string[]): string {
   return `${project} has ${computeIds.length} computes, name one: ${firstNames(computeIds.toSorted())}`;
 }

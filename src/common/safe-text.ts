@@ -3,10 +3,10 @@
 /** Control characters, and marks that change the direction of text. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
 
-/** Text without control characters: what one person writes is shown in the terminals of others. */
+/** Text without control characters, which can be shown in the terminals of other people. */
 const SHOWABLE = /^[^\p{Cc}\p{Cf}\p{Cs}]+$/u;
 
-/** Harmless control sequences. */
+/** Control sequences that may stay, since they do no harm. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape begins a color
 const COLOR_OR_TAB = /\u001b\[[\d;]*m|\t/g;
 

@@ -19,9 +19,9 @@ import { openForReading } from './reading.ts';
 import { readSecret } from './sources-and-receivers.ts';
 
 const ASKED_FILE = 'asked-postgres.json';
-/** A run asks at most this many computes, all at once, since each takes minutes. */
+/** A run asks at most this many computes. It asks all of them at the same time, since each takes minutes. */
 export const MAX_ASKED = 20;
-/** How many samples of a compute are taken within `spanMs`; fewer if they would be less than `MIN_EVERY_MS` apart. */
+/** The number of samples of a compute within `spanMs`. Fewer are taken if they would be less than `MIN_EVERY_MS` apart. */
 const SAMPLES = 90;
 const MIN_EVERY_MS = 100;
 
@@ -93,7 +93,7 @@ export async function askComputes(options: AskComputesOptions): Promise<Result<A
   }
 }
 
-/** True for a complete answer of the last 24 hours, which is shown instead of asking again. */
+/** True for a complete answer of the last 24 hours. Such an answer is shown, and the compute is not asked again. */
 function isCurrent({ atMs, until }: AskedPostgres, nowMs: number): boolean {
   const ageMs = nowMs - atMs;
   return until !== 'interrupted' && until !== 'failed' && ageMs >= 0 && ageMs < DAY_MS;
@@ -108,7 +108,7 @@ function withFresh(
   return new Map([...[...stored].filter(([, { atMs }]) => Math.abs(nowMs - atMs) < DAY_MS), ...fresh]);
 }
 
-/** Returns when each Postgres was last asked, by compute id. `isAnswered`: the stored answer is shown instead of asking again. */
+/** Returns when each Postgres was last asked, by compute id. `isAnswered` is true if the stored answer will be shown, as by {@link isCurrent}. */
 export async function askedBefore(
   settings: Settings,
 ): Promise<ReadonlyMap<string, { atMs: number; isAnswered: boolean }>> {
@@ -116,7 +116,7 @@ export async function askedBefore(
   return new Map([...stored].map(([id, one]) => [id, { atMs: one.atMs, isAnswered: isCurrent(one, Date.now()) }]));
 }
 
-/** The computes that a connection string may lead to: the one on its host, or all if it leads to this machine. Problems never contain the string. */
+/** The computes to which a connection string may lead: the compute on its host, or all for this machine. Problems never contain the string. */
 export async function computesOf(dsn: string, computes: readonly Compute[]): Promise<Result<Compute[]>> {
   const config = await readDsn(dsn, undefined);
   if (!config.ok) return { ok: false, problem: config.error.message };

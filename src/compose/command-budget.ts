@@ -17,9 +17,9 @@ interface CommandBudget {
 interface CommandBudgetOptions {
   settings: Settings;
   clock: Clock;
-  /** The engine that the daemons share, if the caller has it open; otherwise it is opened here. */
+  /** The engine that the daemons share, if the caller has it open. Otherwise the command opens it. */
   engine?: Engine | undefined;
-  /** Also uses the share of `api_reserve`. */
+  /** True: the command may also use the share of `api_reserve`. */
   usesReserve?: boolean;
 }
 

@@ -31,9 +31,9 @@ export function openControlApi(options: {
   newId?: NewId;
   /** 0..1, for the jitter of waits. */
   random?: () => number;
-  /** Given by commands, for which a person waits. */
+  /** Commands give a patience, since a person waits for them. */
   patience?: Patience;
-  /** Replaces HTTP. */
+  /** Replaces the transport over HTTP. */
   transport?: Transport;
 }): ControlApi {
   const { settings, purpose, hide, ...rest } = options;
@@ -104,7 +104,7 @@ export function viaProxy(proxy: ProxySetting | undefined): ViaProxy | undefined 
 /** How long commands try to connect, in milliseconds: enough for a server or proxy that restarts, and short for a wrong address. */
 const UNREACHED_MS = 10_000;
 
-/** The patience of commands: a command says that it waits for the API, and gives up soon if no connection can be made. */
+/** The patience of a command: it tells the person that it waits for the API, and gives up soon if no connection can be made. */
 export function patienceOf({ apiUrl }: Pick<Settings, 'apiUrl'>): Patience {
   return {
     unreachedMs: UNREACHED_MS,
@@ -116,5 +116,5 @@ export function patienceOf({ apiUrl }: Pick<Settings, 'apiUrl'>): Patience {
   };
 }
 
-/** Commands export no metrics: nobody scrapes them. */
+/** Discards metrics. Commands have none, since nobody scrapes them. */
 export const NO_METRICS: Metrics = { increment: () => {}, set: () => {}, clear: () => {}, observe: () => {} };

@@ -74,13 +74,13 @@ export async function daemonOnceStarted(folder: string, waitMs = STARTING_MS): P
   }
 }
 
-/** The daemon that has an embedded store open; undefined if there is none, or it can't be reached yet. */
+/** The daemon that has an embedded store open. Undefined if no daemon has, or if it can't be reached yet. */
 export async function daemonOnFolder(queue: QueueLocation): Promise<Operator | undefined> {
   const daemon = await readDaemonFile(folderOf(queue));
   return daemon && clientOf({ url: daemon.url, token: daemon.token, from: commandLineCaller().who });
 }
 
-/** Loads the client on use, since undici takes 0.1 s to load, and most commands don't need it. */
+/** Creates a client. Its module is loaded on use, since undici takes 0.1 s to load, and most commands don't need it. */
 async function clientOf(options: OperatorClientOptions): Promise<Operator> {
   const { createOperatorClient } = await import('../adapters/http/operator-client.ts');
   return createOperatorClient(options);

@@ -184,7 +184,7 @@ export async function openParts(
   return { ok: true, value: { ...parts, ...group } };
 }
 
-/** Opens the adapters, but the queue only when the caller calls `openQueue`. */
+/** Opens all adapters but the queue, which `openQueue` opens. */
 export type OpenAdapters = (
   settings: Settings,
   processParts: ProcessParts,
@@ -294,7 +294,7 @@ interface Group {
   blocked(): WriteBlock | undefined;
   /** The generation of the current policy set; undefined while this daemon may not write by it. */
   generation(): number | undefined;
-  /** Asked before each write. If the promise is rejected, nothing may be written either. */
+  /** Must be called before each write. If the promise is rejected, nothing may be written either. */
   mayWrite(): Promise<WritePermission>;
 }
 

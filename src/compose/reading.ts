@@ -88,7 +88,7 @@ export interface SharedSource extends Pick<StoredSource, 'readings' | 'records' 
 }
 
 export interface Reading extends FleetSource {
-  /** The answers of the control API that commands have cached; absent with `subject` and where stored readings or a file are read. */
+  /** The answers of the control API that commands have cached. Absent for a single `subject`, for stored readings and for a fleet file. */
   cache?: Pick<AnswerCache, 'usage' | 'noteListed'>;
   close(): Promise<void>;
 }
@@ -111,10 +111,10 @@ export async function openForReading(options: ReadingOptions): Promise<Result<Re
 /** A stored reading of the only wanted project is used for this long, in milliseconds. */
 const FRESH_MS = 10_000;
 
-/** Opens the readings of daemons; undefined unless a recent list of projects confirms them. */
+/** Opens the readings of daemons. Undefined unless the store has a recent list of the projects, too. */
 async function openReadings(options: ReadingOptions): Promise<Reading | undefined> {
   const { settings, shared, live, subject } = options;
-  // If the store can't be read, there are no readings; the command reports that error where it needs the store.
+  // If the store can't be read, there are no readings. The command reports the error where it needs the store.
   const read = (source: SharedSource) => readShared(source, options);
   const found = await (shared ? read(shared) : withShared(settings, read)).catch(() => undefined);
   if (!found) return undefined;
@@ -203,7 +203,7 @@ async function readShared(
   };
 }
 
-/** How long to wait for a daemon that stores no further reading, in real milliseconds. */
+/** A command stops waiting for a daemon that has stored no further reading for this long, in real milliseconds. */
 const STALLED_MS = 25_000;
 const POLL_EVERY_MS = 1_000;
 

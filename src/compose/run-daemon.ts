@@ -1,4 +1,4 @@
-/** The composition root of the daemon: opens its parts and connects them. Commands have theirs in the other files of this folder. */
+/** The composition root of the daemon: opens its parts and connects them. Other files of this folder do this for commands. */
 
 import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
@@ -130,7 +130,7 @@ export async function runDaemon(options: RunOptions): Promise<Result<RunningDaem
     if (signal.aborted) return STOPPED;
     throw error;
   } finally {
-    // An engine may open after a stop has given up on it.
+    // An engine may still open after the stop no longer waits for it.
     if (signal.aborted) void opening.catch(() => undefined).then(() => closeInTurn(opened));
   }
 }
@@ -229,7 +229,7 @@ function openTokens(
   return { ok: true, value: provider ? withLogin(tokens, { provider, log }) : tokens };
 }
 
-/** Sets the metrics that never change, and those that are 1 until something fails. */
+/** Sets the metrics that never change, and the metrics that are 1 until something fails. */
 export function declareFixedMetrics(metrics: Metrics, settings: Settings): void {
   metrics.set('ebb_mode', { mode: 'observe' }, settings.mode === 'observe' ? 1 : 0);
   metrics.set('ebb_mode', { mode: 'enforce' }, settings.mode === 'enforce' ? 1 : 0);

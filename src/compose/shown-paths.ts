@@ -39,7 +39,7 @@ function literalPart(path: string): string {
   return glob === -1 ? path : segments.slice(0, glob).join('/');
 }
 
-/** Patterns for a folder as messages name it: by its absolute path and, if it is below the working folder, by its path from there. */
+/** Patterns of a folder in messages: its absolute path and, for a folder below the working folder, its path relative to the working folder. */
 function prefixesOf(folder: string, cwd: string): string[] {
   const below = relative(cwd, folder);
   const isBelow = below !== '' && !below.startsWith('..');

@@ -84,7 +84,7 @@ export interface PlanningOptions extends PlanOptions {
   fleetFile?: string | undefined;
   /** Reads the fleet from the control API instead of the readings that daemons have stored. */
   live?: boolean | undefined;
-  /** Without `project`: plans for the project of this compute alone, if the store knows it. */
+  /** If `project` is absent and the store knows the project of this compute, only this project is planned. */
   compute?: string | undefined;
 }
 

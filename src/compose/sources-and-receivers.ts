@@ -26,11 +26,11 @@ interface SecretOptions {
 }
 
 interface CountersOptions extends SecretOptions {
-  /** Milliseconds since the epoch, by the clock that the control API's instants follow: a simulated one in the demo. */
+  /** Milliseconds since the epoch, by the clock of the control API, which is simulated in the demo. */
   now: () => number;
 }
 
-/** A longer file holds no secret: the path must be wrong. */
+/** A longer file can't be a secret, so its path must be wrong. */
 const MAX_SECRET_BYTES = 16 * 1024;
 
 /** Opens the counters of the connection sources in policies and settings. */
@@ -155,7 +155,7 @@ export async function testGuard(
   }
 }
 
-/** Opens a sender to the receivers in the settings. It reads their secrets anew for each message. */
+/** Opens a sender to the receivers in the settings. The sender reads their secrets anew for each message. */
 export function openSender(options: SecretOptions): Sender {
   return createSender({
     readSecret: (place, file) => readSecret(place, file, options),
@@ -165,7 +165,7 @@ export function openSender(options: SecretOptions): Sender {
   });
 }
 
-/** Sends a test message to a receiver of the settings; the problem says why it did not arrive. */
+/** Sends a test message to a receiver of the settings. The problem says why the message did not arrive. */
 export async function sendTest(settings: Settings, name: string): Promise<Result<undefined>> {
   const { receivers } = settings.notify;
   const receiver = receivers.find((one) => one.name === name);

@@ -64,7 +64,7 @@ async function openDumpOfDaemon(queue: QueueLocation): Promise<Result<OpenDump>>
       if (line.kind === undefined && line.left_out) leftOut = line.left_out;
       else yield `${text}\n`;
     }
-    // The daemon's last line names what was left out: without it, the connection has ended early.
+    // The daemon's last line names what was left out. If this line is missing, the connection has ended early.
     if (!leftOut) throw new Error(`the dump of the daemon at ${url} was cut off: dump again`);
   }
   return { ok: true, value: { lines: lines(), counts, leftOut: async () => leftOut ?? [], close: async () => {} } };
@@ -92,7 +92,7 @@ export interface Loaded {
 export interface LoadOptions {
   settings: Settings;
   path: string;
-  /** False: nothing is written; `counts` says what would be. */
+  /** False: nothing is written, and `counts` says what would be written. */
   write: boolean;
   /** Allows a store that is not empty; the store keeps its entries. */
   keep: boolean;

@@ -56,7 +56,7 @@ export async function openStoreOperator(
   };
 }
 
-/** The policies that the settings of this machine name; undefined if they can't be read, or there are none. */
+/** The policies that the settings of this machine name. Undefined if there are none, or if they can't be read. */
 async function localPolicies(settings: Settings, store: Store) {
   const { loadPolicySet } = await import('../policy/load.ts');
   const loaded = await loadPolicySet({ paths: settings.policies, settings, isComplete: true });

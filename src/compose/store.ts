@@ -120,7 +120,7 @@ export async function openStore(settings: Settings): Promise<{ ok: true; value: 
   }
 }
 
-/** Adds the holds and freezes that a daemon on this machine remembers and the store has lost, since nobody has ended them. */
+/** Adds the holds and freezes that a daemon on this machine remembers, if the store has lost them: nobody has ended them. */
 function withRemembered(store: Store, kept: StoredOverrides): Store {
   const withLost = <E extends Hold | Freeze>(stored: Stored<E>, known: readonly E[], nowMs: number): Stored<E> => ({
     ...stored,

@@ -40,7 +40,7 @@ export async function runVerify(
   }
 }
 
-/** Restores the compute's settings that an earlier run has left changed. The value is false if there are none. */
+/** Restores the compute's settings if an earlier run has left them changed. The value is false if no run has. */
 export async function restoreVerified(options: VerifyOptions): Promise<Result<boolean>> {
   const opened = await open(options);
   if (!opened.ok) return opened;

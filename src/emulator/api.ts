@@ -55,7 +55,7 @@ interface ApiOptions {
 
 type Body = { ok: true; value: unknown } | { ok: false };
 
-/** A request, whether it came over HTTP or from the same process. */
+/** A request that came over HTTP or from the same process. */
 interface Incoming {
   method: string;
   /** With its query. */
@@ -229,7 +229,7 @@ function matching(method: string, path: string): Pick<Incoming, 'params'> & { ro
   return { params: {} };
 }
 
-/** Answers a request of the same process: no HTTP messages are made, which cost more than the answer. */
+/** Answers a request of the same process without HTTP messages, which would cost more than the answer itself. */
 async function answerOwn(options: ApiOptions, wrongReads: WrongReads, request: OwnRequest): Promise<OwnAnswer> {
   const { method, path, body = '', key, requestId } = request;
   const [pathname = '', search = ''] = path.split('?');
@@ -249,7 +249,7 @@ async function answerOwn(options: ApiOptions, wrongReads: WrongReads, request: O
   return { status, headers, text: spoil?.kind === 'wrong_json' ? halfOf(text) : text };
 }
 
-/** The routes of the specification, over HTTP and for the same process; each request is recorded. */
+/** Serves the routes of the specification, over HTTP and for the same process. Records each request. */
 export function createApi(options: ApiOptions): {
   app: Hono<Env>;
   answer: (request: OwnRequest) => Promise<OwnAnswer>;
@@ -282,7 +282,7 @@ function wrongJson(status: number, body: string): Response {
   return new Response(halfOf(body), { status, headers: { 'content-type': 'application/json' } });
 }
 
-/** The faults `stale_reads` and `duplicates`: reads like those from a replica that lags behind. */
+/** The faults `stale_reads` and `duplicates`. Reads are then like reads from a replica that lags behind. */
 interface WrongReads {
   /** Reads the state of a compute before a PATCH. The returned function stores it, once the PATCH has succeeded. */
   beforePatch(method: string, params: Readonly<Record<string, string>>): (() => void) | undefined;

@@ -17,7 +17,7 @@ export interface FleetCompute {
   maxCu: number;
   suspendTimeoutSeconds: number;
   state: 'init' | 'active' | 'idle';
-  /** Absent: with its project, at least a year before the start. */
+  /** Absent: the compute is as old as its project, which is at least a year old at the start. */
   createdAtMs?: number | undefined;
   lastActiveAtMs?: number | undefined;
   /** The number of clients that are connected at the start, if the compute is active. */
@@ -34,14 +34,14 @@ export interface FleetProject {
   account?: string | undefined;
   regionId: string;
   pgVersion: number;
-  /** Absent: scale, which forbids nothing. */
+  /** Absent: scale, the plan that forbids nothing. */
   plan?: 'free' | 'launch' | 'scale' | undefined;
   computes: FleetCompute[];
 }
 
 /** The behaviour of the consumption routes, from which clients read usage (see docs/emulator.md). */
 export interface Consumption {
-  /** `projects`: the route for branches is not found; `none`: neither is. */
+  /** `projects`: only the route for projects exists; `none`: neither that route nor the one for branches. */
   routes: 'both' | 'projects' | 'none';
   /** `omitted`: metrics of 0, and buckets without usage, are not sent. */
   zeros: 'omitted' | 'sent';

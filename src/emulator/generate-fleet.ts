@@ -79,7 +79,7 @@ export function generateFleet(options: GenerateOptions): Fleet {
   const random = createRandom(options.seed);
   const projects = Array.from({ length: options.projects }, (_, index) => generateProject(random, index, options));
   if (options.loads !== true) return { projects };
-  // Loads are drawn last, so that the sizes of a seed are the same without them.
+  // Loads are drawn last, so that a seed gives the same sizes with and without loads.
   const withLoad = (compute: FleetCompute): FleetCompute => ({
     ...compute,
     state: 'idle',

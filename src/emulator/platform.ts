@@ -76,7 +76,7 @@ export interface Clients {
   leave(computeId: string, connections?: number): Promise<Outcome>;
   /** The URL of a compute's server; undefined without real servers. */
   urlOf(computeId: string): string | undefined;
-  /** Number of clients that its server has refused as too many; undefined without real servers. */
+  /** The number of clients that the compute's server has refused as too many; undefined without real servers. */
   refusedOf(computeId: string): number | undefined;
 }
 

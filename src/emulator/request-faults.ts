@@ -4,9 +4,9 @@ export type RequestFaultSpec = {
   /** `PATCH /projects/{project_id}/endpoints/{endpoint_id}`, or the path template alone; absent: every route. */
   route?: string | undefined;
   method?: string | undefined;
-  /** The number of requests that it hits; absent: all. */
+  /** The number of requests that the fault hits; absent: all. */
   count?: number | undefined;
-  /** The share of matching requests that it hits, 0..1. */
+  /** The share of matching requests that the fault hits, 0..1. */
   share: number;
   /** The seed for `share`. */
   seed: number;
@@ -23,13 +23,13 @@ export type RequestFault = RequestFaultSpec & { id: string; hits: number };
 
 /** The effects of faults on one request. */
 export interface RequestEffects {
-  /** Delay of the answer in real milliseconds; the request has taken effect before. */
+  /** The delay of the answer in real milliseconds. The request itself takes effect at once. */
   delayMs: number;
-  /** With `status`, the request has no effect; with `hang_up` and `wrong_json` it has, but the answer is broken. */
+  /** With `status`, the request has no effect. With `hang_up` and `wrong_json` it takes effect, but the answer is broken. */
   spoil?: Extract<RequestFault, { kind: 'status' | 'hang_up' | 'wrong_json' }>;
   /** Computes that were changed less than this many milliseconds ago are shown as before the change. */
   staleMs?: number;
-  /** The first entry of a list is repeated at its end, a compute as before its last change. */
+  /** The first entry of a list is repeated at the end of the list. A repeated compute is shown as before its last change. */
   duplicates?: true;
 }
 
@@ -38,7 +38,7 @@ export interface RequestFaults {
   list(): RequestFault[];
   /** Without an id: all. */
   clear(id?: string): void;
-  /** Draws by `share` and counts hits; `route` is the template, undefined for unknown paths. */
+  /** Decides by `share` which faults hit the request, and counts their hits. `route` is the template; undefined for unknown paths. */
   effectsOn(method: string, route: string | undefined): RequestEffects;
 }
 

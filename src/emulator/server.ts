@@ -135,7 +135,7 @@ async function startComputes(
   };
 }
 
-/** The world of the fleet, after its history. With real servers, the fleet's clients are real, too, and connect later. */
+/** Creates the world of the fleet, and simulates its history. With real servers, the fleet's clients are real too, and connect later. */
 function createEmulatedWorld(options: PlatformOptions, startMs: number): WorldState {
   const { fleet, availabilityCheckMs = AVAILABILITY_CHECK_MS } = options;
   const externalPower = options.postgres !== undefined;
@@ -217,7 +217,7 @@ function createApp(
   return { app, answer, apiKey, platform, requestFaults };
 }
 
-/** The control API on a world made of `fleet`, within this process: it listens on no port. */
+/** Creates the control API on a world made of `fleet`, for requests of this process only. It listens on no port. */
 export function createEmulatedService(options: ServiceOptions): EmulatedService {
   const prepared = createPlatformWithKey(options);
   const { app: _, ...service } = createApp(prepared, createWorldClients(prepared.platform), options);

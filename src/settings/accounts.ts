@@ -29,7 +29,7 @@ interface SettingsContext {
   cwd: string;
 }
 
-/** The account with this name. If the settings have only one account, it stands for any other name, such as those of a fleet file. */
+/** The account with this name. If the settings have only one account, this one is also meant by other names, such as names in a fleet file. */
 export function accountFor(accounts: readonly Account[], name: string): Account | undefined {
   return accounts.find((account) => account.name === name) ?? (accounts.length === 1 ? accounts[0] : undefined);
 }
@@ -62,7 +62,7 @@ export function accountsOf(context: SettingsContext): readonly Account[] {
   }));
 }
 
-/** The settings of an account, which default to the global ones. */
+/** The settings of an account. The global settings are their defaults. */
 function accountSettings(
   values: SettingsContext['values'],
   overrides: Pick<Entry, 'plan' | 'profile' | 'verified'>,

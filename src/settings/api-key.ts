@@ -15,7 +15,7 @@ export interface KeyFolder {
   folder: string;
 }
 
-/** `NEON_API_KEY` is for reading only, so that a key that is set for other tools never changes a compute. */
+/** The purpose of a key. `NEON_API_KEY` is only used to read, so that a key that is set for other tools never changes a compute. */
 export type KeyPurpose = 'read' | 'write';
 
 const HEADER_SAFE = /^[\x21-\x7e]+$/;

@@ -18,7 +18,7 @@ export function configFilePath({ cwd, named }: { cwd: string; named: string | un
   return resolve(cwd, named ?? DEFAULT_FILE);
 }
 
-/** Reads the named file, which must exist, or else `ebb.yaml` in `cwd`, if it exists. */
+/** Reads the named file, which must exist. Without a name, reads `ebb.yaml` in `cwd` if that file exists. */
 export function readConfigFile({ cwd, named }: { cwd: string; named: string | undefined }): ConfigFile {
   if (named === undefined && !existsSync(resolve(cwd, DEFAULT_FILE))) return emptyConfig(undefined);
   const file = named ?? DEFAULT_FILE;

@@ -4,7 +4,7 @@ import { type SettingName, settingsSchema } from './schema.ts';
 export interface SettingDeclaration {
   /** The variable that overrides `ebb.yaml`. */
   variable?: string;
-  /** The flag that overrides both. */
+  /** The flag that overrides `ebb.yaml` and the variable. */
   flag?: string;
   /** The default, written as in `ebb.yaml`. */
   fallback: string;

@@ -31,7 +31,7 @@ export const LOGIN_KEYS: readonly string[] = Object.keys(shape);
 
 export const loginSchema = z.strictObject(shape, { error: FORM });
 
-/** The provider must be authenticated by TLS, since its keys decide which tokens are valid. */
+/** True for https, and for http on this machine: the provider must be authenticated, since its keys decide which tokens are valid. */
 function isSafeUrl(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname } = new URL(url);

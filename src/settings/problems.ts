@@ -49,14 +49,14 @@ interface PlacedIssue {
   path: string[];
 }
 
-/** Returns an issue with its path; for a union, the issues of the form that was probably meant. */
+/** Returns an issue with its path. For a union, returns the issues of the alternative that was probably meant. */
 function issueMeant(issue: Issue, parent: readonly string[]): PlacedIssue[] {
   const path = [...parent, ...issue.path.map(String)];
   const meant = issue.code === 'invalid_union' ? issue.errors.find((issues) => issues.some(isAboutContent)) : undefined;
   return meant === undefined ? [{ issue, path }] : meant.flatMap((inner) => issueMeant(inner, path));
 }
 
-/** The message of an issue. Schemas that are shared with the policy language have messages of zod, which are replaced. */
+/** The message of an issue. Schemas that are shared with the policy language have zod's own messages, which are replaced. */
 function readableMessage(issue: Issue, path: readonly string[], config: ConfigFile): string {
   return issue.message.startsWith('Invalid') ? messageOf(issue, valueAt(path, config)) : issue.message;
 }

@@ -88,7 +88,7 @@ export type SettingsResult =
   | { ok: true; settings: Settings; warnings: string[] }
   | { ok: false; problems: string[]; policies?: readonly string[]; named?: NamedOwners | undefined };
 
-/** The settings that define owners, or name them. */
+/** The settings that define owners or refer to them. */
 export interface NamedOwners {
   owners: readonly OwnerRule[];
   receivers: readonly { name: string; owners?: readonly string[] }[];

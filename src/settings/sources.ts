@@ -9,7 +9,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 const SOURCE_VARIABLE = /^EBB_(?:DSN_[A-Z0-9_]+|(?:PROMETHEUS_TOKEN|NOTIFY_SECRET|NOTIFY_URL)(?:_[A-Z0-9_]+)?)$/;
 
-/** The set variables that sources and receivers may name. An empty one counts as not set. */
+/** The values of the variables that sources and receivers may name. An empty variable counts as not set. */
 export function sourceVariables(env: Environment): ReadonlyMap<string, Secret> {
   const found = Object.entries(env).filter(([name, value]) => SOURCE_VARIABLE.test(name) && value);
   return new Map(found.map(([name, value = '']) => [name, secret(value.trim())]));
@@ -39,7 +39,7 @@ export interface SettingInput {
 /** The settings that are set, by name. */
 export type Inputs = ReadonlyMap<SettingName, SettingInput>;
 
-/** The setting of each name from a flag, else a variable, else the file. An empty variable counts as not set. */
+/** Takes each setting from a flag, otherwise from a variable, otherwise from the file. An empty variable counts as not set. */
 export function gatherInputs(options: {
   flags: SettingsFlags;
   env: Environment;

@@ -83,7 +83,7 @@ function countOf(field: Field, line: number, file: string) {
   return { computeId, atMs, connections, ...(maxConnections !== undefined && { maxConnections }) };
 }
 
-/** ISO, or seconds since 1970 as Prometheus writes them. */
+/** Parses an ISO instant, or seconds since 1970, as Prometheus writes them. Returns milliseconds since the epoch. */
 function instantIn(text: string): number | undefined {
   if (/^\d{9,10}(\.\d{1,9})?$/.test(text)) return Math.round(Number(text) * 1000);
   const instant = DateTime.fromISO(text.replace(' ', 'T'), { zone: 'utc' });

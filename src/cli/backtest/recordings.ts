@@ -128,7 +128,7 @@ function recorded({ policies, policy, fleet, computes, notes }: Subjects, counts
     notes: [
       ...notes,
       ...(silent > 0 ? [`left out: ${countedComputes(silent)} without recorded counts`] : []),
-      // Signs that the figures may be wrong.
+      // Notes that the figures may be wrong.
       ...fullNotes(recordings),
       ...profileNotes(recordings),
     ],
@@ -187,7 +187,7 @@ function idOf({ compute }: Recording): string {
 
 const LONGEST_NAME = 60;
 
-/** Throws a UserError that lists the headroom policies if none has this name. */
+/** Finds a headroom policy. Throws a UserError that lists the headroom policies if none has this name. */
 export function findPolicy({ policies }: PolicySet, name: string): HeadroomPolicy {
   const found = policies.find((policy) => policy.name === name);
   const headroom = asKind(found, 'headroom');
@@ -199,7 +199,7 @@ export function findPolicy({ policies }: PolicySet, name: string): HeadroomPolic
   throw new UserError(`--policy: no policy is called ${shown}${didYouMean(name, headrooms)}; ${there}`);
 }
 
-/** The named source, or that of the policy. Throws a UserError unless it is a Prometheus. */
+/** Finds the named source, by default the policy's own. Throws a UserError unless the source is a Prometheus. */
 function findSource({ sources }: PolicySet, { connections }: HeadroomPolicy, name?: string): PrometheusSource {
   const source = sources.get(name ?? connections);
   if (source?.from === 'prometheus') return source;

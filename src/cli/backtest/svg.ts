@@ -86,7 +86,7 @@ function panelOf(
   ];
 }
 
-/** The highest demand of each pixel: a recording has more counts than a drawing has pixels. */
+/** Draws the highest demand of each pixel, since a recording has more counts than a drawing has pixels. */
 function demandPath(stretches: readonly Stretch[], { xOf, yOf }: Scale): string {
   const columns = new Map<number, number>();
   for (const { fromMs, toMs, demand = 0 } of stretches) {

@@ -22,7 +22,10 @@ export function parseWindows(text: string): number[] {
   return listOf(text, read, 'a duration of 1m to 7d, such as 30m');
 }
 
-/** Variants of the policy: every target with every window. By default one of the two numbers is changed at a time. */
+/**
+ * Variants of the policy: every given target with every given window. By default usual targets and usual windows, of which one is changed at a
+ * time.
+ */
 export function variantsOf(
   { targetShare, scaleDownAfterMs: windowMs }: HeadroomPolicy,
   { targets, windows }: { targets?: readonly number[] | undefined; windows?: readonly number[] | undefined },

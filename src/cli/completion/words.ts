@@ -21,7 +21,7 @@ export interface CommandTree {
   name: string;
   description: string;
   flags: readonly Flag[];
-  /** The value of the first argument, and of all others: they are of one kind. Absent if the command takes none. */
+  /** The kind of the arguments, which is the same for all arguments of a command. Absent if the command takes none. */
   argument?: Value;
   commands: readonly CommandTree[];
 }

@@ -32,7 +32,7 @@ export interface CostRead {
   prices: Settings['prices'];
   ownerOf: (unit: UsageUnit) => string;
   nameOf: (projectId: string) => string;
-  /** Undefined if all units are wanted. */
+  /** Tells if a unit is wanted; undefined if all are. */
   isWanted: ((unit: UsageUnit) => boolean) | undefined;
   notes: string[];
 }

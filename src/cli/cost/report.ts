@@ -10,7 +10,7 @@ export interface CostReport {
   /** In whole cents, which sum to the total. */
   lines: readonly BillLine[];
   total: BillLine;
-  /** The vendor's figure for the accounts in CU-seconds; undefined before the month has ended, and if only some units are wanted. */
+  /** The vendor's own figure for the accounts, in CU-seconds. Undefined until the month has ended, and if only some units are wanted. */
   ownFigure: number | undefined;
   /** (total − ownFigure) / ownFigure. */
   difference: number | undefined;

@@ -72,7 +72,7 @@ export async function readEstimate(daemonUrl: string): Promise<Range> {
   return { low: Math.min(...ends), high: Math.max(...ends) };
 }
 
-/** The saving in CU-hours: estimated, measured, and `truth`, the difference to the platform without ebb. */
+/** Compares the estimated and the measured saving with `truth`, the difference to the platform without ebb. All are CU-hours. */
 export function savingLines(estimate: Range, { used, saved: measured }: MeasuredDay, truth: number): string {
   const contains = ({ low, high }: Range) => low - ROUNDING_ERROR <= truth && truth <= high + ROUNDING_ERROR;
   const misses = [

@@ -60,7 +60,7 @@ export function demoSettings(folder: string, platform: DemoPlatform, listen = AN
   return read.settings;
 }
 
-/** The policies that come with ebb have no headroom, which needs a source of connections: the demo has the emulator. */
+/** A headroom policy for the demo. The policies that come with ebb have none, since it needs a source of connections, such as the emulator. */
 const HEADROOM = `version: 1
 timezone: Europe/Berlin
 owner: platform

@@ -61,7 +61,7 @@ export function createNarrator(now: () => number) {
   };
 }
 
-/** The instant of an event: for a change when it was sent, for an operation when it ended by the platform's time, otherwise now. */
+/** The instant of an event: when a change was sent, when an operation ended by the platform's time, otherwise now. */
 function instantOf(event: DaemonEvent, writing: ReadonlyMap<string, number>, nowMs: number): number {
   if (event.kind === 'write_ended') return writing.get(event.compute.computeId) ?? nowMs;
   return event.kind === 'operation_ended' ? event.operation.updatedAtMs : nowMs;
@@ -91,7 +91,7 @@ function describeDaemonEvent(event: DaemonEvent): string | undefined {
   }
 }
 
-/** A line about an event of the platform, whoever caused it; undefined for events that are not shown, and for effects of a restart by ebb. */
+/** A line about an event of the platform. Undefined for events that are not shown, such as the sleep and the start within a restart by ebb. */
 function describePlatformEvent(event: WorldEvent, restarting: ReadonlySet<string>): string | undefined {
   if (event.type === 'dropped') return pc.magenta(`${event.connections} connections dropped; the clients reconnect`);
   if (event.type !== 'state' || event.state === 'init' || restarting.has(event.computeId)) return undefined;

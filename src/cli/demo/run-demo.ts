@@ -30,7 +30,7 @@ const DAY_BEGINS_AFTER_MS = 2_500;
 
 type CleanUp = (() => Promise<unknown>)[];
 
-/** Plays the demo, and removes everything that it made, however it ends. */
+/** Plays the demo. Removes everything that it made, also after an error or an interrupt. */
 export async function runDemo(flags: DemoFlags, { withHeadroom }: { withHeadroom: boolean }): Promise<void> {
   const interrupted = new AbortController();
   const stopped = stopSignal().then((signal) => interrupted.abort(signal));

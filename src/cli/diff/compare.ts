@@ -86,7 +86,7 @@ export function compare(
   };
 }
 
-/** Compares policies by name, wherever they stand in the files. Policies of a team that can't be read on one side are left out. */
+/** Compares policies by name; their places in the files don't matter. Policies of a team that can't be read on one side are left out. */
 function comparePolicies(before: PolicySet, after: PolicySet): PolicyNames {
   const unread = new Set([before, after].flatMap(unloadedTeams));
   const isRead = ({ team }: Policy) => team === undefined || !unread.has(team);

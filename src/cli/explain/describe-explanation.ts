@@ -99,7 +99,7 @@ const LAST_READ =
 const WITHOUT_DAEMON =
   'none is known to run; one goes on with the last version that it could read, or else changes nothing of the team';
 
-/** The field groups whose baseline is a value that somebody else has set, with that change. */
+/** The field groups whose baseline somebody else has changed, with that change. */
 function baselineChanges({ baselineChanges: changes = {} }: ComputeRecord) {
   return FIELD_GROUPS.flatMap((group) => (changes[group] ? [[group, changes[group]] as const] : []));
 }
@@ -178,7 +178,7 @@ function guardStateLines(evaluated: EvaluatedCompute, facts: GuardFacts): string
   return [...verdicts, ...found, ...floorLines, ...release].map(printable);
 }
 
-/** The next boundary and, if people or a freeze keep the compute as it is then, the next change. */
+/** The next boundary. If people or a freeze keep the compute as it is at the boundary, the next change follows. */
 function nextLines(
   { compute, nextBoundaryMs, nextChangeMs, searchedUntilMs }: EvaluatedCompute,
   { next, change }: Pick<Explanation, 'next' | 'change'>,
@@ -247,7 +247,9 @@ function describeSettings(minCu: number, maxCu: number, seconds: number): string
   return `size ${formatSize({ minCu, maxCu })} CU, suspend_after ${formatSuspendTimeout(seconds)}`;
 }
 
-/** An entry of `ebb plan --json` with the instant, the baseline, every step and the next boundary. Without `rests_on` all facts are assumed. */
+/**
+ * An entry of `ebb plan --json`, with the instant, the baseline, every step and the next boundary. If `rests_on` is absent, all facts are assumed.
+ */
 export function explanationJson({ atMs, planned, next, change, verified = {}, ...facts }: Explanation): object {
   const { guards: _guardsOfPlan, ...entry } = plannedComputeJson(planned);
   const { compute, record, decision, nextBoundaryMs, nextChangeMs } = planned;

@@ -58,7 +58,7 @@ async function planFor(name: string, flags: CommonFlags): Promise<PlanToExplain>
     computes.some(({ compute: { computeId, projectId, projectName } }) =>
       [computeId, projectId, projectName].includes(name),
     );
-  // The fleet is planned after all if the compute is not in the project that the store names, or PROJECT can't be planned alone.
+  // The whole fleet is planned if the project that the store names lacks the compute, or if the project of PROJECT/COMPUTE can't be planned alone.
   const isAnswer = first.ok
     ? compute === undefined || first.value.project === undefined || isThere(first.value)
     : compute !== undefined;

@@ -28,7 +28,7 @@ export function unknownBudgetNotes(sets: readonly PolicySet[], budgets: readonly
     .map((name) => `the spending of ${name} is unknown: the forecast assumes that none of its steps limits`);
 }
 
-/** The expected instants of steps that don't limit yet: null if unknown, or after the end of the month. */
+/** When steps that don't limit yet are expected to begin. Null is an unknown instant, or one after the end of the month. */
 export function budgetStepsJson(
   { policies }: PolicySet,
   { budgets, nowMs }: { budgets: readonly BudgetOutlook[]; nowMs: number },

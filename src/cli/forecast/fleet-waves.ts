@@ -20,7 +20,7 @@ export interface FleetWavesInput {
   span: Span;
 }
 
-/** Adds the waves of the first eight days: those that daemons have fixed, otherwise those that the fleet needs. */
+/** Adds the waves of the first eight days: the waves that daemons have already fixed, otherwise the waves that the fleet needs. */
 export function withFleetWaves(
   policies: CompiledPolicies,
   { subjects, readyWaves, settings, span: { fromMs, toMs } }: FleetWavesInput,

@@ -14,7 +14,7 @@ interface GuardedLowerings {
   firstAtMs: number;
 }
 
-/** By guard, in the order of the first lowering. */
+/** Sums for each guard, in the order of its first lowering. */
 function guardedLowerings(outlooks: readonly Outlook[], policies: CompiledPolicies): GuardedLowerings[] {
   const found = new Map<string, GuardedLowerings>();
   for (const { compute, segments } of outlooks) {

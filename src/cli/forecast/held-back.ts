@@ -10,7 +10,7 @@ const MAX_LINES = 10;
 /** Changes that one policy wants at one instant and that `disruption.at_most` delays. */
 interface HeldBack extends Omit<DelayedChange, 'madeAtMs'> {
   computes: number;
-  /** The instant of the last; null if some never happen, because something else is wanted first or the span ends. */
+  /** When the last of the changes is made. Null if one is never made, since something else is wanted before, or the span ends. */
   lastAtMs: number | null;
 }
 

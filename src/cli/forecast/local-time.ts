@@ -66,7 +66,7 @@ export interface Day {
   wholeCells: number;
 }
 
-/** Divides a span into local days, and those into cells of this many local hours, a divisor of 24. */
+/** Divides a span into local days, and each day into cells of `hoursPerCell` local hours, a divisor of 24. */
 export function daysOf({ fromMs, toMs }: Span, { zone, hoursPerCell }: { zone: string; hoursPerCell: number }): Day[] {
   const days: Day[] = [];
   let day = DateTime.fromMillis(fromMs, { zone }).startOf('day');

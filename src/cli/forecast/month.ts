@@ -40,7 +40,7 @@ function remainingCost({ used, saved }: Saving['month']): Estimate | undefined {
   return { low: used.usd.mid - high, mid: used.usd.mid - mid, high: used.usd.mid - low };
 }
 
-/** `Expected: 120 CU-hours (100 to 140), $98.00 a month ($81.00 to $114.00)`; with a reason for unknown parts. */
+/** Such as `Expected: 120 CU-hours (100 to 140), $98.00 a month ($81.00 to $114.00)`. For an unknown part it says why. */
 export function expectedLine(outlooks: readonly Outlook[]): string {
   const sum = sumExpected(outlooks);
   if (!sum)
@@ -62,7 +62,7 @@ export interface MonthChange {
   usd?: { saved: Estimate; old: Estimate; new: Estimate };
 }
 
-/** The saving of a change in a month, over the same computes; undefined if no compute has a known past. */
+/** The monthly saving of a change from `before` to `after`, lists of the same computes. Undefined if no compute has a known past. */
 export function monthChange(before: readonly PastOutlook[], after: readonly PastOutlook[]): MonthChange | undefined {
   const known = after.flatMap((outlook, index) => {
     const was = before[index]?.month();

@@ -84,7 +84,7 @@ export function withPast<O extends PastOutlook>(outlook: O, past: PastRules): O 
   return withMonth({ ...outlook, past });
 }
 
-/** The last weeks up to the newest usage; without usage up to the newest operation, without operations up to `endMs`. */
+/** The last weeks up to the newest usage, otherwise up to the newest operation, otherwise up to `endMs`. */
 function pastSpan(usages: UsageHistories, endMs: number | undefined): Span | undefined {
   const known = [...usages.values()];
   const usedHourMs = latest(known, ({ hours = [] }) => hours.at(-1)?.startMs);

@@ -34,7 +34,7 @@ function readDays(text: string | undefined): number {
   throw new UserError(`--days: "${text}" is not a whole number from 1 to ${MAX_DAYS}`);
 }
 
-/** An ISO instant; without an offset it is local time of the zone, and a date alone is its midnight. */
+/** Parses an ISO instant. Without an offset, it is local time of the zone. A date alone is its midnight. */
 function readInstant(flag: string, text: string, zone: string): DateTime {
   const instant = DateTime.fromISO(text, { zone });
   if (!/^\d{4}-\d\d-\d\d/.test(text) || !instant.isValid) {

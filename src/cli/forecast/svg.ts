@@ -98,7 +98,7 @@ function rowOf({ members, shared: { segments, cuHours } }: Row, top: number, sca
   ];
 }
 
-/** Project and compute; for several computes their number and projects. A tooltip has all names. */
+/** Names the project and the compute, or for several computes their number and projects. A tooltip has all names. */
 function namesOf(members: readonly Outlook[], top: number): string[] {
   const computes = members.map(({ compute }) => compute);
   const [only, ...others] = computes;

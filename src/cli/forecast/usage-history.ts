@@ -44,7 +44,7 @@ export interface UsageHistoryOptions {
   projects: ForecastStart['projects'];
   nowMs: number;
   open: OpenSources;
-  /** For more projects the control API is not asked. */
+  /** The control API is not asked if there are more projects. */
   mostProjectsAsked: number;
 }
 
@@ -131,7 +131,7 @@ function usagesOf(computes: readonly Compute[], series: readonly UsageSeries[]):
   );
 }
 
-/** The usage of computes that are alone in a unit, and the number of those that share one. */
+/** The usage of computes that are alone in a unit, and the number of computes that share a unit with usage. */
 function bucketsOf(computes: readonly Compute[], series: readonly UsageSeries[]) {
   const buckets = new Map(series.map((one) => [unitName(one), one.buckets]));
   const counts = new Map<string, number>();

@@ -31,7 +31,7 @@ export interface ReplayRow extends ReplayedLowering {
   heldBack: boolean;
   harm?: { badSinceMs: number | undefined; foundAtMs: number };
   remedy?: Remedy;
-  /** Connections that setting the size back at once would have dropped. */
+  /** The number of connections that an immediate undo of the size would have dropped. */
   connections?: number;
 }
 
@@ -62,7 +62,7 @@ function outcomeOf({ events, notTriedSinceMs }: ReplayedLowering): Outcome {
   return 'unfinished';
 }
 
-/** The remedy of a harm; setting the size back at once restarts the compute and drops its connections. */
+/** The remedy of a harm. An immediate undo of the size restarts the compute, and drops its connections. */
 function remedyOf(
   { remedy }: GuardPolicy,
   { takenBack = [] }: ReplayedLowering,
@@ -81,7 +81,7 @@ type Sums = Record<Outcome, number> & {
   connections_dropped: number | null;
 };
 
-/** Counts rows. Connections are null if they are unknown for a size that would have been set back at once. */
+/** Counts rows. `connections_dropped` is null if the connections are unknown for one of the undos. */
 export function sumsOf(rows: readonly ReplayRow[]): Sums {
   const count = (test: (row: ReplayRow) => boolean) => rows.filter(test).length;
   const undone = rows.filter(({ remedy }) => remedy?.startsWith('undone'));

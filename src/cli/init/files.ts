@@ -19,7 +19,7 @@ export interface NewFile {
   text: string;
 }
 
-/** Throws a UserError if one of the files exists. `remedyOf` gets the pronoun for them, `it` or `them`. */
+/** Throws a UserError if one of the files exists. `remedyOf` is called with the pronoun for these files, `it` or `them`. */
 export function refuseIfThere(cwd: string, paths: readonly string[], remedyOf: (them: string) => string): void {
   const there = paths.filter((path) => existsSync(resolve(cwd, path)));
   if (there.length === 0) return;
@@ -41,7 +41,7 @@ export async function writeFiles(cwd: string, files: readonly NewFile[]): Promis
   }
 }
 
-/** The present settings of every compute, with the field names of the control API, so that they can be restored. */
+/** The text of baseline.json: the present settings of every compute, with the field names of the control API, so that they can be restored. */
 export function baselineFile(options: { apiUrl: string; computes: readonly Compute[]; atMs: number }): string {
   const { apiUrl, computes, atMs } = options;
   const baseline = {

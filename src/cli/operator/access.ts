@@ -31,7 +31,7 @@ export function actingCommand(
   return withAccessFlags(new Command(name)).option('--by <name>', 'who (default: the user)').addOption(owner);
 }
 
-/** The name of the person who acts. Throws a UserError if it is unknown or contradictory. */
+/** Returns the name of the person who acts. Throws a UserError if the name is unknown, or if the flags contradict each other. */
 export function actorOf({ by, owner }: Pick<ActingFlags, 'by' | 'owner'>): string {
   if (owner !== undefined) {
     if (by !== undefined && by !== owner)
@@ -73,14 +73,14 @@ export type Answer<Method extends keyof Operator> = Extract<
 
 type Result<T> = { ok: true; value: T } | { ok: false; error: { message: string } };
 
-/** The document of an answer. Throws a UserError with the message of a refusal. */
+/** Returns the document of an answer, or throws the message of a refusal as a UserError. */
 export async function answered<T>(asking: Result<T> | Promise<Result<T>>): Promise<T> {
   const answer = await asking;
   if (!answer.ok) throw new UserError(answer.error.message);
   return answer.value;
 }
 
-/** All items of a list. Throws a UserError with the message of a refusal. */
+/** Returns all items of a list, or throws the message of a refusal as a UserError. */
 export function everyPage<T>(ask: AskForPage<T>): Promise<T[]> {
   return answered(itemsOfAllPages(ask));
 }

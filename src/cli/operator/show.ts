@@ -53,7 +53,7 @@ export function describeFreeze({ select, allow_raise }: Freeze): string {
   return allow_raise ? `${what}, raises allowed` : what;
 }
 
-/** Says how many computes a freeze covers, so that one with a typo in its selector does not look as if it worked. */
+/** Says how many computes a freeze covers, so that a typo in its selector is noticed. */
 export function coverText({ covers, partial }: Pick<Freeze, 'covers' | 'partial'>): string {
   if (covers === undefined) return '';
   const yet = partial ? '; not all projects are read yet' : '';

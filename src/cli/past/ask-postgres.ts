@@ -158,7 +158,7 @@ async function ask(options: {
   return orFail(asked);
 }
 
-/** The maximum cost of the samples: the cost of the time in which nothing else kept the compute awake. */
+/** The cost of sampling, at most: the cost of the time in which only the samples kept the compute awake. */
 function costOf({ keptAwakeMs }: AskedPostgres, { compute, price }: PastCompute) {
   const hours: Range = { low: 0, high: (keptAwakeMs / HOUR_MS) * compute.maxCu };
   return { hours, usd: price === undefined ? undefined : { low: 0, high: hours.high * price } };

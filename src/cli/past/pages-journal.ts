@@ -28,13 +28,13 @@ interface JournalPage {
 }
 
 export interface PagesJournal {
-  /** The end of the log of the earlier run, milliseconds since the epoch; undefined if there is none to continue. */
+  /** The end of the earlier run's operations, milliseconds since the epoch. Undefined if there is no run to continue. */
   readonly earlierToMs: number | undefined;
   /** The state in which the earlier run left each project. */
   readonly states: ReadonlyMap<string, ReadingState>;
   /** Keeps a page. If the disk is full or read-only, this run can't be continued later. */
   add(page: JournalPage): void;
-  /** To be called once everything was read. Keeps the pages, if there are any, as those of a complete run. */
+  /** Must be called when everything was read. Keeps the pages as those of a complete run, if there are pages. */
   end(): void;
 }
 

@@ -39,7 +39,7 @@ export interface FleetPast {
 
 type Periods = Awaited<ReturnType<typeof readPeriods>>['periods'];
 
-/** For more projects without hourly usage their periods are not read: that takes a request each. */
+/** Billing periods are not read if more projects than this lack hourly usage, since each takes a request. */
 const MAX_PERIODS = 50;
 
 interface PastSources {
@@ -72,7 +72,7 @@ interface ReadOptions {
   withoutUsage?: boolean;
   /** The most pages of operations that are read for each project; by default all within the days. */
   maxPages?: number | undefined;
-  /** Called with the past so far once the newest operations of each project were read, if there is more to read or `maxPages` is 1. */
+  /** Called when the newest operations of each project were read, with the past as known by then, if more is to be read or `maxPages` is 1. */
   onNewest?: ((past: FleetPast) => Promise<void>) | undefined;
 }
 
@@ -187,7 +187,7 @@ async function readWithProgress(
   return { fleet, log, toMs, ...measured, storedAtMs, unread, errors: missing, notes };
 }
 
-/** Adds to the log the pages that an earlier run has read, if this run reads everything. The log then ends when that run began. */
+/** If this run reads everything, adds to the log the pages that an earlier run has read. The log then ends when the earlier run began. */
 async function resumeReading(
   log: OperationLog,
   { settings, days, isWhole, readsAgain }: { settings: Settings; days: number; isWhole: boolean; readsAgain: boolean },
@@ -253,7 +253,7 @@ function pastOf(options: {
   return { fromMs, toMs, computes, missing: [...errors], unread, notes: allNotes };
 }
 
-/** A note for accounts with an unknown plan: other timeouts are not proposed, since they could be refused. */
+/** A note about accounts with an unknown plan, whose computes get no other timeout proposed, since the plan may not allow it. */
 export function planNotes({ computes }: Pick<FleetPast, 'computes'>): string[] {
   const accounts = new Set(computes.flatMap(({ compute, plan }) => (plan === undefined ? [compute.account] : [])));
   if (accounts.size === 0) return [];

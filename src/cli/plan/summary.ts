@@ -9,7 +9,7 @@ import { groupAlike } from '../group-alike.ts';
 import { type Colors, teamTable } from '../terminal.ts';
 import { signOf } from './describe-plan.ts';
 
-/** The most groups of equal changes that are shown. Of the others only the number of computes is shown. */
+/** At most this many groups of equal changes are shown. Of the others only the number of computes is shown. */
 const MAX_GROUPS = 12;
 
 interface SummaryOptions {
@@ -19,7 +19,7 @@ interface SummaryOptions {
   savedOf(owner: string): MonthChange | undefined;
 }
 
-/** A plan in short: a table by team, then the changes to make now and the waiting ones, in groups of equal changes. */
+/** Sums up a plan: a table by team, then the changes to make now and the waiting ones, in groups of equal changes. */
 export function summarySections(computes: readonly EvaluatedCompute[], options: SummaryOptions): string[] {
   const { colors } = options;
   const concerned = computes.filter(({ plan }) => plan.verdict !== 'none');

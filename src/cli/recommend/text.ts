@@ -137,7 +137,7 @@ export function savedText(finding: Finding): string {
   return usd ? formatSaving(usd) : `${formatSaving(finding.savesCuHours, formatNumber)} CUh`;
 }
 
-/** The proposed change; for a finding without one, its first two pieces of evidence. A change of an unused compute also shows the last use. */
+/** The proposed change, or the first two pieces of evidence if no change is proposed. For an unused compute the change also shows the last use. */
 export function changeText({ finding, now, proposed, evidence, doneBy, setBy, mayBeSetBy }: Finding): string {
   const changes = [
     ...changesIn({ now, proposed }),

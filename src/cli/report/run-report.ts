@@ -28,7 +28,7 @@ export interface ReportFlags extends AskFlags, CommonFlags, FilterFlags {
 /** The exit code if a project runs out before its period ends; that of an error is 1. */
 const RUNS_OUT_CODE = 3;
 const DAYS = 28;
-/** Of larger fleets only the newest page of operations is read, and branch names only if a flag needs them: the answer must be quick. */
+/** Of larger fleets, only the newest page of operations is read, and branch names only if a flag needs them, so that the answer is quick. */
 const MAX_WHOLE_PROJECTS = 50;
 const NEWEST_ONLY = `of more than ${MAX_WHOLE_PROJECTS} projects only the newest operations are read: ebb recommend reads them all, and may find more`;
 
@@ -89,7 +89,7 @@ function ofSelected({ onLaunch: _others, ...whole }: ShownReport, selected: Flee
   };
 }
 
-/** Prints findings of a large fleet before its usage is read, which takes about as long as everything before. */
+/** Prints the first findings of a large fleet before its usage is read, which takes about as long as everything before. */
 function writeFirstFindings(findings: readonly Finding[]): void {
   const lines = firstLines(findings);
   if (lines.length === 0) return;

@@ -123,7 +123,7 @@ export function reportJson(report: ShownReport) {
   };
 }
 
-/** `projected_usd` is the sum of the middles; null if no project pays, or if it is unknown for one that pays. */
+/** `projected_usd` is the sum of the middles of the projections. Null if no project pays, or if a paying project has no projection. */
 function totalsJson({ projects }: ShownReport) {
   const { count, used, atEnd } = paidOf(projects);
   return {
@@ -135,7 +135,7 @@ function totalsJson({ projects }: ShownReport) {
   };
 }
 
-/** The number of projects that pay, and their dollars so far and at the end of the period, if that is known for all of them. */
+/** The number of paying projects, their dollars so far, and their dollars at the end of the period if all have a projection. */
 function paidOf(projects: readonly ProjectReport[]): { count: number; used: number; atEnd: number | undefined } {
   const paid = projects.filter(({ usd }) => usd !== undefined);
   const end = sum(paid.map(({ projectedUsd }) => projectedUsd?.mid ?? Number.NaN));
@@ -185,7 +185,7 @@ function onLaunchText({ organizations, projects, usd }: NonNullable<PeriodReport
   return ` On Launch, ${whose} would cost about ${formatUsd(usd)} in this period.`;
 }
 
-/** The projects of which one of these parts could not be read, by id. */
+/** The ids of the projects of which one of these parts could not be read. */
 function unreadIds({ unread = [] }: ShownReport, ...wanted: UnreadProject['parts']): ReadonlySet<string> {
   const lacking = unread.filter(({ parts }) => parts.some((part) => wanted.includes(part)));
   return new Set(lacking.map(({ projectId }) => projectId));
@@ -214,7 +214,7 @@ function projectCells(one: ProjectReport, unknown: string): string[] {
   ];
 }
 
-/** True if the 80 % range of the instant at which it runs out begins before the period ends. */
+/** True if the earliest instant at which the project may run out, by the 80 % range, is before the end of its period. */
 function mayRunOut({ earliestMs }: RunsOut, { toMs }: ProjectReport['period']): boolean {
   return earliestMs < toMs;
 }

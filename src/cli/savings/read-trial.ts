@@ -47,7 +47,7 @@ export interface TrialRead {
   units: TrialUnit[];
   /** The stored times in which computes had the settings of their arm. */
   kept: Compliance[];
-  /** When `stop_if` ended it, milliseconds since the epoch. */
+  /** When `stop_if` ended the trial, milliseconds since the epoch. */
   stoppedAtMs: number | undefined;
   nowMs: number;
   /** Changes of policies during the trial; undefined if no daemon has recorded any. */
@@ -120,7 +120,7 @@ export async function readTrial(flags: SavingsFlags): Promise<TrialRead> {
   };
 }
 
-/** Reads the lowerings that guards undid during the trial: none without guards among the policies, unknown for a fleet from a file. */
+/** Reads the lowerings that guards undid during the trial. Without guards there are none; for a fleet from a file they are unknown. */
 async function readUndos(
   settings: Settings,
   { fleet }: SavingsFlags,
@@ -175,7 +175,7 @@ async function readUsageFile(file: string, computes: readonly Compute[]): Promis
 interface UnitFacts {
   trial: TrialPolicy;
   settings: Settings;
-  /** The plans that usage has shown, by account: for accounts whose settings name none. */
+  /** The plans that usage has shown, by account. They count for accounts without a plan in the settings. */
   plans: FleetUsage['plans'];
   ownerOf: (unit: UsageUnit) => string;
   subjects: readonly ForecastSubject[];

@@ -85,7 +85,7 @@ function changedLines(changed: SavingsReport['policies_changed']): string[] {
   return [`  changed   policies, during the trial: ${named.join(', ')}${more}`];
 }
 
-/** Lowerings that guards took back: their computes kept the larger values, whatever the arm. */
+/** Lowerings that guards undid. Their computes kept the larger values in either arm of the trial. */
 function undoLines(undos: SavingsReport['undos']): string[] {
   const lines = (undos ?? []).slice(0, MAX_NAMED).map(({ message }) => `  undone    ${printable(message)}`);
   const more = (undos ?? []).length - lines.length;

@@ -58,7 +58,7 @@ export function parseUsageCsv(text: string, file: string, computesOf: ComputesOf
   return [...series.values()].map(({ projectId, branchId, buckets }) => ({ projectId, branchId, buckets }));
 }
 
-/** Parses instants, and keeps the results, since a file repeats few instants on many lines. */
+/** Returns a parser of instants that caches its results, since a file repeats few instants on many lines. */
 function cachedInstants(): (text: string) => number | undefined {
   const known = new Map<string, number | undefined>();
   return (text) => {

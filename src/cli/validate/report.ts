@@ -11,7 +11,7 @@ interface Report {
   commands?: string[];
   stdout: string[];
   stderr: string[];
-  /** The problems, if the command is to fail with them as its error. */
+  /** Problems with which the command fails. Absent if it doesn't fail, or if its output already has the problems. */
   errors?: string[];
 }
 
@@ -84,7 +84,7 @@ function asWorkflowCommands(examined: Examined): Report {
     ...warnings.map((warning) => workflowCommand('warning', warning)),
     ...notes.map((note) => workflowCommand('notice', { message: note })),
   ];
-  // The remaining lines are for readers of the log.
+  // Readers of the log also get the standard output of the text format.
   const { stdout } = asText(examined, { color: false });
   return { commands, stdout, stderr: [] };
 }

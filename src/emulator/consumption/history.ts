@@ -17,11 +17,11 @@ interface Used {
   activeMs: number;
 }
 
-/** A plan that a project had for a part of a billing month. */
+/** A billing month, or the part of it in which a project had one plan. */
 export interface Period {
   plan: string;
   startMs: number;
-  /** Undefined while it lasts. */
+  /** Undefined while the period lasts. */
   endMs: number | undefined;
   /** The usage by the start of each bucket. */
   buckets: Map<number, Used>;
@@ -50,7 +50,7 @@ function shownUntilMs({ delayMinutes, stalls }: Consumption, nowMs: number): num
   return untilMs - (untilMs % QUARTER_MS);
 }
 
-/** True if too little usage is shown of this hour at first, as of this `share` of all hours. `hour` is counted since the epoch. */
+/** True for the `share` of hours of which too little usage is shown at first. `hour` is the number of the hour since the epoch. */
 function isCorrectedLater(unit: string, hour: number, share: number): boolean {
   const hash = hashText(unit, Math.imul(hour, 0x9e3779b1));
   return ((hash ^ (hash >>> 15)) >>> 0) / 0x1_0000_0000 < share;

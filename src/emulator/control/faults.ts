@@ -61,7 +61,7 @@ interface FaultOptions {
   requestFaults: RequestFaults;
   latencySeries: LatencySeries;
   nextId: () => string;
-  /** For faults without a seed. */
+  /** The seed of faults that give none. */
   seed: number;
 }
 

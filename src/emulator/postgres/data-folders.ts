@@ -23,7 +23,7 @@ interface DataFolders {
   removeAll(): Promise<void>;
 }
 
-/** Initialises one cluster and copies it for each compute: initdb takes a second, a copy a tenth of that. */
+/** Initialises one cluster and copies it for each compute, since initdb takes a second, and a copy a tenth of a second. */
 export async function createDataFolders(binaries: PostgresBinaries, owner: Owner | undefined): Promise<DataFolders> {
   const root = await mkdtemp(join(tmpdir(), 'ebb-pg-'));
   if (owner !== undefined) await chown(root, owner.uid, owner.gid);
@@ -126,7 +126,7 @@ function binariesIn(folder: string): PostgresBinaries | undefined {
   }
 }
 
-/** Finds initdb and postgres in `folder`; if it is absent, on the search path, in the usual folders, or in an npm package. */
+/** Finds initdb and postgres in `folder`. Without a folder they are searched for on the search path, in usual folders, and in an npm package. */
 export function findPostgres(folder?: string): PostgresBinaries | undefined {
   const folders =
     folder === undefined ? [...folderOnSearchPath(), ...debianFolders(), ...FOLDERS, ...packageFolder()] : [folder];

@@ -17,7 +17,7 @@ interface FrontOptions {
   platform: Platform;
   /** The socket of the compute's server; undefined while none runs. */
   socketPath(): string | undefined;
-  /** True while the server is being stopped: then sessions that end were cut off and did not leave. */
+  /** True while the server is being stopped: sessions that end are then cut off by the server, not by their clients. */
   isStopping(): boolean;
 }
 

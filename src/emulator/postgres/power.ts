@@ -81,7 +81,7 @@ export async function startPostgresPower(platform: Platform, binaries: PostgresB
   return { urlOf: fronts.urlOf, refusedOf: fronts.refusedOf, close };
 }
 
-/** The operation of an event, if a server has to execute it: not if a fault decides its end. */
+/** The operation of an event, if a server has to execute it. If a fault decides how the operation ends, no server does. */
 function externalOperation(
   platform: Platform,
   event: Extract<WorldEvent, { type: 'operation' }>,
@@ -114,7 +114,7 @@ interface Fronts {
   refusedOf(computeId: string): number | undefined;
   close(computeId: string): Promise<void>;
   closeAll(): Promise<void>;
-  /** Computes whose server is being stopped: sessions that end now were cut off. */
+  /** Computes whose server is being stopped, which cuts off their sessions. */
   stopping: Set<string>;
 }
 

@@ -72,7 +72,7 @@ function isMember(world: WorldState, key: ApiKey, orgId: string): boolean {
   return permissionRefusal(world, key, { kind: 'organization', orgId, role: 'member' }) === undefined;
 }
 
-/** Both ends are rounded down; if open buckets are sent, the range includes the one of `to`. */
+/** Both ends are rounded down. If open buckets are sent, the range includes the bucket of `to`. */
 function rangeOf({ from, to, granularity }: Query, { consumption, nowMs }: WorldState) {
   const end = bucketStart(to, granularity);
   const isOpen = consumption.openBucket === 'sent' && to > end;

@@ -3,7 +3,7 @@ import { cursorToMicros, microsToCursor } from '../wire/times.ts';
 import { pageOfOperations } from '../world/pages.ts';
 import { param, type Route, readLimit, readRoute } from './route.ts';
 
-/** The maximum is the vendor's; its specification doesn't give the default. */
+/** The maximum is from the vendor's specification, which gives no default. */
 const LIMIT = { fallback: 1000, max: 1000 };
 
 const listOperations = readRoute('/projects/{project_id}/operations', (project, request, world) => {

@@ -14,7 +14,7 @@ export interface ApiRequest {
 }
 
 export interface AuthorisedRequest extends ApiRequest {
-  /** Its permission has been checked. */
+  /** The key has the permission that the route needs. */
   key: ApiKey;
 }
 
@@ -64,7 +64,7 @@ export function outcomeAnswer<F extends 'project' | 'branch' | 'key'>(
   return subject ? { status: 200, body: show(subject) } : errorAnswer(500, `incomplete ${field}`);
 }
 
-/** Parses the `limit` of a page; without one, it is `fallback`. */
+/** Parses the `limit` of a page. `fallback` is the limit of a request without one. */
 export function readLimit(
   text: string | undefined,
   bounds: { fallback: number; max: number },

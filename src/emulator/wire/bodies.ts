@@ -87,7 +87,7 @@ export const newProject = z
     }),
   );
 
-/** The name is the only property of a project that can be changed here. */
+/** The emulator can change only the name of a project. */
 export const projectName = z.object({ project: z.object({ name: title }) }).transform(({ project }) => project.name);
 export const branchName = z.object({ branch: z.object({ name: title }) }).transform(({ branch }) => branch.name);
 

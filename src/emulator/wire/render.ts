@@ -192,7 +192,7 @@ function lastUseFields(key: ApiKey) {
   };
 }
 
-/** The only answer that carries the secret. */
+/** Renders a new key. No other answer has the secret. */
 export function renderNewKey(key: ApiKey): Record<string, unknown> {
   return { ...keyFields(key), key: key.token, created_by: key.userId };
 }

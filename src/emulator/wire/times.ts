@@ -3,7 +3,7 @@ export function wireTime(instantMs: number): string {
   return `${new Date(instantMs).toISOString().slice(0, -5)}Z`;
 }
 
-/** The same for an optional instant; JSON omits undefined fields. */
+/** An optional instant in bodies. JSON omits undefined fields. */
 export function wireTimeIfAny(instantMs: number | undefined): string | undefined {
   return instantMs === undefined ? undefined : wireTime(instantMs);
 }

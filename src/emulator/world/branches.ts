@@ -10,7 +10,7 @@ export interface NewBranch {
   name?: string | undefined;
   parentId?: string | undefined;
   protected: boolean;
-  /** At most one read-write compute among them. */
+  /** At most one of the computes is read-write. */
   computes: readonly Omit<NewComputeRequest, 'branchId'>[];
 }
 

@@ -28,7 +28,7 @@ export function markActive(world: WorldState, compute: Compute): void {
 
 type GroupChange = Extract<WorldEvent, { type: 'clients' }>['change'];
 
-/** Adds events for groups with an id. */
+/** Reports a change of groups as events. Groups without an id are not reported. */
 function announce(world: WorldState, compute: Compute, groups: readonly ConnectionGroup[], change: GroupChange): void {
   for (const { id } of groups) {
     if (id !== undefined)
@@ -36,7 +36,7 @@ function announce(world: WorldState, compute: Compute, groups: readonly Connecti
   }
 }
 
-/** Connects a group to an active compute. The time for which it stays begins when it first connects. */
+/** Connects a group to an active compute. The time for which the group stays (`forMs`) begins with its first connection. */
 function admit(world: WorldState, compute: Compute, group: ConnectionGroup): void {
   addUsage(compute, world.nowMs);
   markActive(world, compute);
@@ -48,7 +48,7 @@ function admit(world: WorldState, compute: Compute, group: ConnectionGroup): voi
   announce(world, compute, [group], 'connected');
 }
 
-/** False: new clients wait for the next start. */
+/** If false, new clients wait for the next start. */
 function acceptsClients(compute: Compute): boolean {
   return compute.state === 'active' && !compute.queue.some((operation) => operation.action === 'suspend_compute');
 }
@@ -61,12 +61,12 @@ export function admitWaiting(world: WorldState, compute: Compute): void {
   if (groups.length > 0) planSuspension(world, compute);
 }
 
-/** All waiting clients get an error. */
+/** Sends all waiting clients away with an error. */
 export function rejectWaiting(world: WorldState, compute: Compute): void {
   announce(world, compute, compute.waiting.splice(0), 'sent_away');
 }
 
-/** A group becomes busy or idle; either counts as activity. */
+/** Makes a group busy or idle. Both changes count as activity. */
 export function setBusy(world: WorldState, compute: Compute, groupId: string, isBusy: boolean): void {
   const group = compute.connected.find(({ id }) => id === groupId);
   if (group === undefined) return;
@@ -76,13 +76,13 @@ export function setBusy(world: WorldState, compute: Compute, groupId: string, is
   planSuspension(world, compute);
 }
 
-/** A group leaves early, connected or still waiting. */
+/** Removes a group that leaves early, whether it is connected or still waiting. */
 export function removeGroup(world: WorldState, compute: Compute, groupId: string): void {
   const group = [...compute.connected, ...compute.waiting].find(({ id }) => id === groupId);
   if (group !== undefined) depart(world, compute, group);
 }
 
-/** A group leaves; that counts as activity. */
+/** Removes a group. If it was connected, this counts as activity. */
 export function depart(world: WorldState, compute: Compute, group: ConnectionGroup): void {
   compute.waiting = compute.waiting.filter((other) => other !== group);
   if (!compute.connected.includes(group)) return;
@@ -92,7 +92,7 @@ export function depart(world: WorldState, compute: Compute, group: ConnectionGro
   planSuspension(world, compute);
 }
 
-/** Cuts clients off as the compute's process ends. Those that reconnect wait for the next start. */
+/** Cuts clients off because the compute's process ends. Clients that reconnect wait for the next start. */
 export function dropConnections(world: WorldState, compute: Compute, drops: Behaviours['restartDrops'] = 'all'): void {
   const isDropped = ({ isBusy }: ConnectionGroup) => drops === 'all' || (drops === 'busy' && isBusy);
   const groups = compute.connected.filter(isDropped);

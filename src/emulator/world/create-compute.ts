@@ -39,7 +39,7 @@ function completeSettings({ branchId, settings }: NewComputeRequest): ComputeSet
   return { ...DEFAULT_SETTINGS, ...settings, branchId, minCu, maxCu };
 }
 
-/** True if the branch has a read-write compute other than `except`. Invariant: it never has two. */
+/** True if the branch has a read-write compute other than `except`. Invariant: a branch never has two of them. */
 export function hasPrimary(project: Project, branchId: string, except?: Compute): boolean {
   return [...project.computes.values()].some(
     (other) => other.branchId === branchId && other.type === 'read_write' && other !== except,
@@ -65,7 +65,7 @@ function newComputeId(world: WorldState): string {
   return id;
 }
 
-/** Adds a compute to a branch. It starts after the operations `earlier`. The caller has checked {@link additionRefusal}. */
+/** Adds a compute to a branch. The compute starts after the operations `earlier`. The caller has checked {@link additionRefusal}. */
 export function addCompute(
   world: WorldState,
   project: Project,
@@ -87,7 +87,7 @@ export function addCompute(
   return { compute, operations: enqueue(world, compute, 'request', actions) };
 }
 
-/** A new compute is `init` until its start_compute has ended; a disabled one is `idle`. */
+/** Creates a compute, which is `init` until its start_compute has ended. A disabled compute is `idle`. */
 export function createCompute(world: WorldState, project: Project, wanted: NewComputeRequest): Outcome {
   const refused = additionRefusal(project, wanted);
   if (refused) return refused;

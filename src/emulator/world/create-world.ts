@@ -93,7 +93,7 @@ function fleetProject(world: WorldState, wanted: FleetProject): Project {
   return project;
 }
 
-/** Operations from before the start. Their cursors are made unique. */
+/** Adds the operations from before the start. Their cursors are made unique. */
 function addPastOperations(world: WorldState, project: Project, wanted: FleetProject): void {
   for (const { id, branchId, pastOperations = [] } of wanted.computes) {
     for (const past of pastOperations) project.operations.push(pastOperation(world, project, { id, branchId }, past));
@@ -127,7 +127,7 @@ function pastOperation(
   };
 }
 
-/** A fleet names no parents: every branch but the default one becomes its child. */
+/** Makes every other branch a child of the default branch, since a fleet names no parents. */
 function adoptBranches(project: Project): void {
   const parent = defaultBranch(project);
   if (parent === undefined) return;

@@ -45,15 +45,15 @@ export interface ConnectionGroup {
   connections: number;
   /** How long they stay connected; absent: until they are disconnected or dropped. */
   forMs?: number | undefined;
-  /** The end of their connection; set once they are connected. */
+  /** When their connections end; set once they are connected. */
   endsAtMs?: number;
   /** True if they reconnect after they were dropped. */
   reconnects: boolean;
   /** False for connected clients that do nothing: they don't keep the compute awake. */
   isBusy: boolean;
-  /** Set for clients whose changes are reported as `clients` events. */
+  /** If set, changes of these clients are reported as `clients` events. */
   id?: string | undefined;
-  /** The size that they need, in CU; absent: the minimum is enough. */
+  /** The size that the clients need, in CU; absent: the minimum is enough. */
   cu?: number | undefined;
   /** The class of clients, to which the awake time is attributed. */
   cause?: string;
@@ -69,7 +69,7 @@ export interface ComputeLoad {
 /** Usage in each quarter of an hour, by its number since the epoch. */
 export type QuarterLedger = Map<number, { readonly cuMs: number; readonly activeMs: number }>;
 
-/** The usage of a project and its branches; it outlives them. */
+/** The usage of a project and its branches. It is kept when they are deleted. */
 export interface ProjectLedger {
   projectId: string;
   orgId: string | undefined;
@@ -86,7 +86,7 @@ export interface Usage {
   activeMs: number;
   /** The usage at the sizes that autoscaling chose, which is billed. */
   cuMs: number;
-  /** The usage if the size had always been the minimum, or the maximum. */
+  /** The usage if the size had always been the minimum (`Low`) or the maximum (`High`). */
   cuMsLow: number;
   cuMsHigh: number;
   connectionsDropped: number;
@@ -99,7 +99,7 @@ export interface Operation {
   id: string;
   projectId: string;
   branchId: string;
-  /** The compute whose queue it was put into; absent for an operation of the project alone. */
+  /** The compute in whose queue the operation was; absent for an operation of the project alone. */
   computeId?: string;
   action: OperationAction;
   status: OperationStatus;
@@ -113,9 +113,9 @@ export interface Operation {
   rollback?: ComputeSettings;
   /** A suspend_compute that is the first half of a restart. */
   restarts?: true;
-  /** The status with which a fault makes it end; absent: `finished`. */
+  /** The status with which a fault makes the operation end; absent: `finished`. */
   endsAs?: OperationStatus;
-  /** True if a fault keeps it from ending. */
+  /** True if a fault keeps the operation from ending. */
   hangs?: true;
 }
 
@@ -162,10 +162,10 @@ export interface Compute extends ComputeSettings {
   queue: Operation[];
   connected: ConnectionGroup[];
   waiting: ConnectionGroup[];
-  /** The earliest instant in the index at which the compute may be suspended. */
+  /** The earliest instant at which the index has a check for suspension of the compute. */
   suspensionCheckAtMs: number | undefined;
   usage: Usage;
-  /** The ledger of its branch. */
+  /** The ledger of the compute's branch. */
   ledger: QuarterLedger;
   /** Awake spans, oldest first; `toMs` is absent for the open one. */
   awake: { fromMs: number; toMs?: number }[];
@@ -185,7 +185,7 @@ export interface Branch {
 export interface Project {
   id: string;
   name: string;
-  /** The organization that owns it; absent: personal. */
+  /** The organization that owns the project; absent: the project is personal. */
   orgId?: string | undefined;
   regionId: string;
   pgVersion: number;
@@ -211,9 +211,9 @@ export interface OperationFault {
   computeId?: string | undefined;
   projectId?: string | undefined;
   outcome: FaultOutcome;
-  /** The number of operations that it will still hit; undefined: all. */
+  /** The number of operations that the fault will still hit; undefined: all. */
   remaining?: number | undefined;
-  /** The share of operations that it hits, 0..1. */
+  /** The share of operations that the fault hits, 0..1. */
   share: number;
   random: RandomState;
 }
@@ -264,7 +264,7 @@ export interface WorldState {
   externalPower: boolean;
   /** The mean interval between availability checks of a compute; undefined: never. */
   availabilityCheckMs: number | undefined;
-  /** True if such a check starts a sleeping compute. */
+  /** True if an availability check starts a sleeping compute. */
   checksWake: boolean;
   /** `wakes`: a new size starts a sleeping compute for a moment. */
   idlePatch: 'stays' | 'wakes';

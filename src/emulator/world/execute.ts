@@ -148,9 +148,9 @@ export interface Arrival {
   connections: number;
   forMs?: number | undefined;
   reconnects: boolean;
-  /** The size that serves them all, in CU. */
+  /** The size that serves all of these clients, in CU. */
   cu?: number | undefined;
-  /** Names them in events and in `change_clients`. */
+  /** Names these clients in events and in `change_clients`. */
   groupId?: string;
 }
 

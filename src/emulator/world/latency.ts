@@ -56,14 +56,14 @@ export interface LatencyFault {
   effect: Effect;
   /** Absent: all computes. */
   computeId?: string | undefined;
-  /** Multiplies response times; with noise, the most by which it multiplies or divides them. Absent: as usual for the effect. */
+  /** Response times are multiplied by this factor. With noise, they are multiplied or divided by at most this factor. Absent: {@link USUAL}. */
   factor?: number | undefined;
   fromMs: number;
   /** Absent: 2 minutes for a deploy; no end for the others. */
   forMs?: number | undefined;
-  /** The share of computes at each scrape that it affects, 0..1. */
+  /** The share of computes that the fault affects at each scrape, 0..1. */
   share: number;
-  /** How many times it takes effect; each scrape of each compute counts. Absent: always. */
+  /** How many times the fault takes effect. Each scrape of each compute counts. Absent: always. */
   count?: number | undefined;
   seed: number;
 }
@@ -73,7 +73,7 @@ export interface Counted {
   computeId: string;
   /** For each of {@link BUCKETS}, the number of requests that took at most this long; the last is the number of all. */
   counts: readonly number[];
-  /** The sum of their response times. */
+  /** The sum of the response times. */
   seconds: number;
 }
 

@@ -15,21 +15,21 @@ export function startLoad(world: WorldState, compute: Compute, load: Load, index
   world.due.add(world.nowMs, { kind: 'demand', compute, load: { load, seed, group: undefined } });
 }
 
-/** A load's clients connect, leave, or need another size, and the next change is planned. */
+/** Lets a load's clients connect, leave, or need another size. Plans the next change of their demand. */
 export function changeDemand(world: WorldState, compute: Compute, state: ComputeLoad): void {
   if (world.computes.get(compute.id) !== compute) return;
   const { isBusy, cu, untilMs } = demandAt(state.load, world.nowMs, state.seed);
   if (Number.isFinite(untilMs)) world.due.add(Math.ceil(untilMs), { kind: 'demand', compute, load: state });
   if (isBusy) keepClients(world, compute, state, cu);
   else if (state.group !== undefined) {
-    // Clients that still wait for the start do their work after it.
+    // Clients that still wait for the start of the compute do their work after the start.
     if (compute.waiting.includes(state.group)) state.group.forMs = SHORTEST_VISIT_MS;
     else depart(world, compute, state.group);
     state.group = undefined;
   }
 }
 
-/** Connects the load's clients unless they are there, and sets the size that they need. */
+/** Connects the load's clients unless they are connected or waiting, and sets the size that they need. */
 function keepClients(world: WorldState, compute: Compute, state: ComputeLoad, cu: number): void {
   const { group } = state;
   if (group !== undefined && (compute.connected.includes(group) || compute.waiting.includes(group))) {

@@ -35,7 +35,7 @@ function operationDurationMs(world: WorldState, action: OperationAction): number
 
 /** How long an operation of the platform is in `scheduling`, and a cancelled one in `cancelling`, in milliseconds. */
 const SCHEDULING_MS = 50;
-/** The newest operations of a project that are always kept. Up to as many older ones are kept, too. */
+/** At least this many of a project's newest operations are kept, and at most twice as many. */
 const OPERATIONS_KEPT = 50_000;
 
 export interface NewOperation {
@@ -102,7 +102,7 @@ function createOperation(world: WorldState, project: Project, branchId: string, 
   return operation;
 }
 
-/** The state after the last operation in the queue that changes the state. */
+/** Sets the pending state: the state after the last operation in the queue that changes the state. */
 function updatePendingState(compute: Compute): void {
   compute.pendingState = compute.queue
     .map(({ action }) => PENDING_STATE[action])
@@ -226,7 +226,7 @@ function end(world: WorldState, operation: Operation): void {
   else finishCompute(world, project, compute, operation);
 }
 
-/** A scheduled operation begins. A running one ends; if a fault cancels it, it is `cancelling` first. */
+/** Takes the next step of an operation. A scheduled operation begins. A running one ends; if a fault cancels it, it is first `cancelling`. */
 export function proceed(world: WorldState, operation: Operation): void {
   if (operation.status === 'scheduling') begin(world, operation);
   else if (operation.status === 'running' && operation.endsAs === 'cancelled') {
@@ -272,10 +272,10 @@ export function endExternally(
   return { ok: true, operations: [operation] };
 }
 
-/** The most awake spans of a compute that are kept. */
+/** At most this many awake spans of a compute are kept. */
 const MAX_AWAKE_SPANS = 20_000;
 
-/** Every change of state goes through here: usage until now is added up with the old state. */
+/** Changes the state, and first adds up the usage of the old state. Every change of state must go through this function. */
 function enterState(world: WorldState, compute: Compute, state: ComputeState): void {
   addUsage(compute, world.nowMs);
   const last = compute.awake.at(-1);

@@ -36,7 +36,7 @@ export type Outcome = Done | Refused;
 
 export interface Execution {
   outcome: Outcome;
-  /** Events since the last command, this one included. */
+  /** The events since the end of the command before this one. */
   events: WorldEvent[];
 }
 

@@ -1,6 +1,6 @@
 import type { Branch, Operation, Project, WorldState } from './entities.ts';
 
-/** The index of the first item of an ascending list that `isAfter` accepts; the length if there is none. */
+/** The index of the first item of an ascending list that `isAfter` accepts, or the length of the list if there is none. */
 export function firstIndex<T>(items: readonly T[], isAfter: (item: T) => boolean): number {
   let low = 0;
   let high = items.length;

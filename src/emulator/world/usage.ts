@@ -92,7 +92,7 @@ function addPending(ledger: QuarterLedger, compute: Compute, nowMs: number): voi
   }
 }
 
-/** Call it before every change of a compute's state, size, timeout or clients: the time until now counts with the old values. */
+/** Must be called before every change of a compute's state, size, timeout or clients, so that the time until now counts with the old values. */
 export function addUsage(compute: Compute, nowMs: number): void {
   const activeMs = pendingMs(compute, nowMs);
   if (activeMs > 0) {
