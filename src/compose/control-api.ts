@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import type { ApiAccount, KeySource } from '../adapters/control-api/accounts.ts';
 import { createControlApi } from '../adapters/control-api/control-api.ts';
-import type { ViaProxy } from '../adapters/control-api/http-client.ts';
 import type { Transport } from '../adapters/control-api/http-transport.ts';
 import { keyFromFile, keysFromFolder } from '../adapters/control-api/key-files.ts';
 import type { Patience } from '../adapters/control-api/repeat-limit.ts';
@@ -15,7 +14,6 @@ import type { RateBudget } from '../ports/rate-budget.ts';
 import type { Log, Metrics } from '../ports/telemetry.ts';
 import type { Account } from '../settings/accounts.ts';
 import { type ApiKeySource, type KeyPurpose, readApiKey } from '../settings/api-key.ts';
-import type { ProxySetting } from '../settings/proxy.ts';
 import type { Settings } from '../settings/settings.ts';
 
 /** Opens the client of the control API for daemons and commands. It can send only the requests that a daemon may send. */
@@ -37,14 +35,14 @@ export function openControlApi(options: {
   transport?: Transport;
 }): ControlApi {
   const { settings, purpose, hide, ...rest } = options;
-  return createControlApi({
-    baseUrl: settings.apiUrl,
-    accounts: apiAccounts(settings.accounts, { purpose, hide }),
-    allowPlainHttp: settings.allowPlainHttp,
-    proxy: viaProxy(settings.proxy),
-    ...systemDefaults(),
-    ...rest,
-  });
+  const accounts = apiAccounts(settings.accounts, { purpose, hide });
+  return createControlApi({ ...clientOptions(settings), accounts, ...rest });
+}
+
+/** The options of any client of the control API that settings and system determine. */
+export function clientOptions({ apiUrl, allowPlainHttp, proxy }: Settings) {
+  const viaProxy = proxy && { url: proxy.url.reveal(), except: proxy.except };
+  return { baseUrl: apiUrl, allowPlainHttp, proxy: viaProxy, ...systemDefaults() };
 }
 
 export function systemDefaults(): { clock: Clock; newId: NewId; random: () => number } {
@@ -95,10 +93,6 @@ function singleKey(source: ApiKeySource | undefined, purpose: KeyPurpose): KeySo
     if (!key.ok) throw new Error(key.problem);
     return key.value.reveal();
   };
-}
-
-export function viaProxy(proxy: ProxySetting | undefined): ViaProxy | undefined {
-  return proxy && { url: proxy.url.reveal(), except: proxy.except };
 }
 
 /** How long commands try to connect, in milliseconds: enough for a server or proxy that restarts, and short for a wrong address. */

@@ -21,17 +21,14 @@ export interface OperatorAccess {
 }
 
 /** Opens an operator on the store of the settings, on the daemon that has an embedded store open, or on the daemon at a URL. */
-export async function openOperator({
-  settings,
-  url,
-  waitMs,
-}: {
+export async function openOperator(options: {
   settings: Settings;
   /** The URL of a daemon, which is asked with the token of the settings. */
   url?: string | undefined;
   /** Longest wait for a daemon that is starting, in real milliseconds. */
   waitMs?: number;
 }): Promise<Result<OperatorAccess>> {
+  const { settings, url, waitMs } = options;
   if (url !== undefined) return { ok: true, value: await overHttp({ url, token: settings.token?.reveal() }) };
   const { redact } = createRedactor(secretsOf(settings));
   const log = createLog({ level: 'error', destination: process.stderr, pretty: false, redact });

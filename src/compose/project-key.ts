@@ -5,7 +5,7 @@ import { type Account, chooseAccount } from '../settings/accounts.ts';
 import { readApiKey } from '../settings/api-key.ts';
 import type { Settings } from '../settings/settings.ts';
 import { openCommandBudget } from './command-budget.ts';
-import { NO_METRICS, patienceOf, systemDefaults, viaProxy } from './control-api.ts';
+import { clientOptions, NO_METRICS, patienceOf } from './control-api.ts';
 import { placeOfKey } from './explain-api-error.ts';
 
 export interface WantedKey {
@@ -38,16 +38,13 @@ export async function createProjectKey(wanted: WantedKey): Promise<Result<MadeKe
   }
   const personalKey = readApiKey(account.apiKey, 'write');
   if (!personalKey.ok) return personalKey;
-  const system = systemDefaults();
-  const { budget, close } = await openCommandBudget({ settings, clock: system.clock });
+  const options = clientOptions(settings);
+  const { budget, close } = await openCommandBudget({ settings, clock: options.clock });
   const keys = createKeyClient({
-    baseUrl: settings.apiUrl,
+    ...options,
     accounts: [{ name: account.name, key: () => personalKey.value.reveal() }],
-    allowPlainHttp: settings.allowPlainHttp,
-    proxy: viaProxy(settings.proxy),
     metrics: NO_METRICS,
     patience: patienceOf(settings),
-    ...system,
     budget,
   });
   try {

@@ -341,10 +341,9 @@ async function openApi(options: ReadingOptions): Promise<Result<Reading>> {
   const clock = systemClock();
   const shared = await openCommandBudget({ settings, clock, engine, usesReserve });
   const patience = patienceOf(settings);
-  const client = openControlApi({
-    ...{ settings, clock, patience, purpose: 'read', hide: () => {}, metrics: NO_METRICS },
-    budget: subject === undefined ? patient(shared.budget, clock) : shared.budget,
-  });
+  const budget = subject === undefined ? patient(shared.budget, clock) : shared.budget;
+  const hide = () => {};
+  const client = openControlApi({ settings, clock, patience, budget, hide, purpose: 'read', metrics: NO_METRICS });
   const api = { ...client, close: () => client.close().finally(shared.close) };
   const explain = (error: ControlApiError) => explainApiError(settings, error);
   const reading = { isLive: true, facts: new Map(), explain };
@@ -353,7 +352,11 @@ async function openApi(options: ReadingOptions): Promise<Result<Reading>> {
   const place = JSON.stringify([apiUrl, accounts.map(({ name, organization }) => [name, organization])]);
   const waiting = afterHerds(api, { busyTimes: await busyTimes(options), clock, onWait: announceWait });
   const cache = createAnswerCache({
-    ...{ api: waiting, folder, place, now: () => clock.now(), usesCache: !live },
+    api: waiting,
+    folder,
+    place,
+    now: () => clock.now(),
+    usesCache: !live,
     fewestProjects: FEWEST_PROJECTS_KEPT,
   });
   const note = () => {

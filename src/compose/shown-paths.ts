@@ -6,18 +6,15 @@ import { isWithin } from '../policy/find-files.ts';
  * Creates a function that shortens the paths in a text about settings and policies, since teams read such texts, and don't know this machine.
  * Paths below the folder of the settings file become relative to it. Others begin with the name of the policies folder.
  */
-export function pathShortener({
-  configFile,
-  paths,
-  cwd,
-}: {
+export function pathShortener(options: {
   /** Absolute. */
   configFile: string;
   /** Paths and globs of the policies. */
   paths: readonly string[];
   cwd: string;
 }): (text: string) => string {
-  const settingsFolder = dirname(configFile);
+  const { paths, cwd } = options;
+  const settingsFolder = dirname(options.configFile);
   const isBelowRoot = !isRoot(settingsFolder);
   const folders = [...new Set(paths.map((path) => literalPart(resolve(cwd, path))))]
     .filter((folder) => !(isBelowRoot && isWithin(settingsFolder, folder)))

@@ -42,13 +42,10 @@ import { openStoreToRead } from './store.ts';
  * sends only the records of the compute's project. If an embedded store can't be read, a note says so instead. A snapshot has no facts.
  */
 async function withStored<T>(
-  {
-    settings,
-    fleetFile,
-    compute,
-  }: { settings: Settings; fleetFile?: string | undefined; compute?: string | undefined },
+  options: Pick<PlanningOptions, 'settings' | 'fleetFile' | 'compute'>,
   work: (stored: StoredSource, engine?: Engine) => Promise<Result<T>>,
 ): Promise<Result<T>> {
+  const { settings, fleetFile, compute } = options;
   if (fleetFile !== undefined) return work(emptySource());
   const stored = await openStoreToRead(settings);
   if (!stored.ok) return stored;

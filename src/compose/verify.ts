@@ -7,7 +7,7 @@ import type { Result } from '../common/result.ts';
 import { chooseAccount } from '../settings/accounts.ts';
 import type { Settings } from '../settings/settings.ts';
 import { openCommandBudget } from './command-budget.ts';
-import { apiAccounts, NO_METRICS, readKeysAtStart, systemDefaults, viaProxy } from './control-api.ts';
+import { apiAccounts, clientOptions, NO_METRICS, readKeysAtStart } from './control-api.ts';
 
 interface VerifyOptions {
   settings: Settings;
@@ -64,19 +64,17 @@ async function open({ settings, projectId, account: wanted }: VerifyOptions) {
   const account = chosen.value;
   const keys = readKeysAtStart([account], 'write');
   if (!keys.ok) return keys;
-  const system = systemDefaults();
-  const { budget, close } = await openCommandBudget({ settings, clock: system.clock });
+  const clientSettings = clientOptions(settings);
+  const { clock } = clientSettings;
+  const { budget, close } = await openCommandBudget({ settings, clock });
   const bound = createVerifyApi({
-    baseUrl: settings.apiUrl,
+    ...clientSettings,
     accounts: apiAccounts([account], { purpose: 'write', hide: () => {} }),
-    allowPlainHttp: settings.allowPlainHttp,
-    proxy: viaProxy(settings.proxy),
     metrics: NO_METRICS,
-    ...system,
     budget,
     bounds: { projectId, ...BOUNDS },
   });
   const api = { ...bound, close: () => bound.close().finally(close) };
   const keeper = createSettingsFile(join(settings.stateDir, `verify-${projectId}.json`));
-  return { ok: true as const, value: { api, keeper, account, clock: system.clock } };
+  return { ok: true as const, value: { api, keeper, account, clock } };
 }

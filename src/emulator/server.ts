@@ -166,14 +166,6 @@ function withoutConnections(fleet: Fleet): Fleet {
   return { ...fleet, projects: fleet.projects.map((one) => ({ ...one, computes: one.computes.map(disconnect) })) };
 }
 
-function createNumbering(prefix: string): () => string {
-  let last = 0;
-  return () => {
-    last += 1;
-    return `${prefix}-${last}`;
-  };
-}
-
 const PROCESS: EmulatorHost = {
   monotonicMs: () => performance.now(),
   wait: (ms) => delay(ms),
@@ -188,7 +180,7 @@ function createPlatformWithKey(options: PlatformOptions) {
   const ownClock = createSettableClock();
   const clock = options.clock ?? ownClock;
   const platform = createPlatform({ world: createEmulatedWorld(options, clock.now()), clock });
-  const apiKey = options.apiKey ?? `napi_${nextToken(createRandom(seed), 64)}`;
+  const apiKey = options.apiKey ?? nextToken(createRandom(seed));
   platform.run({
     kind: 'create_key',
     wanted: { kind: 'personal', name: 'first', userId: FIRST_USER_ID, token: apiKey },
@@ -202,7 +194,11 @@ function createApp(
   options: ServiceOptions,
 ) {
   const requests = createRequestLog(REQUESTS_KEPT);
-  const nextFaultId = createNumbering('fault');
+  let lastFault = 0;
+  const nextFaultId = () => {
+    lastFault += 1;
+    return `fault-${lastFault}`;
+  };
   const requestFaults = createRequestFaults(nextFaultId);
   const rateLimits = createRateLimits({
     kind: options.limitKind,

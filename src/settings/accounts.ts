@@ -22,7 +22,8 @@ export interface Account {
   verified: AccountFacts;
 }
 
-interface SettingsContext {
+/** The parsed values of the settings, and where they come from. */
+export interface SettingsContext {
   values: z.output<typeof settingsSchema>;
   inputs: Inputs;
   env: Environment;

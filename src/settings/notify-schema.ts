@@ -105,18 +105,14 @@ export function destinationRefused(
 /** The settings of notifications; `file` is the settings file. */
 export function notifyRulesOf(
   receivers: z.output<typeof notifySchema>,
-  {
-    allowedOrigins,
-    beforeMs,
-    statusUrl,
-    file,
-  }: {
+  options: {
     allowedOrigins: readonly string[];
     beforeMs: number | undefined;
     statusUrl: string | undefined;
     file: string;
   },
 ): NotifyRules {
+  const { allowedOrigins, beforeMs, statusUrl, file } = options;
   return {
     receivers: Object.entries(receivers).map(([name, { to, owners, kinds, per_hour: perHour, ...destination }]) => ({
       name,

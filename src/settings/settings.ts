@@ -11,7 +11,7 @@ import type { Team } from '../policy/teams.ts';
 import { toDisruption, toManualChanges } from '../policy/to-domain.ts';
 import type { LoginProvider } from '../ports/roles.ts';
 import { formerProfileWarnings } from './account-schema.ts';
-import { type Account, accountsOf } from './accounts.ts';
+import { type Account, accountsOf, type SettingsContext } from './accounts.ts';
 import { type ListenAddress, parseQueueUrl, type QueueLocation } from './addresses.ts';
 import { type AuditCopies, auditCopiesOf } from './audit-schema.ts';
 import { readConfigFile } from './config-file.ts';
@@ -101,17 +101,10 @@ type Values = z.output<typeof settingsSchema>;
  * Reads `ebb.yaml` (or `configFile`), overridden by variables, overridden by flags. Each problem is one line with the place and the remedy, and
  * never contains a secret. Key files are opened by `readApiKey`, when a key is needed.
  */
-export function readSettings({
-  flags = {},
-  env = process.env,
-  cwd = process.cwd(),
-  configFile,
-}: {
-  flags?: SettingsFlags;
-  env?: Environment;
-  cwd?: string;
-  configFile?: string | undefined;
-} = {}): SettingsResult {
+export function readSettings(
+  options: { flags?: SettingsFlags; env?: Environment; cwd?: string; configFile?: string | undefined } = {},
+): SettingsResult {
+  const { flags = {}, env = process.env, cwd = process.cwd(), configFile } = options;
   const config = readConfigFile({ cwd, named: configFile });
   if (config.problems.length > 0) return refused(config.problems);
   const inputs = gatherInputs({ flags, env, config, cwd });
@@ -160,20 +153,9 @@ export function secretsOf({ accounts, queue, token, proxy, sourceVariables: vari
   return [...others, ...ofSources];
 }
 
-function assemble({
-  values,
-  inputs,
-  env,
-  cwd,
-  file,
-}: {
-  values: Values;
-  inputs: Inputs;
-  env: Environment;
-  cwd: string;
-  file: string;
-}): Omit<Settings, 'proxy' | 'insecure'> {
-  const accounts = accountsOf({ values, inputs, env, cwd });
+function assemble(context: SettingsContext & { file: string }): Omit<Settings, 'proxy' | 'insecure'> {
+  const { values, inputs, env, cwd, file } = context;
+  const accounts = accountsOf(context);
   const teams = teamsOf(values.teams, inputs.get('teams')?.base ?? cwd);
   return {
     mode: values.mode,

@@ -55,16 +55,13 @@ export interface UsageHistoryOptions {
 export async function readUsageHistories(options: UsageHistoryOptions): Promise<UsageHistories> {
   const usages = await readUsages(options);
   const { operationsFile } = options;
-  return operationsFile === undefined ? usages : withOperations(usages, { ...options, operationsFile });
+  return operationsFile === undefined ? usages : withOperations(usages, operationsFile, options);
 }
 
 async function withOperations(
   usages: UsageHistories,
-  {
-    operationsFile,
-    takenAtMs = 0,
-    computes,
-  }: { operationsFile: string; takenAtMs?: number | undefined; computes: readonly Compute[] },
+  operationsFile: string,
+  { takenAtMs = 0, computes }: Pick<UsageHistoryOptions, 'takenAtMs' | 'computes'>,
 ): Promise<UsageHistories> {
   const log = await readOperationsFile(operationsFile);
   const toMs = Math.max(log.newestMs ?? 0, takenAtMs);

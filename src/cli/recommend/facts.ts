@@ -39,16 +39,13 @@ export async function readablePolicies(settings: Settings): Promise<Readable> {
 export function recommendFacts(
   settings: Settings,
   past: readonly PastCompute[],
-  {
-    policies,
-    holds = [],
-    records,
-  }: {
+  options: {
     policies: CompiledPolicies | undefined;
     holds?: readonly Hold[];
     records?: ReadonlyMap<string, Partial<ComputeRecord>> | undefined;
   },
 ): Iterable<RecommendFacts> {
+  const { policies, holds = [], records } = options;
   const { owners, coldStartWorthMs, accounts } = settings;
   const profileOf = (account: string) => {
     const profile = accountFor(accounts, account)?.profile ?? accounts[0]?.profile;

@@ -3,9 +3,6 @@ import type { WorldState } from './entities.ts';
 import { type Outcome, refuse } from './outcome.ts';
 import { nextToken } from './random.ts';
 
-/** The length of a token without its prefix. */
-const TOKEN_LENGTH = 64;
-
 export interface NewKey {
   kind: KeyKind;
   name: string;
@@ -22,7 +19,7 @@ export function createKey(world: WorldState, wanted: NewKey): Outcome {
   if (wanted.projectId !== undefined && (project === undefined || project.orgId !== wanted.orgId)) {
     return refuse('not_found', 'project not found');
   }
-  const token = wanted.token ?? `napi_${nextToken(world.random, TOKEN_LENGTH)}`;
+  const token = wanted.token ?? nextToken(world.random);
   if (accounts.keysByToken.has(token)) return refuse('conflict', 'this key exists already');
   accounts.lastKeyId += 1;
   const key: ApiKey = { ...wanted, token, id: accounts.lastKeyId, createdAtMs: world.nowMs };

@@ -45,13 +45,14 @@ export function nextUuid(random: RandomState): string {
 
 const TOKEN_ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
-/** `length` lower-case letters and digits. */
-export function nextToken(random: RandomState, length: number): string {
-  let token = '';
-  for (let index = 0; index < length; index += 1) {
-    token += TOKEN_ALPHABET.charAt(nextInteger(random, 0, TOKEN_ALPHABET.length - 1));
-  }
-  return token;
+const TOKEN_LENGTH = 64;
+
+/** A key in the platform's form: `napi_` and 64 lower-case letters and digits. */
+export function nextToken(random: RandomState): string {
+  const characters = Array.from({ length: TOKEN_LENGTH }, () =>
+    TOKEN_ALPHABET.charAt(nextInteger(random, 0, TOKEN_ALPHABET.length - 1)),
+  );
+  return `napi_${characters.join('')}`;
 }
 
 const ADJECTIVES = [
