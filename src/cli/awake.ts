@@ -56,7 +56,7 @@ async function awake(names: string[], flags: PastFlags & FilterFlags & AskFlags)
   checkAskFlags(flags);
   const settings = settingsOrFail(flags);
   const policies = flags.owner === undefined ? undefined : (await readablePolicies(settings)).policies;
-  const past = await readPast(settings, flags, { branches: flags.owner !== undefined || filtersByBranch(flags) });
+  const past = await readPast(settings, flags, { readBranches: flags.owner !== undefined || filtersByBranch(flags) });
   const computes = filtered(selectComputes(past.computes, names), flags, { settings, policies });
   writeNotes(past);
   const sources = async () => (policies ?? (await readablePolicies(settings)).policies)?.set.sources;

@@ -195,8 +195,8 @@ function deadLines(dead: Status['dead_notifications']): string[] {
 /** `daemon: worker-1:4711, leader, enforce, version 1.2.0, last seen 2026-03-02T09:00:00Z`. The report of a killed daemon stays for a day. */
 function daemonLine(report: DaemonDocument, at: string): string {
   const { host, leader, mode, version, last_seen } = report;
-  const silent = isRecentReport(report, msOfIso(at)) ? [] : ['not heard of since'];
-  const parts = [host, ...(leader ? ['leader'] : []), mode, `version ${version}`, `last seen ${last_seen}`, ...silent];
+  const silence = isRecentReport(report, msOfIso(at)) ? [] : ['not heard of since'];
+  const parts = [host, ...(leader ? ['leader'] : []), mode, `version ${version}`, `last seen ${last_seen}`, ...silence];
   return `daemon: ${parts.join(', ')}`;
 }
 

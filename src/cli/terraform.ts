@@ -43,9 +43,9 @@ async function terraform(flags: CommonFlags): Promise<void> {
   const from = { fleetFile: flags.fleet, live: true, nowMs: Date.now(), readBranches: true, partial: true };
   const { computes, missing, branchNamesRefused } = await readFleetOrFail({ settings, ...from });
   const ignored = ignoredOf(computes, policies);
-  const unread = notPlannedNotes(computes, { policies, broken }, 'may have more to ignore');
+  const unreadNotes = notPlannedNotes(computes, { policies, broken }, 'may have more to ignore');
   const refused = policies.selectsByBranch ? refusedBranchNotes(branchNamesRefused) : [];
-  writeNotes({ notes: [...refused, ...unread], missing });
+  writeNotes({ notes: [...refused, ...unreadNotes], missing });
   if (ignored.length === 0)
     writeErrLine('no policy changes size or timeout of any compute: Terraform has nothing to ignore');
   if (flags.json) writeJson(ignoredJson(ignored));

@@ -49,8 +49,8 @@ export async function openStoreToRead(
   settings: Settings,
 ): Promise<{ ok: true; opened: OpenStore; unusedNote?: string } | StoreNotRead | { ok: false; problem: string }> {
   const { kind, shown } = settings.queue;
-  const embedded = kind === 'embedded';
-  if (embedded && !existsSync(join(folderOf(settings.queue), 'db'))) {
+  const isEmbedded = kind === 'embedded';
+  if (isEmbedded && !existsSync(join(folderOf(settings.queue), 'db'))) {
     return { ok: true, note: `nothing is stored in ${shown} yet: every compute counts as newly discovered` };
   }
   const opening = await openStore(settings);
@@ -58,7 +58,7 @@ export async function openStoreToRead(
     const unusedNote = await noteIfUnused(opening.value.store, settings);
     return { ok: true, opened: opening.value, ...(unusedNote !== undefined && { unusedNote }) };
   }
-  if (!embedded) return opening;
+  if (!isEmbedded) return opening;
   const daemon = opening.inUse ? await daemonOnFolder(settings.queue) : undefined;
   return {
     ok: true,

@@ -138,13 +138,13 @@ async function startComputes(
 /** Creates the world of the fleet, and simulates its history. With real servers, the fleet's clients are real too, and connect later. */
 function createEmulatedWorld(options: PlatformOptions, startMs: number): WorldState {
   const { fleet, availabilityCheckMs = AVAILABILITY_CHECK_MS } = options;
-  const externalPower = options.postgres !== undefined;
+  const hasRealServers = options.postgres !== undefined;
   const allMs = fleet.historyMs ?? 0;
   const world = createWorld({
-    fleet: externalPower ? withoutConnections(fleet) : fleet,
+    fleet: hasRealServers ? withoutConnections(fleet) : fleet,
     seed: options.seed ?? DEFAULT_SEED,
     startMs: startMs - allMs,
-    externalPower,
+    hasRealServers,
     operationTimeMs: options.operationTimeMs,
     availabilityCheckMs: availabilityCheckMs > 0 ? availabilityCheckMs : undefined,
     checksWake: options.checksWake,

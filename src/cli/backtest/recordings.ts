@@ -119,7 +119,7 @@ function recorded({ policies, policy, fleet, computes, notes }: Subjects, counts
   });
   if (recordings.length === 0)
     throw new UserError('nothing was recorded of these computes in this time; check the query');
-  const silent = computes.length - recordings.length;
+  const withoutCounts = computes.length - recordings.length;
   return {
     policies,
     policy,
@@ -127,7 +127,7 @@ function recorded({ policies, policy, fleet, computes, notes }: Subjects, counts
     recordings,
     notes: [
       ...notes,
-      ...(silent > 0 ? [`left out: ${countedComputes(silent)} without recorded counts`] : []),
+      ...(withoutCounts > 0 ? [`left out: ${countedComputes(withoutCounts)} without recorded counts`] : []),
       // Notes that the figures may be wrong.
       ...fullNotes(recordings),
       ...profileNotes(recordings),

@@ -45,8 +45,8 @@ export async function runBacktest(names: string[], flags: BacktestFlags): Promis
   });
   const context = { ...span, zone, policy: policy.name, policies };
   const computes = recorded.recordings.map(({ compute }) => compute);
-  const unread = notPlannedNotes(computes, { policies, broken }, AS_UNCHANGED);
-  writeNotes({ notes: [...recorded.notes, ...notes, ...enforcedNotes(policy), ...unread] });
+  const unreadNotes = notPlannedNotes(computes, { policies, broken }, AS_UNCHANGED);
+  writeNotes({ notes: [...recorded.notes, ...notes, ...enforcedNotes(policy), ...unreadNotes] });
   if (flags.svg !== undefined) await writeWhole(flags.svg, drawBacktest(result, context), '--svg');
   writeOut(`${flags.json ? asJson(result, context) : asText(result, context)}\n`);
   if (flags.svg !== undefined) writeErrLine(`drawn into ${flags.svg}`);

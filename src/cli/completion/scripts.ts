@@ -41,7 +41,7 @@ complete -o default -F _ebb ebb
 /** The completions after a command, whose path is written `/keys/create`. */
 function placeCase(path: string, { flags, commands, argument }: CommandTree): string {
   const names = flags.flatMap(({ long, short = [] }) => [long, short].flat());
-  const valued = flags.filter(({ valueOptional }) => !valueOptional).flatMap(valueCase);
+  const valued = flags.filter(({ isValueOptional }) => !isValueOptional).flatMap(valueCase);
   const rest = commands.length > 0 ? { kind: 'words' as const, words: commands.map(({ name }) => name) } : argument;
   return `    ${inQuotes(path)})
       case "$prev" in
@@ -116,10 +116,10 @@ ${cases.join('\n')}
 }
 
 /** Describes a flag for `_arguments`: `--mode[text]:value:(a b)`; a flag may be given several times. */
-function flagSpec({ long, description, value, valueOptional }: Flag): string {
+function flagSpec({ long, description, value, isValueOptional }: Flag): string {
   const text = description.replace(/[[\]\\:]/g, '\\$&');
-  const after = value === undefined ? '' : `${valueOptional ? '::' : ':'}value:${action(value)}`;
-  return `*${long}${value === undefined || valueOptional ? '' : '='}[${text}]${after}`;
+  const after = value === undefined ? '' : `${isValueOptional ? '::' : ':'}value:${action(value)}`;
+  return `*${long}${value === undefined || isValueOptional ? '' : '='}[${text}]${after}`;
 }
 
 function action(value: Value): string {
@@ -158,9 +158,9 @@ function linesOf({ flags, commands, argument }: CommandTree, path: readonly stri
   ];
 }
 
-function flagText({ long, short, description, value, valueOptional }: Flag): string {
+function flagText({ long, short, description, value, isValueOptional }: Flag): string {
   const names = [`-l ${long.slice(2)}`, ...(short === undefined ? [] : [`-s ${short.slice(1)}`])];
-  const after = value === undefined || valueOptional ? [] : [value.kind === 'path' ? '-r' : '-x', valueText(value)];
+  const after = value === undefined || isValueOptional ? [] : [value.kind === 'path' ? '-r' : '-x', valueText(value)];
   return [...names, ...after, `-d ${quotedForFish(description)}`].filter((part) => part !== '').join(' ');
 }
 

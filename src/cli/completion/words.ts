@@ -14,7 +14,7 @@ export interface Flag {
   description: string;
   /** Absent for a switch. */
   value?: Value;
-  valueOptional: boolean;
+  isValueOptional: boolean;
 }
 
 export interface CommandTree {
@@ -50,7 +50,7 @@ function flagOf(option: Option): Flag {
     ...(short !== undefined && { short }),
     description,
     ...((required || optional) && { value: kindOfValue(placeholder ?? '', option) }),
-    valueOptional: optional,
+    isValueOptional: optional,
   };
 }
 

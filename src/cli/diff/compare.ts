@@ -72,14 +72,14 @@ export function compare(
     sumOf(outlooks, ({ cuHours, price = 0 }) => times(cuHours, price));
   const month = monthChange(before, after);
   const expectedOf = (outlooks: readonly Outlook[]) => sumExpected(outlooks)?.cuHours ?? null;
-  const priced = before.some(({ price }) => price !== undefined);
+  const isPriced = before.some(({ price }) => price !== undefined);
   return {
     changes,
     computes: before.length,
     hours: { before: sumOf(before, hoursWithEbb), after: sumOf(after, hoursWithEbb) },
     ...(month && { month }),
     expected: { before: expectedOf(before), after: expectedOf(after) },
-    ...(priced && { dollars: { before: dollarsOf(before), after: dollarsOf(after) } }),
+    ...(isPriced && { dollars: { before: dollarsOf(before), after: dollarsOf(after) } }),
     policies: comparePolicies(oldPolicies.set, newPolicies.set),
     limiting: limitingLines(newPolicies.budgetSteps, newPolicies.set, span),
     readyWaves: { before: oldPolicies.readyWaves, after: newPolicies.readyWaves },

@@ -32,7 +32,7 @@ export async function findingsFollowed(options: {
     const note = `${projectIds.size} projects change: what ebb recommend promises is only looked up for ${MAX_PROJECTS_ASKED}, or with --operations`;
     return { findings: [], notes: [note] };
   }
-  const past = await readPast(settings, flags, { branches: true, projectIds });
+  const past = await readPast(settings, flags, { readBranches: true, projectIds });
   const byCompute = new Map(changes.map((change) => [change.compute.computeId, change]));
   const changed = past.computes.filter(({ compute }) => byCompute.has(compute.computeId));
   const { policies } = await readablePolicies(settings);

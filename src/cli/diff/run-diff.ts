@@ -4,7 +4,7 @@ import type { Settings } from '../../settings/settings.ts';
 import { type FilterFlags, filtered, filtersByBranch } from '../filter.ts';
 import type { CommonFlags } from '../flags.ts';
 import { unknownBudgetNotes } from '../forecast/budget-steps.ts';
-import { foreseeEach } from '../forecast/by-past.ts';
+import { forecastEach } from '../forecast/by-past.ts';
 import { displayZone } from '../forecast/local-time.ts';
 import { withLeaderDecisions } from '../forecast/outlook.ts';
 import { readSpan, type SpanFlags } from '../forecast/span.ts';
@@ -43,7 +43,7 @@ export async function runDiff(oldPath: string, newPath: string, flags: DiffFlags
   const oldPolicies = withLeaderDecisions(before, { ...start, settings, span });
   const newPolicies = withLeaderDecisions(after, { ...start, settings, span });
   const options = { settings, flags, span, subjects, nowMs };
-  const [oldOutlooks = [], newOutlooks = []] = await foreseeEach([oldPolicies, newPolicies], start, options);
+  const [oldOutlooks = [], newOutlooks = []] = await forecastEach([oldPolicies, newPolicies], start, options);
   const compared = compare(
     { policies: oldPolicies, outlooks: oldOutlooks },
     { policies: newPolicies, outlooks: newOutlooks },

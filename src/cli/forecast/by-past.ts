@@ -49,7 +49,7 @@ type PastInputs = Pick<LookBackInput, 'usages' | 'pricing' | 'pastEndMs'>;
  * when computes were awake, but only where a saving depends on it: if policies change the timeout of a compute that sleeps, or anything of a
  * compute whose usage is unknown.
  */
-export function foreseeByPast<O extends PastOutlook>(
+export function forecastWithUsage<O extends PastOutlook>(
   options: ByPastOptions,
   forecast: (known: PastInputs) => readonly O[][],
 ): Promise<readonly O[][]> {
@@ -84,7 +84,7 @@ async function pricingOf({ settings, projects, isStored }: ByPastOptions, open: 
 }
 
 /** Forecasts of the same computes for each policy set. */
-export function foreseeEach(
+export function forecastEach(
   policySets: readonly CompiledPolicies[],
   start: ForecastStart,
   options: { settings: Settings; flags: CommonFlags; span: Span; subjects: readonly ForecastSubject[]; nowMs: number },
@@ -94,7 +94,7 @@ export function foreseeEach(
   const computes = start.subjects.map(({ compute }) => compute);
   const { disruption } = settings;
   const { knownAtMs, subjects: fleet } = start;
-  return foreseeByPast({ ...start, ...files, settings, computes, nowMs }, (known) =>
+  return forecastWithUsage({ ...start, ...files, settings, computes, nowMs }, (known) =>
     policySets.map((policies) => foresee({ ...span, ...known, knownAtMs, policies, subjects, fleet, disruption })),
   );
 }

@@ -16,16 +16,16 @@ const NAME_WIDTH = 16;
 const ID_WIDTH = 26;
 
 export function outlookTable(outlooks: readonly Outlook[]): string {
-  const priced = outlooks.some(({ price }) => price !== undefined);
+  const isPriced = outlooks.some(({ price }) => price !== undefined);
   const rows = outlooks.map(({ compute, cuHours, without, price }) => {
     const names = [shortened(printable(compute.projectName), NAME_WIDTH), shortened(compute.computeId, ID_WIDTH)];
     const cost = price === undefined ? '' : formatUsdRange(times(cuHours, price));
-    return [...names, formatRange(cuHours), formatRange(without), ...(priced ? [cost] : [])];
+    return [...names, formatRange(cuHours), formatRange(without), ...(isPriced ? [cost] : [])];
   });
   const cost = formatUsdRange(costOf(outlooks, hoursWithEbb));
   const hours = [sumOf(outlooks, hoursWithEbb), sumOf(outlooks, hoursWithoutEbb)].map(formatRange);
-  const all = ['all', '', ...hours, ...(priced ? [cost] : [])];
-  const head = ['project', 'compute', 'CU-hours', 'without ebb', ...(priced ? ['price'] : [])];
+  const all = ['all', '', ...hours, ...(isPriced ? [cost] : [])];
+  const head = ['project', 'compute', 'CU-hours', 'without ebb', ...(isPriced ? ['price'] : [])];
   return plainTable(head, [...rows, all], ['left', 'left', 'right', 'right', 'right']);
 }
 
@@ -74,8 +74,8 @@ export function rounded(range: Range): Range {
 export function balanceLines(outlooks: readonly Outlook[]): string[] {
   const change = differenceOf(sumOf(outlooks, hoursWithEbb), sumOf(outlooks, hoursWithoutEbb));
   const cost = differenceOf(costOf(outlooks, hoursWithEbb), costOf(outlooks, hoursWithoutEbb));
-  const priced = outlooks.some(({ price }) => price !== undefined);
-  const dollars = priced ? `, ${formatRangeChange(cost, formatUsd)}` : '';
+  const isPriced = outlooks.some(({ price }) => price !== undefined);
+  const dollars = isPriced ? `, ${formatRangeChange(cost, formatUsd)}` : '';
   const unpriced = [
     ...new Set(outlooks.filter(({ price }) => price === undefined).map(({ compute }) => compute.account)),
   ];

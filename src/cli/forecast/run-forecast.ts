@@ -17,7 +17,7 @@ import { jsonText, writeErrLine, writeNotes, writeOut, writeWhole } from '../out
 import { readForecastStart } from '../read-fleet.ts';
 import { MAX_IN_DETAIL } from '../terminal.ts';
 import { budgetStepsJson, unknownBudgetNotes } from './budget-steps.ts';
-import { foreseeEach } from './by-past.ts';
+import { forecastEach } from './by-past.ts';
 import { drawWeek } from './drawing.ts';
 import { readyWavesJson, waveLines } from './fleet-waves.ts';
 import { guardedJson, guardedLines } from './guarded.ts';
@@ -47,7 +47,7 @@ export async function runForecast(names: string[], flags: ForecastFlags): Promis
   const start = { ...read, subjects: withRespected(read, { policies, settings, nowMs }) };
   const wanted = filtered(selectComputes(start.subjects, names), flags, { settings, policies });
   const { planned: subjects, notPlanned } = splitPlanned(wanted, [policies], broken);
-  const [outlooks = []] = await foreseeEach([policies], start, { settings, flags, span, subjects, nowMs });
+  const [outlooks = []] = await forecastEach([policies], start, { settings, flags, span, subjects, nowMs });
   writeNotes({ notes: [...start.notes, ...guardNotes(policies), ...unknownBudgetNotes([set], budgets)], missing });
   if (flags.svg !== undefined) await writeWhole(flags.svg, drawSvg(outlooks, { ...span, zone }), '--svg');
   const { readyWaves } = policies;

@@ -134,8 +134,10 @@ function sizeLine(cu: number, y: number): string[] {
 function barOf(segment: Segment, bottom: number, { xOf, heightOf, zone }: Scale): string {
   const place = { x: tenth(xOf(segment.fromMs)), width: tenth(xOf(segment.toMs) - xOf(segment.fromMs)) };
   const bar = (cu: number) => ({ ...place, y: tenth(bottom - heightOf(cu)), height: tenth(heightOf(cu)) });
-  const never = segment.suspendTimeoutSeconds === NEVER_SUSPENDS;
-  const sleep = never ? 'never suspends' : `suspends after ${formatSuspendTimeout(segment.suspendTimeoutSeconds)}`;
+  const neverSuspends = segment.suspendTimeoutSeconds === NEVER_SUSPENDS;
+  const sleep = neverSuspends
+    ? 'never suspends'
+    : `suspends after ${formatSuspendTimeout(segment.suspendTimeoutSeconds)}`;
   const by = segment.policies.length > 0 ? ` (${segment.policies.join(', ')})` : '';
   const hint = `${formatInstant(segment.fromMs, zone)} to ${formatInstant(segment.toMs, zone)}: ${formatSize(segment)} CU, ${sleep}${by}`;
   return element(
@@ -145,7 +147,7 @@ function barOf(segment: Segment, bottom: number, { xOf, heightOf, zone }: Scale)
       element('title', {}, escaped(hint)),
       element('rect', { class: 'max', ...bar(segment.maxCu) }),
       element('rect', { class: 'min', ...bar(segment.minCu) }),
-      ...(never ? [element('rect', { class: 'awake', ...place, y: bottom + 2, height: LINE })] : []),
+      ...(neverSuspends ? [element('rect', { class: 'awake', ...place, y: bottom + 2, height: LINE })] : []),
     ].join(''),
   );
 }

@@ -28,7 +28,7 @@ export interface ReplayRow extends ReplayedLowering {
    * not have been made. `not_known`: the source has no samples of that time.
    */
   outcome: Outcome;
-  heldBack: boolean;
+  isHeldBack: boolean;
   harm?: { badSinceMs: number | undefined; foundAtMs: number };
   remedy?: Remedy;
   /** The number of connections that an immediate undo of the size would have dropped. */
@@ -48,7 +48,7 @@ export function replayRows(guard: GuardPolicy, { lowerings, ownMs, anyMs, connec
       from: Object.assign({}, ...changes.map(({ from }) => from)),
       to: Object.assign({}, ...changes.map(({ to }) => to)),
       outcome: atMs < dataMs ? 'not_known' : outcomeOf(one),
-      heldBack: isMade && typeof before === 'object' && before.state !== 'healthy',
+      isHeldBack: isMade && typeof before === 'object' && before.state !== 'healthy',
       ...(harm && { harm: { badSinceMs: harm.badSinceMs, foundAtMs: harm.atMs } }),
       ...(harm && remedyOf(guard, one, connections.get(one))),
     };
@@ -90,7 +90,7 @@ export function sumsOf(rows: readonly ReplayRow[]): Sums {
   return {
     ...(Object.fromEntries(byOutcome) as Record<Outcome, number>),
     lowerings: rows.length,
-    held_back: count(({ heldBack }) => heldBack),
+    held_back: count(({ isHeldBack }) => isHeldBack),
     undone: undone.length,
     connections_dropped: isKnown ? undone.reduce((sum, { connections = 0 }) => sum + connections, 0) : null,
   };

@@ -45,7 +45,7 @@ function rowJson(row: ReplayRow) {
     from: fieldsJson(row.from),
     to: fieldsJson(row.to),
     before: typeof before === 'string' ? { verdict: before } : verdictJson(before),
-    held_back: row.heldBack,
+    held_back: row.isHeldBack,
     outcome,
     bad_since: harm ? sinceIso(harm.badSinceMs, lowering.atMs) : null,
     found_at: harm ? isoInstant(harm.foundAtMs) : null,
@@ -110,9 +110,9 @@ export function replayText({ guard, replay, fromMs, toMs }: GuardReplayed): stri
   ].join('\n');
 }
 
-function beforeText({ before, heldBack }: ReplayRow): string {
+function beforeText({ before, isHeldBack }: ReplayRow): string {
   if (typeof before === 'string') return before === 'asleep' ? 'asleep' : 'not asked';
-  return heldBack ? `${before.state}: held back` : before.state;
+  return isHeldBack ? `${before.state}: held back` : before.state;
 }
 
 function afterText(row: ReplayRow, { watchMs }: GuardPolicy): string {

@@ -31,9 +31,9 @@ type Totals = ReturnType<typeof totalsOf>;
 
 /** Such as `6 computes in 3 projects: 2 awake, 1 never sleeps; 3.5 to 12 CU if all were awake`. */
 export function totalsLine({ projects, computes, active, neverSuspend, minCu, maxCu }: Totals): string {
-  const never = `${neverSuspend} never ${neverSuspend === 1 ? 'sleeps' : 'sleep'}`;
+  const neverSleep = `${neverSuspend} never ${neverSuspend === 1 ? 'sleeps' : 'sleep'}`;
   const fleet = `${counted(computes, 'compute')} in ${counted(projects, 'project')}`;
-  return `${fleet}: ${active} awake, ${never}; ${minCu} to ${maxCu} CU if all were awake`;
+  return `${fleet}: ${active} awake, ${neverSleep}; ${minCu} to ${maxCu} CU if all were awake`;
 }
 
 export function awakeLines(computes: readonly Compute[], nowMs: number): string[] {

@@ -61,7 +61,7 @@ interface ReadOptions {
   settings: Settings;
   flags: Pick<PastFlags, 'days' | 'operations' | 'usage' | 'live'>;
   /** Reads names and roles of branches, too; without effect on a `fleet` that was already read. */
-  branches?: boolean;
+  readBranches?: boolean;
   /** The fleet, if it was already read. */
   fleet?: FleetReading | undefined;
   /** The usage of projects in their billing periods, if it was already read. */
@@ -82,7 +82,7 @@ export async function readPast(
   flags: PastFlags,
   options: Pick<
     ReadOptions,
-    'branches' | 'fleet' | 'periods' | 'projectIds' | 'maxPages' | 'onNewest' | 'withoutUsage'
+    'readBranches' | 'fleet' | 'periods' | 'projectIds' | 'maxPages' | 'onNewest' | 'withoutUsage'
   >,
 ): Promise<FleetPast> {
   const { operations, fleet, live, days } = flags;
@@ -125,16 +125,16 @@ async function readWithProgress(
   options: ReadOptions,
   { progress, signal }: { progress: Progress; signal: AbortSignal },
 ): Promise<PastSources> {
-  const { settings, branches = false, maxPages, onNewest, periods, projectIds } = options;
+  const { settings, readBranches = false, maxPages, onNewest, periods, projectIds } = options;
   const { days } = options.flags;
   const { api } = reading;
   const fleet =
-    options.fleet ?? (await readFleet({ api, readBranches: branches, onProgress: progress.fleet, signal, projectIds }));
+    options.fleet ?? (await readFleet({ api, readBranches, onProgress: progress.fleet, signal, projectIds }));
   const log = createOperationLog();
   const { toMs, journal, notes } = await resumeReading(log, {
     settings,
     days,
-    isWhole: !maxPages && !projectIds,
+    readsEverything: !maxPages && !projectIds,
     readsAgain: options.flags.live === true || fleet.projects.length < FEWEST_PROJECTS_KEPT,
   });
   const fromMs = toMs - days * DAY_MS;
@@ -190,10 +190,15 @@ async function readWithProgress(
 /** If this run reads everything, adds to the log the pages that an earlier run has read. The log then ends when the earlier run began. */
 async function resumeReading(
   log: OperationLog,
-  { settings, days, isWhole, readsAgain }: { settings: Settings; days: number; isWhole: boolean; readsAgain: boolean },
+  {
+    settings,
+    days,
+    readsEverything,
+    readsAgain,
+  }: { settings: Settings; days: number; readsEverything: boolean; readsAgain: boolean },
 ): Promise<{ toMs: number; journal?: PagesJournal; notes: string[] }> {
   const nowMs = Date.now();
-  if (!isWhole) return { toMs: nowMs, notes: [] };
+  if (!readsEverything) return { toMs: nowMs, notes: [] };
   const journal = await openJournal({
     folder: settings.stateDir,
     asked: { apiUrl: settings.apiUrl, group: settings.group, days },

@@ -5,7 +5,7 @@ import { formatUsd } from '../../domain/compute/cost.ts';
 import { subjectOf } from '../../domain/forecast/compute-groups.ts';
 import { sum } from '../../domain/sum.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { foreseeByPast } from '../forecast/by-past.ts';
+import { forecastWithUsage } from '../forecast/by-past.ts';
 import { type MonthChange, monthChange, savedText } from '../forecast/month.ts';
 import { lookBack, type PastOutlook, withPast } from '../forecast/past-outlook.ts';
 import type { NotPlanned } from '../not-planned.ts';
@@ -36,9 +36,9 @@ export async function planMonth(
 ): Promise<PlanMonth> {
   const { plan, situation, projects, takenAtMs, isStored } = planned;
   const { policies, computes, records = new Map(), baselines = new Map(), holds = [], nowMs } = situation;
-  const unread = sum((options.notPlanned ?? []).map((one) => one.computes.length));
-  const without = unread === 0 ? '' : ` Without the ${countedComputes(unread)} not planned.`;
-  if (plan.computes.length === 0) return { text: `A month: no computes.${without}`, savedOf: () => undefined };
+  const unplanned = sum((options.notPlanned ?? []).map((one) => one.computes.length));
+  const unplannedText = unplanned === 0 ? '' : ` Without the ${countedComputes(unplanned)} not planned.`;
+  if (plan.computes.length === 0) return { text: `A month: no computes.${unplannedText}`, savedOf: () => undefined };
   // For a plan of a later instant, the collected usage still ends now.
   const knownMs = Math.min(nowMs, Date.now());
   const baselineOf = ({ computeId }: Compute) => records.get(computeId)?.baseline ?? baselines.get(computeId);
@@ -47,13 +47,13 @@ export async function planMonth(
   const withoutEbb = (compute: Compute) => baselineOf(compute) ?? settingsOf(compute);
   const differsFromBaselines = plan.computes.some(({ compute }) => !hasSettings(compute, withoutEbb(compute)));
   const past = { ...options, takenAtMs, isStored, computes, projects, nowMs: knownMs };
-  const [after = [], before = []] = await foreseeByPast(past, (known) => {
+  const [after = [], before = []] = await forecastWithUsage(past, (known) => {
     const subjects = plan.computes.map(({ compute }) => subjectFor(compute));
     const outlooks = lookBack({ ...known, policies, subjects });
     return [outlooks, outlooks.map((outlook) => withSettings(outlook, withoutEbb(outlook.compute)))];
   });
   return {
-    text: `${monthText(monthChange(before, after), after, differsFromBaselines)}${without}`,
+    text: `${monthText(monthChange(before, after), after, differsFromBaselines)}${unplannedText}`,
     savedOf: (isIncluded) => {
       const [old, changed] = [before, after].map((all) => all.filter(({ compute }) => isIncluded(compute)));
       return monthChange(old ?? [], changed ?? []);

@@ -29,8 +29,8 @@ export interface PlanFlags extends CommonFlags, FilterFlags {
 
 export async function runPlan(names: string[], flags: PlanFlags): Promise<void> {
   const atMs = readAt(flags.at);
-  const isPart = isNarrowed(names, flags);
-  if (flags.out !== undefined && isPart) {
+  const isPartial = isNarrowed(names, flags);
+  if (flags.out !== undefined && isPartial) {
     throw new UserError('--out keeps the whole plan; leave out names, --owner and --select');
   }
   const { settings, policies, broken } = await settingsAndPolicies(flags);
@@ -57,7 +57,7 @@ export async function runPlan(names: string[], flags: PlanFlags): Promise<void> 
   if (flags.out !== undefined) await writeWhole(flags.out, json);
   // The text of the plan says what is missing.
   writePlanNotes(flags.json ? shown : { ...shown, missing: [] });
-  const isInDetail = flags.all === true || isPart;
+  const isInDetail = flags.all === true || isPartial;
   if (shown.missing.length > 0) process.exitCode = 1;
   if (plan.computes.some((one) => one.plan.verdict !== 'none')) process.exitCode ??= 2;
   writeOut(flags.json ? json : `${await asText(shown, { flags, settings, zone, isInDetail, notPlanned })}\n`);

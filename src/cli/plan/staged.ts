@@ -49,9 +49,9 @@ export function withApproval(evaluated: EvaluatedCompute, hash: string | undefin
 
 function awaiting({ untilMs: _, ...plan }: Plan, hash: string): Plan {
   const gate = { code: 'staged', message: `the policy set is staged: ebb approve ${shortHash(hash)}` } as const;
-  const held = plan.why.map((why) => ({ why, gate }));
+  const nowWaiting = plan.why.map((why) => ({ why, gate }));
   const waiting = plan.waiting.map((one) => (spreads(one.gate) ? { ...one, gate } : one));
-  return { ...plan, verdict: 'wait', why: [], waiting: [...held, ...waiting] };
+  return { ...plan, verdict: 'wait', why: [], waiting: [...nowWaiting, ...waiting] };
 }
 
 /** True for a plan that waits, but only for a limit that spreads restarts. */

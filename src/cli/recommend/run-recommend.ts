@@ -36,7 +36,7 @@ export async function runRecommend(names: string[], flags: RecommendFlags): Prom
     writeErrLine('first findings, by the newest operations of each project; the rest is being read:');
     for (const line of lines) writeErrLine(`  ${line}`);
   };
-  const past = await readPast(settings, flags, { branches: true, onNewest });
+  const past = await readPast(settings, flags, { readBranches: true, onNewest });
   const stored = flags.operations === undefined ? await storedFacts(settings, past.toMs) : undefined;
   const computes = selected(past.computes);
   const facts = recommendFacts(settings, computes, { ...stored, policies });

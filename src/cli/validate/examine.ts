@@ -170,7 +170,7 @@ function notesAbout(
   set: PolicySet,
   { fleet: fleetFile }: ValidateFlags,
 ): string[] {
-  const partly =
+  const partialNotes =
     missing.length === 0 ? [] : ['a part of the fleet is missing, so warnings are based on the selectors alone'];
   // A snapshot does not say which projects a key shows.
   const projects = fleetFile === undefined ? read : [];
@@ -181,7 +181,7 @@ function notesAbout(
     ...refusedBranchNotes(branchNamesRefused),
     ...narrow.map(({ message }) => message),
     ...missing.map((line) => `left out: ${line}`),
-    ...partly,
+    ...partialNotes,
   ];
 }
 

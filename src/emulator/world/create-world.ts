@@ -29,7 +29,7 @@ interface WorldOptions {
   seed: number;
   startMs: number;
   operationTimeMs?: number | undefined;
-  externalPower?: boolean;
+  hasRealServers?: boolean;
   availabilityCheckMs?: number | undefined;
   checksWake?: boolean | undefined;
   idlePatch?: 'stays' | 'wakes' | undefined;
@@ -154,7 +154,7 @@ export function createWorld(options: WorldOptions): WorldState {
   const world: WorldState = {
     operationTimeMs: options.operationTimeMs,
     availabilityCheckMs: options.availabilityCheckMs,
-    externalPower: options.externalPower ?? false,
+    hasRealServers: options.hasRealServers ?? false,
     checksWake: options.checksWake ?? false,
     idlePatch: options.idlePatch ?? 'stays',
     projectUpdatedAt: options.projectUpdatedAt ?? 'moves',

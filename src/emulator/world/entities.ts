@@ -260,8 +260,8 @@ export interface WorldState {
   operationFaults: OperationFault[];
   /** A fixed duration for every operation; undefined: from the distribution of each action. */
   operationTimeMs: number | undefined;
-  /** Real servers start and stop the computes; `end_operation` reports when that is done. */
-  externalPower: boolean;
+  /** True: real servers start and stop the computes, and `end_operation` reports when a start or stop has ended. */
+  hasRealServers: boolean;
   /** The mean interval between availability checks of a compute; undefined: never. */
   availabilityCheckMs: number | undefined;
   /** True if an availability check starts a sleeping compute. */

@@ -184,7 +184,7 @@ function begin(world: WorldState, operation: Operation): void {
     return;
   }
   if (outcome !== undefined) operation.endsAs = END_STATUS[outcome];
-  else if (world.externalPower && PENDING_STATE[operation.action] !== undefined) return;
+  else if (world.hasRealServers && PENDING_STATE[operation.action] !== undefined) return;
   world.due.add(world.nowMs + operationDurationMs(world, operation.action), { kind: 'operation', operation });
 }
 
