@@ -279,17 +279,12 @@ function estimateText(
 }
 
 /** `$12.30 so far, $40.00 to $52.10 by the end of the month`. */
-function costText({
-  cu_hours: hours,
-  usd,
-  unknown_hours: unknown,
-  projected_usd: projected,
-  ...rest
-}: NonNullable<Status['costs']>['total']): string {
+function costText(costs: NonNullable<Status['costs']>['total']): string {
+  const { cu_hours: hours, usd, unknown_hours: unknown, projected_usd: projected } = costs;
   const unknownText = unknown > 0 ? `, ${Math.round(unknown)} hours unknown` : '';
   if (usd === null) return `${hours} CU-hours so far${unknownText}, price unknown: set plan: in ebb.yaml`;
   const month = projected
     ? `, ${formatUsd(projected.low)} to ${formatUsd(projected.high)} by the end of the month`
-    : `, the whole month unknown yet${WHY_UNKNOWN[rest.not_projected ?? 'unsaid']}`;
+    : `, the whole month unknown yet${WHY_UNKNOWN[costs.not_projected ?? 'unsaid']}`;
   return `${formatUsd(usd)} so far${unknownText}${month}`;
 }

@@ -1,3 +1,5 @@
+import { chunksOf } from './chunks.ts';
+
 interface Turns {
   /** Resolves after other waiting work of the process has run. */
   nextTurn(): Promise<void>;
@@ -13,9 +15,9 @@ export async function mapInTurns<T, Mapped>(
   turns: Turns,
 ): Promise<Mapped[]> {
   const mapped: Mapped[] = [];
-  for (let from = 0; from < all.length; from += ENTRIES_PER_TURN) {
-    if (from > 0) await turns.nextTurn();
-    mapped.push(...all.slice(from, from + ENTRIES_PER_TURN).map(map));
+  for (const some of chunksOf(all, ENTRIES_PER_TURN)) {
+    if (mapped.length > 0) await turns.nextTurn();
+    mapped.push(...some.map(map));
   }
   return mapped;
 }

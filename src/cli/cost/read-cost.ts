@@ -41,16 +41,12 @@ export async function readCost(flags: CostFlags, nowMs: number): Promise<CostRea
   const settings = settingsOrFail(flags);
   const notes: string[] = [];
   const policies = await policiesOf(settings, flags, notes);
-  const {
-    usages,
-    computes,
-    missing,
-    known,
-    notes: read = [],
-  } = flags.usage === undefined
-    ? await fromApi(settings, policies, { nowMs, byBranch: filtersByBranch(flags), live: flags.live })
-    : await fromFiles(settings, flags.usage, flags.fleet, nowMs);
-  notes.push(...read, ...missing);
+  const read =
+    flags.usage === undefined
+      ? await fromApi(settings, policies, { nowMs, selectsByBranch: filtersByBranch(flags), live: flags.live })
+      : await fromFiles(settings, flags.usage, flags.fleet, nowMs);
+  const { usages, computes, known } = read;
+  notes.push(...(read.notes ?? []), ...read.missing);
   const ownerOf = ownersOf({ rules: settings.owners, policies, computes, ...known });
   const units = usages.flatMap(({ series }) => series);
   const named = [...(known?.projects ?? []), ...computes];
@@ -116,9 +112,9 @@ interface UsageAndFleet {
 async function fromApi(
   settings: Settings,
   policies: CompiledPolicies | undefined,
-  { nowMs, byBranch, live }: { nowMs: number; byBranch: boolean; live: boolean | undefined },
+  { nowMs, selectsByBranch, live }: { nowMs: number; selectsByBranch: boolean; live: boolean | undefined },
 ): Promise<UsageAndFleet> {
-  const readBranches = byBranch || policies?.selectsByBranch === true || ownersNameBranches(settings.owners);
+  const readBranches = selectsByBranch || policies?.selectsByBranch === true || ownersNameBranches(settings.owners);
   const read = orFail(
     await withProgress(({ fleet }) => readFleetUsage({ settings, live, nowMs, readBranches, onProgress: fleet })),
   );

@@ -11,27 +11,14 @@ import { differenceOf, times } from '../ranges.ts';
 import type { Comparison } from './compare.ts';
 
 /** Instants in UTC, sizes in CU, timeouts in seconds; only computes that differ. */
-export function diffJson(
-  span: Span,
-  {
-    readyWaves,
-    changes,
-    computes,
-    hours,
-    dollars,
-    expected,
-    month,
-    policies,
-    findings = [],
-    notPlanned = [],
-  }: Comparison,
-) {
+export function diffJson(span: Span, comparison: Comparison) {
+  const { readyWaves, changes, hours, dollars, expected, month, findings = [] } = comparison;
   const findingDocuments = findings.map(findingDocument);
   return {
     from: isoInstant(span.fromMs),
     to: isoInstant(span.toMs),
-    policies,
-    computes_compared: computes,
+    policies: comparison.policies,
+    computes_compared: comparison.computes,
     computes: changes.map(({ compute, differences, before, after }) => ({
       project_id: compute.projectId,
       compute_id: compute.computeId,
@@ -61,7 +48,7 @@ export function diffJson(
     ...(dollars && { usd: bothAndDelta(dollars.before, dollars.after) }),
     saves: totalsByFigure(findingDocuments),
     ready_waves: { old: readyWavesJson(readyWaves.before, span), new: readyWavesJson(readyWaves.after, span) },
-    ...notPlannedJson(notPlanned),
+    ...notPlannedJson(comparison.notPlanned ?? []),
   };
 }
 

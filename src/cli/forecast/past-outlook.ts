@@ -94,13 +94,9 @@ function pastSpan(usages: UsageHistories, endMs: number | undefined): Span | und
 }
 
 /** The settings that policies would have given in the last weeks, without holds. */
-function pastRules({
-  policies,
-  subjects,
-  usages = new Map(),
-  pastEndMs,
-}: LookBackInput): Pick<PastRules, 'had' | 'rules'>[] {
-  const past = pastSpan(usages, pastEndMs);
+function pastRules(input: LookBackInput): Pick<PastRules, 'had' | 'rules'>[] {
+  const { policies, subjects, usages = new Map() } = input;
+  const past = pastSpan(usages, input.pastEndMs);
   if (!past) return [];
   const own = subjects.map(({ compute, baseline }) => ({ compute, baseline }));
   const forecasts = forecastFleet({ ...past, policies: lastingPolicies(policies), subjects: own });

@@ -190,13 +190,9 @@ async function readWithProgress(
 /** If this run reads everything, adds to the log the pages that an earlier run has read. The log then ends when the earlier run began. */
 async function resumeReading(
   log: OperationLog,
-  {
-    settings,
-    days,
-    readsEverything,
-    readsAgain,
-  }: { settings: Settings; days: number; readsEverything: boolean; readsAgain: boolean },
+  options: { settings: Settings; days: number; readsEverything: boolean; readsAgain: boolean },
 ): Promise<{ toMs: number; journal?: PagesJournal; notes: string[] }> {
+  const { settings, days, readsEverything, readsAgain } = options;
   const nowMs = Date.now();
   if (!readsEverything) return { toMs: nowMs, notes: [] };
   const journal = await openJournal({

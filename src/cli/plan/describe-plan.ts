@@ -20,13 +20,14 @@ import { isOnlySpread, spreads } from './staged.ts';
  */
 export function describePlan(
   plan: FleetPlan,
-  {
-    colors,
-    zone,
-    summary,
-    notPlanned = [],
-  }: { colors: Colors; zone: string; summary?: readonly string[] | undefined; notPlanned?: readonly NotPlanned[] },
+  options: {
+    colors: Colors;
+    zone: string;
+    summary?: readonly string[] | undefined;
+    notPlanned?: readonly NotPlanned[];
+  },
 ): string {
+  const { colors, zone, summary, notPlanned = [] } = options;
   const now = inWriteOrder(plan.computes);
   const waiting = plan.computes.filter(({ plan: { verdict } }) => verdict === 'wait').toSorted(soonestFirst);
   const sections = [
