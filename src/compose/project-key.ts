@@ -8,7 +8,7 @@ import { openCommandBudget } from './command-budget.ts';
 import { clientOptions, NO_METRICS, patienceOf } from './control-api.ts';
 import { placeOfKey } from './explain-api-error.ts';
 
-export interface WantedKey {
+interface WantedKey {
   settings: Settings;
   /** The account whose key makes the new one; required if there are several. */
   account: string | undefined;
@@ -17,7 +17,7 @@ export interface WantedKey {
   name: string;
 }
 
-export interface MadeKey {
+interface MadeKey {
   keyId: number;
   /** Secret: shown or written only once. */
   key: string;

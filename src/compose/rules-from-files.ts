@@ -26,7 +26,7 @@ const RELOADED: ReadonlySet<string> = new Set([
 ]);
 const RELOADED_OF_ACCOUNT: ReadonlySet<string> = new Set(['plan', 'profile', 'verified']);
 
-export interface RulesFromFilesOptions {
+interface RulesFromFilesOptions {
   /** Reads the settings again, from the same file, flags and variables. */
   readSettings: () => SettingsResult;
   /** The settings at the start. */

@@ -75,7 +75,7 @@ async function withReading<T>(
   }
 }
 
-export interface PlanningOptions extends PlanOptions {
+interface PlanningOptions extends PlanOptions {
   settings: Settings;
   /** A snapshot to plan for instead of the live fleet. */
   fleetFile?: string | undefined;

@@ -14,9 +14,9 @@ import { commandLineCaller } from './command-line-caller.ts';
 import { daemonOnceStarted, folderOf } from './daemon-file.ts';
 import { openStore, openStoreToRead, SILENT_LOG } from './store.ts';
 
-export type Counts = Record<'hold' | 'freeze' | 'record' | 'usage' | 'history' | 'audit', number>;
+type Counts = Record<'hold' | 'freeze' | 'record' | 'usage' | 'history' | 'audit', number>;
 
-export interface OpenDump {
+interface OpenDump {
   lines: AsyncIterable<string>;
   /** The number of entries read so far, by kind. */
   counts: Counts;
@@ -80,7 +80,7 @@ async function leftOut(store: Store): Promise<string[]> {
   return [...(await store.brokenRecords())].map(([compute, project]) => `${project}/${compute}`);
 }
 
-export interface Loaded {
+interface Loaded {
   /** The number of entries that are, or would be, written. */
   counts: Counts;
   /** Entries that are not written, since the store already has them. */
@@ -89,7 +89,7 @@ export interface Loaded {
   restores: number;
 }
 
-export interface LoadOptions {
+interface LoadOptions {
   settings: Settings;
   path: string;
   /** False: nothing is written, and `counts` says what would be written. */

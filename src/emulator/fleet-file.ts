@@ -53,7 +53,7 @@ const fleetFile = z.object({
 type ParsedFleet = z.infer<typeof fleetFile>;
 type ParsedCompute = z.infer<typeof computeSchema>;
 
-export type FleetFileResult = { ok: true; fleet: Fleet } | { ok: false; message: string };
+type FleetFileResult = { ok: true; fleet: Fleet } | { ok: false; message: string };
 
 function toCompute(parsed: ParsedCompute): FleetCompute {
   return {

@@ -46,7 +46,7 @@ export interface EmulatorOptions extends ServiceOptions {
   postgres?: PostgresBinaries;
 }
 
-export interface ServiceOptions {
+interface ServiceOptions {
   fleet: Fleet;
   /** Absent: one made from the seed. */
   apiKey?: string;

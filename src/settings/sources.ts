@@ -27,7 +27,7 @@ export interface SettingsFlags {
 }
 
 /** A setting from a flag, a variable or the settings file, before it is parsed. */
-export interface SettingInput {
+interface SettingInput {
   value: unknown;
   source: 'flag' | 'variable' | 'file';
   /** `--mode`, `EBB_MODE` or `ebb.yaml:3:1`. */

@@ -32,7 +32,7 @@ const PlanFile = z.object({
 });
 
 /** The fields of a plan file that `ebb apply` compares. */
-export type PlanFile = z.infer<typeof PlanFile>;
+type PlanFile = z.infer<typeof PlanFile>;
 type Entry = PlanFile['computes'][number] | PlannedComputeJson;
 
 const FIELDS = ['min_cu', 'max_cu', 'suspend_timeout_seconds'] as const;

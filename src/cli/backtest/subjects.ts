@@ -18,7 +18,7 @@ import { selectNamed } from '../filter.ts';
 import type { CommonFlags } from '../flags.ts';
 
 /** A compute as it is when its recording begins. */
-export interface Subject {
+interface Subject {
   compute: Compute;
   baseline: ComputeSettings;
   profile: ConnectionProfile;

@@ -15,7 +15,7 @@ import { notPlannedLines } from '../not-planned.ts';
 import { differenceOf, formatRange, formatRangeChange, sumOf } from '../ranges.ts';
 import type { Comparison, ComputeChange, PolicyNames } from './compare.ts';
 
-export interface RenderOptions extends Span {
+interface RenderOptions extends Span {
   zone: string;
 }
 

@@ -8,7 +8,7 @@ import type { Compute } from '../world/entities.ts';
 import { type Outcome, refuse } from '../world/outcome.ts';
 import type { PostgresPower } from './power.ts';
 
-export interface PostgresClients extends Clients {
+interface PostgresClients extends Clients {
   close(): void;
 }
 

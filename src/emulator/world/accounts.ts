@@ -2,7 +2,7 @@ export type Role = 'admin' | 'member';
 export type KeyKind = 'personal' | 'organization' | 'project';
 export type Plan = 'free' | 'launch' | 'scale';
 
-export interface User {
+interface User {
   /** A UUID. */
   id: string;
   name: string;
