@@ -26,19 +26,19 @@ export async function readCsv(file: string): Promise<Map<string, RecordedCount[]
   return parseCsv(await readCsvText('--connections', file, MAX_MIB, ifLarger), file);
 }
 
-/** `file` names the text in errors. */
+/** Parses recorded counts. Errors call the text `file`. */
 export function parseCsv(text: string, file: string): Map<string, RecordedCount[]> {
   const counts = new Map<string, RecordedCount[]>();
-  const lines = new Map<string, number>();
+  const lineOfCount = new Map<string, number>();
   const checkSpan = spanGuard(file);
   const rows = eachCsvRow(text, file, COLUMNS, (field, line) => {
     const { computeId, ...count } = countOf(field, line, file);
-    const before = lines.get(`${computeId} ${count.atMs}`);
+    const before = lineOfCount.get(`${computeId} ${count.atMs}`);
     if (before !== undefined) {
       const what = `a second count of ${shownField(computeId)} for that instant, the first is in line ${before}`;
       throw wrongLine(file, line, `${what}; add them up`);
     }
-    lines.set(`${computeId} ${count.atMs}`, line);
+    lineOfCount.set(`${computeId} ${count.atMs}`, line);
     checkSpan(count.atMs, line);
     const ofCompute = counts.get(computeId);
     if (ofCompute) ofCompute.push(count);
@@ -49,7 +49,7 @@ export function parseCsv(text: string, file: string): Map<string, RecordedCount[
   return counts;
 }
 
-/** Returns a check that throws for a count that is too far from an earlier one. */
+/** Returns a check for each count. It throws if the counts so far span more than {@link MAX_DAYS}. */
 function spanGuard(file: string): (atMs: number, line: number) => void {
   let first: { atMs: number; line: number } | undefined;
   let last: { atMs: number; line: number } | undefined;

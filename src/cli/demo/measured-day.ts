@@ -18,7 +18,7 @@ import { SETTINGS_BEFORE } from './platform.ts';
 import { DAY_ENDS_MS, DAY_STARTS_MS } from './working-day.ts';
 
 /** The settings that a compute had, oldest first. */
-type HadSettings = readonly (ComputeSettings & Span)[];
+type SettingsHistory = readonly (ComputeSettings & Span)[];
 
 /** The usage and the saving of a day, in CU-hours. */
 export interface MeasuredDay {
@@ -28,7 +28,10 @@ export interface MeasuredDay {
 }
 
 /** Measures the day by the control API's CU-seconds by hour, and by the times when computes were awake. */
-export async function measureDay(settings: Settings, hadOf: (computeId: string) => HadSettings): Promise<MeasuredDay> {
+export async function measureDay(
+  settings: Settings,
+  historyOf: (computeId: string) => SettingsHistory,
+): Promise<MeasuredDay> {
   return withReading({ settings, live: true }, async (reading) => {
     const fleet = await readFleet({ api: reading.api, readBranches: false });
     const hours = await readHours(reading, fleet.projects, settings);
@@ -36,15 +39,15 @@ export async function measureDay(settings: Settings, hadOf: (computeId: string) 
     const day = { used: 0, saved: { low: 0, high: 0 } };
     for (const compute of fleet.computes) {
       const before = SETTINGS_BEFORE.get(compute.computeId) ?? compute;
-      const own = hours.get(compute.projectId) ?? new Map();
+      const hoursOfProject = hours.get(compute.projectId) ?? new Map();
       const without = replayDay({
         compute,
         before,
-        had: hadOf(compute.computeId),
-        hours: own,
+        had: historyOf(compute.computeId),
+        hours: hoursOfProject,
         events: eventsOf(compute),
       });
-      const used = sum([...own.values()]) / 3600;
+      const used = sum([...hoursOfProject.values()]) / 3600;
       day.used += used;
       day.saved.low += without.low - used;
       day.saved.high += without.high - used;
@@ -57,7 +60,7 @@ interface ReplayInput {
   compute: Compute;
   /** The settings before the day. */
   before: ComputeSettings;
-  had: HadSettings;
+  had: SettingsHistory;
   /** CU-seconds by the start of the hour; a missing hour had no usage. */
   hours: ReadonlyMap<number, number>;
   events: Parameters<typeof awakeHistory>[0];

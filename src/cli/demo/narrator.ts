@@ -25,7 +25,7 @@ export function createNarrator(now: () => number) {
   const changes = new Map<string, number>();
   const lines: { atMs: number; project: string; text: string }[] = [];
   /** When the current write of a compute was sent. */
-  const writing = new Map<string, number>();
+  const sentAtMs = new Map<string, number>();
   /** Computes that ebb restarts: their sleeping and waking is not shown. */
   const restarting = new Set<string>();
 
@@ -34,14 +34,14 @@ export function createNarrator(now: () => number) {
     tellDaemonEvent(event: DaemonEvent): void {
       const { computeId, projectId } = event.compute;
       if (event.kind === 'write_started') {
-        writing.set(computeId, now());
+        sentAtMs.set(computeId, now());
         if (event.action.disconnects) restarting.add(computeId);
       }
       if (event.kind === 'write_ended' && event.outcome === 'applied') {
         changes.set(computeId, (changes.get(computeId) ?? 0) + 1);
       }
       const text = describeDaemonEvent(event);
-      if (text !== undefined) lines.push({ atMs: instantOf(event, writing, now()), project: projectId, text });
+      if (text !== undefined) lines.push({ atMs: instantOf(event, sentAtMs, now()), project: projectId, text });
     },
     tellPlatformEvents(events: readonly WorldEvent[]): void {
       for (const event of events) {
@@ -62,8 +62,8 @@ export function createNarrator(now: () => number) {
 }
 
 /** The instant of an event: when a change was sent, when an operation ended by the platform's time, otherwise now. */
-function instantOf(event: DaemonEvent, writing: ReadonlyMap<string, number>, nowMs: number): number {
-  if (event.kind === 'write_ended') return writing.get(event.compute.computeId) ?? nowMs;
+function instantOf(event: DaemonEvent, sentAtMs: ReadonlyMap<string, number>, nowMs: number): number {
+  if (event.kind === 'write_ended') return sentAtMs.get(event.compute.computeId) ?? nowMs;
   return event.kind === 'operation_ended' ? event.operation.updatedAtMs : nowMs;
 }
 

@@ -7,13 +7,13 @@ import { type StepSpan, sameStep, stepText } from '../../domain/spend/terms.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 
-/** A line for each step of these policies that limits within the span. */
+/** A line for each budget step that limits within the span. Steps that are not in these policies are left out. */
 export function limitingLines(spans: readonly StepSpan[], set: PolicySet, { fromMs, toMs }: Span): string[] {
   const budgets = limitingBudgets(set);
-  const isOf = (span: StepSpan) =>
+  const isInPolicies = (span: StepSpan) =>
     budgets.some(({ name, steps }) => name === span.policy && steps.some((step) => sameStep(step, span)));
   return spans
-    .filter((span) => span.fromMs < toMs && span.untilMs > fromMs && isOf(span))
+    .filter((span) => span.fromMs < toMs && span.untilMs > fromMs && isInPolicies(span))
     .map(({ policy, account, untilMs, ...span }) => {
       const time = `from ${isoInstant(span.fromMs)} to ${isoInstant(untilMs)}`;
       return `${policy} (account ${printable(account)}): ${stepText(span)} limits ${time}.`;

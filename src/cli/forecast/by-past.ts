@@ -24,14 +24,11 @@ import {
   type UsageHistoryOptions,
 } from './usage-history.ts';
 
-/**
- * The API is asked for operations, about a request a project, unless more projects than this have operations that are neither stored nor
- * recently read.
- */
+/** Operations are requested for at most this many projects, about a request each. If more projects need them, none are requested. */
 const MAX_PROJECTS_ASKED = 50;
 /**
- * The API is asked for usage unless there are more projects than this, which take about 25 requests: all that ebb sends to the usage routes in
- * a minute. Usage of more projects comes only from daemons, or from answers that commands have cached.
+ * Usage is requested for at most this many projects, which take about 25 requests: all that ebb sends to the usage routes in a minute. A larger
+ * fleet has only the usage that daemons have collected, or that commands have cached.
  */
 const MAX_PROJECTS_OF_USAGE = 500;
 
@@ -45,9 +42,9 @@ interface ByPastOptions extends Omit<UsageHistoryOptions, 'open' | 'mostProjects
 type PastInputs = Pick<LookBackInput, 'usages' | 'pricing' | 'pastEndMs'>;
 
 /**
- * Calls `forecast` with the known usage. It returns a list of outlooks, one for each compute, for each policy set. Then reads from operations
- * when computes were awake, but only where a saving depends on it: if policies change the timeout of a compute that sleeps, or anything of a
- * compute whose usage is unknown.
+ * Calls `forecast` with the known usage. `forecast` returns a list of the computes' outlooks for each policy set. Adds to the outlooks when the
+ * computes were awake, from operations, but only where a saving depends on this: if policies change the timeout of a compute that sleeps, or
+ * anything of a compute whose usage is unknown.
  */
 export function forecastWithUsage<O extends PastOutlook>(
   options: ByPastOptions,
@@ -60,11 +57,9 @@ export function forecastWithUsage<O extends PastOutlook>(
     // With a fleet file, operations come from a file or not at all.
     if (fleetFile !== undefined) return forecast({ usages, pricing: settings });
     const forecasts = forecast({ usages, pricing: await pricingOf(options, open), pastEndMs: nowMs });
-    const needing = new Map<string, Compute>();
-    for (const outlook of forecasts.flat()) {
-      if (needsHistory(outlook)) needing.set(outlook.compute.computeId, outlook.compute);
-    }
-    const histories = needing.size > 0 ? await readHistories([...needing.values()], options, open) : new Map();
+    const incomplete = forecasts.flat().filter(needsHistory);
+    const computes = [...new Map(incomplete.map(({ compute }) => [compute.computeId, compute])).values()];
+    const histories = computes.length > 0 ? await readHistories(computes, options, open) : new Map();
     return forecasts.map((outlooks) =>
       outlooks.map((outlook) => {
         const history = histories.get(outlook.compute.computeId);

@@ -51,7 +51,7 @@ export function foresee(input: ForeseeInput): Outlook[] {
   const pasts = lookBack(input);
   return forecastsOf(input).map((forecast, index): Outlook => {
     const { compute, baseline } = subjects[index] as ForecastSubject;
-    // A disabled compute can't be woken by anyone.
+    // Nobody can wake a disabled compute.
     const profile = compute.disabled ? undefined : usages.get(compute.computeId)?.profile;
     const before = { ...(baseline ?? settingsOf(compute)), disabled: compute.disabled };
     return {

@@ -46,7 +46,7 @@ export function lookBack(input: LookBackInput): PastOutlook[] {
   return subjects.map(({ compute }, index) => {
     const price = priceFor(compute, pricing);
     const own = rules[index];
-    // A disabled compute can't be woken by anyone.
+    // Nobody can wake a disabled compute.
     const past = own && !compute.disabled ? { ...usages.get(compute.computeId), ...own } : undefined;
     return withMonth({ compute, ...(past && { past }), ...(price !== undefined && { price }) });
   });

@@ -38,7 +38,7 @@ export async function readUsageCsv(file: string, computesOf: ComputesOf): Promis
   return parseUsageCsv(text, file, computesOf);
 }
 
-/** `file` names the text in errors. */
+/** Parses the text of a `usage.csv`. Errors call the text `file`. */
 export function parseUsageCsv(text: string, file: string, computesOf: ComputesOf): UsageSeries[] {
   const series = new Map<string, UsageUnit & { buckets: UsageBucket[]; computes: number | undefined }>();
   const startOf = cachedInstants();
