@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import pLimit from 'p-limit';
+import { systemClock } from '../adapters/clock/system-clock.ts';
 import { createClientSampler } from '../adapters/connections/client-sampler.ts';
 import { readDsn } from '../adapters/connections/postgres.ts';
 import { refusalFor } from '../adapters/connections/session.ts';
@@ -14,7 +15,6 @@ import type { ConnectionSource } from '../domain/policy/policy.ts';
 import { DAY_MS } from '../domain/time/units.ts';
 import type { ControlApi, ControlApiError } from '../ports/control-api.ts';
 import type { Settings } from '../settings/settings.ts';
-import { systemDefaults } from './control-api.ts';
 import { openForReading } from './reading.ts';
 import { readSecret } from './sources-and-receivers.ts';
 
@@ -48,7 +48,7 @@ export async function askComputes(options: AskComputesOptions): Promise<Result<A
   const opened = await openForReading({ settings, live: true });
   if (!opened.ok) return opened;
   const { api, explain, close } = opened.value;
-  const { clock } = systemDefaults();
+  const clock = systemClock();
   const file = createAskedFile(join(settings.stateDir, ASKED_FILE));
   const stored = await file.read();
   const asked = new Map<string, AskedPostgres>();

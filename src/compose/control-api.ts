@@ -42,11 +42,8 @@ export function openControlApi(options: {
 /** The options of any client of the control API that settings and system determine. */
 export function clientOptions({ apiUrl, allowPlainHttp, proxy }: Settings) {
   const viaProxy = proxy && { url: proxy.url.reveal(), except: proxy.except };
-  return { baseUrl: apiUrl, allowPlainHttp, proxy: viaProxy, ...systemDefaults() };
-}
-
-export function systemDefaults(): { clock: Clock; newId: NewId; random: () => number } {
-  return { clock: systemClock(), newId: randomUUID, random: Math.random };
+  const system = { clock: systemClock(), newId: randomUUID, random: Math.random };
+  return { baseUrl: apiUrl, allowPlainHttp, proxy: viaProxy, ...system };
 }
 
 /** Reads the keys before anything runs. With several accounts, an unreadable key file is no problem yet: the client reads it at each call. */

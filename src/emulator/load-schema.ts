@@ -9,18 +9,18 @@ export function withoutUndefined<T extends object>(values: T): { [K in keyof T]?
 }
 
 const cu = z.number().min(0).max(56);
-const local = { utc_offset_hours: z.number().min(-12).max(14).default(0) };
+const utcOffset = { utc_offset_hours: z.number().min(-12).max(14).default(0) };
 const everySeconds = (seconds: number) => z.number().int().min(2).max(86_400).default(seconds);
 
 export const loadSchema = z.discriminatedUnion('class', [
-  z.strictObject({ class: z.enum(['office_users', 'night_batch', 'bursty_api']), cu: cu.default(1), ...local }),
+  z.strictObject({ class: z.enum(['office_users', 'night_batch', 'bursty_api']), cu: cu.default(1), ...utcOffset }),
   z.strictObject({ class: z.literal('cron_ping'), cu: cu.default(0), every_seconds: everySeconds(60) }),
   z.strictObject({ class: z.literal('queue_poller'), cu: cu.default(0), every_seconds: everySeconds(10) }),
   z.strictObject({ class: z.literal('replication'), cu: cu.default(0) }),
   z.strictObject({
     class: z.literal('idle_in_transaction'),
     hours: z.number().positive().max(10).default(4),
-    ...local,
+    ...utcOffset,
   }),
 ]);
 

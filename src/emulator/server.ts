@@ -166,7 +166,8 @@ function withoutConnections(fleet: Fleet): Fleet {
   return { ...fleet, projects: fleet.projects.map((one) => ({ ...one, computes: one.computes.map(disconnect) })) };
 }
 
-const PROCESS: EmulatorHost = {
+/** The time and the ids of this process. */
+const PROCESS_HOST: EmulatorHost = {
   monotonicMs: () => performance.now(),
   wait: (ms) => delay(ms),
   newId: () => randomUUID(),
@@ -206,7 +207,7 @@ function createApp(
     perSecond: options.burstPerSecond,
   });
   const usageLimits = createRateLimits({ perMinute: options.usageLimitPerMinute });
-  const host = options.host ?? PROCESS;
+  const host = options.host ?? PROCESS_HOST;
   const { app, answer } = createApi({ platform, host, requests, requestFaults, rateLimits, usageLimits });
   const control = { platform, clients, requests, requestFaults, nextFaultId, seed, settableClock };
   app.route('/_emulator', createControlRoutes(control));
