@@ -112,6 +112,7 @@ function neverSuspend(segments: readonly Segment[]): boolean {
   return segments.some(({ suspendTimeoutSeconds }) => suspendTimeoutSeconds === NEVER_SUSPENDS);
 }
 
+/** Of the eight levels, the two largest are red, and the three below them yellow. */
 function colorOf(block: string, paint: Colors): string {
   const level = BLOCKS.indexOf(block);
   if (level >= 6) return paint.red(block);

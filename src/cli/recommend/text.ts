@@ -76,7 +76,7 @@ export function firstLines(findings: readonly Finding[]): string[] {
   });
 }
 
-/** For a pull request. Names are code, so that they can't be markup. */
+/** The findings for a pull request. Names are code, so that they can't be markup. */
 export function recommendMarkdown(findings: readonly Finding[], examined?: Examined): string {
   if (findings.length === 0)
     return examined?.unread

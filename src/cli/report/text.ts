@@ -66,7 +66,7 @@ export function reportText(report: ShownReport): string {
   ].join('\n');
 }
 
-/** For the job summary of a GitHub Actions workflow. Names in tables are code, other text is escaped, so that no name can be markup. */
+/** The report for the job summary of a GitHub Actions workflow. Names in tables are code and other text is escaped, so that no name is markup. */
 export function reportMarkdown(report: ShownReport): string {
   const { computes, missing } = report;
   const projects = projectRows(report);

@@ -49,7 +49,7 @@ export function verifiedYaml({ facts }: VerifyReport): string {
   return stringify({ verified: Object.fromEntries(observed) }).trimEnd();
 }
 
-/** For public issues: without ids and names. */
+/** A report for public issues, without ids and names. */
 export function verifyMarkdown(report: VerifyReport): string {
   const rows = report.facts.map((fact) => {
     const [question = '', ...rest] = cells(fact);
