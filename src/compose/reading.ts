@@ -262,14 +262,12 @@ function noteAbout(
   const listed = `as of ${spanText(listedMs)} ago, from ebb's store`;
   const fleet = `${listed} (the oldest reading of a project is from ${spanText(oldestMs)} ago)`;
   const problem = unreadSubject === undefined ? [] : [`it can't be read now: ${unreadSubject}`];
-  const past = operations ? operationsNote(readings, operations) : [];
-  return [fleet, ...past, ...problem, '--live reads the API'].join('; ');
+  return [fleet, ...operationsNote(readings, operations), ...problem, '--live reads the API'].join('; ');
 }
 
-function operationsNote(
-  readings: readonly SharedReading[],
-  { byProject, nowMs, coversSpan }: StoredOperations,
-): string[] {
+function operationsNote(readings: readonly SharedReading[], operations: StoredOperations | undefined): string[] {
+  if (!operations) return [];
+  const { byProject, nowMs, coversSpan } = operations;
   const inUse = readings.filter(({ computes }) => computes.length > 0);
   const instants = inUse.flatMap(({ project }) => {
     const bytes = byProject.get(project.projectId);
@@ -278,18 +276,11 @@ function operationsNote(
   const unread = inUse.length - instants.length;
   const newestMs = latest(instants, (ms) => ms) ?? 0;
   const oldestMs = earliest(instants, (ms) => ms) ?? 0;
-  return [
-    ...(instants.length > 0
-      ? [`operations as of ${spanText(nowMs - newestMs)} to ${spanText(nowMs - oldestMs)} ago`]
-      : []),
-    ...(unread > 0
-      ? [
-          coversSpan
-            ? `operations and branch names of ${unread} of ${inUse.length} projects are not stored yet`
-            : `operations of ${unread} of ${inUse.length} projects are read from the API`,
-        ]
-      : []),
-  ];
+  const age = `operations as of ${spanText(nowMs - newestMs)} to ${spanText(nowMs - oldestMs)} ago`;
+  const lacking = coversSpan
+    ? `operations and branch names of ${unread} of ${inUse.length} projects are not stored yet`
+    : `operations of ${unread} of ${inUse.length} projects are read from the API`;
+  return [...(instants.length > 0 ? [age] : []), ...(unread > 0 ? [lacking] : [])];
 }
 
 /** Reads from the daemons' store. An embedded store is read through the daemon that has it open. Undefined if neither can be reached. */
@@ -348,13 +339,12 @@ async function openApi(options: ReadingOptions): Promise<Result<Reading>> {
   const explain = (error: ControlApiError) => explainApiError(settings, error);
   const reading = { isLive: true, facts: new Map(), explain };
   if (subject !== undefined) return { ok: true, value: { ...reading, api, close: () => api.close() } };
-  const { stateDir: folder, apiUrl, accounts } = settings;
-  const place = JSON.stringify([apiUrl, accounts.map(({ name, organization }) => [name, organization])]);
+  const accounts = settings.accounts.map(({ name, organization }) => [name, organization]);
   const waiting = afterHerds(api, { busyTimes: await busyTimes(options), clock, onWait: announceWait });
   const cache = createAnswerCache({
     api: waiting,
-    folder,
-    place,
+    folder: settings.stateDir,
+    place: JSON.stringify([settings.apiUrl, accounts]),
     now: () => clock.now(),
     usesCache: !live,
     fewestProjects: FEWEST_PROJECTS_KEPT,

@@ -105,7 +105,7 @@ function embedded(dir: string): Result<QueueLocation> {
   };
 }
 
-/** `location` is the hosts, the path and the query. The user part extends to the last `@`, so that a password with a stray `/` or `@` stays hidden. */
+/** `location` is hosts, path and query. The user part extends to the last `@`, so that a password with a stray `/` or `@` stays hidden. */
 function splitUserPart(rest: string): { user: string; location: string } {
   const at = rest.lastIndexOf('@');
   return { user: rest.slice(0, Math.max(at, 0)), location: rest.slice(at + 1) };
