@@ -81,15 +81,12 @@ function findCauses(computes: readonly AskedCompute<PastCompute>[]): PricedCause
   return found.toSorted((a, b) => sortKey(b) - sortKey(a));
 }
 
-/** The cost of a month; undefined if the plan is free or the price unknown, so that CU-hours are shown instead. */
+/** The cost of a month. Undefined without a price, as on the free plan: CU-hours are shown instead. */
 function paidMonth({ usdMonth, past }: PricedCause): Range | undefined {
   return past.price === 0 ? undefined : usdMonth;
 }
 
-/**
- * Twice the middle of the monthly dollars, or of the CU-hours if the plan is free or the price unknown. Computes of one account have the same
- * order by either.
- */
+/** The sum of both ends of the monthly dollars, or of the CU-hours if there is no price. Either gives the computes of one account the same order. */
 function sortKey(finding: PricedCause): number {
   const { low, high } = paidMonth(finding) ?? finding.cuHoursMonth;
   return low + high;
@@ -119,7 +116,7 @@ function awakeText(findings: readonly PricedCause[], past: Pick<FleetPast, 'comp
   if (findings.length === 0) return 'No compute is awake more than its clients explain, as far as operations tell.';
   const lines = findings.flatMap((finding) => [
     titleOf(finding),
-    // If clients are the cause, they are the evidence too, and are listed in the next lines with more detail.
+    // Clients that are the cause are listed below, with more detail.
     ...(finding.cause === 'clients' ? [] : [`    ${printable(finding.evidence.join('; '))}`]),
     ...(finding.past.asked ? askedLines(finding.past.asked, finding.past).map((line) => `    ${line}`) : []),
     `    ${finding.advice}`,

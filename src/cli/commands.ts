@@ -1,6 +1,6 @@
 import type { CommandEntry } from './root.ts';
 
-/** Every command under its heading, in the order of `ebb help all`. Adding one means adding a file and one entry. */
+/** Every command under its heading, in the order of `ebb help all`. A new command needs a file and an entry here. */
 const GROUPS: Readonly<Record<string, Readonly<Record<string, Omit<CommandEntry, 'group' | 'name'>>>>> = {
   'Try and check': {
     demo: {

@@ -9,7 +9,7 @@ import { unloadedTeamOf } from '../domain/policy/team-parts.ts';
 /** Notes cut problems to this length. Problems are printed in full when the files are read. */
 const MAX_CHARACTERS = 240;
 
-/** What notes say about such computes in a calculation in which a freeze replaces the policies of their teams. */
+/** What notes say about computes whose policies can't be read, if they are calculated as under a freeze. */
 export const AS_UNCHANGED = 'counted as unchanged';
 
 export interface NotPlanned {
@@ -21,8 +21,8 @@ export interface NotPlanned {
 }
 
 /**
- * Separates the computes of teams whose files can't be read in one of these sets (`notPlanned`, sorted by team) from the others (`planned`).
- * `broken` has the first problem of each such team.
+ * Separates the computes. `notPlanned`, sorted by team: those of teams whose files can't be read in at least one of the sets. `planned`: the
+ * others. `broken` has the first problem of each such team.
  */
 export function splitPlanned<T extends { compute: Compute }>(
   all: readonly T[],

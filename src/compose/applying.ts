@@ -114,7 +114,7 @@ function depsOf(
     overrides: createOverrides({ telemetry }),
     // A command counts no connections: it uses the counts of the plan.
     samples: { historyOf: (computeId) => situation.connections?.get(computeId) ?? new Map() },
-    // A command asks no guards, but uses the verdicts that it has read from the store for the plan. `applyPlan` reads them again before each write.
+    // A command asks no guards. It uses the verdicts that the plan has read from the store, and that `applyPlan` reads again before each write.
     guards: { of: (guard, computeId, nowMs) => verdictAt(situation.guardStates?.get(computeId), guard, nowMs) },
     mayWrite: () => checkClock(store, clock),
     mode: 'enforce',

@@ -21,7 +21,7 @@ import { readSecret } from './sources-and-receivers.ts';
 const ASKED_FILE = 'asked-postgres.json';
 /** A run asks at most this many computes. It asks all of them at the same time, since each takes minutes. */
 export const MAX_ASKED = 20;
-/** The number of samples of a compute within `spanMs`. Fewer are taken if they would be less than `MIN_EVERY_MS` apart. */
+/** A compute is sampled this often within `spanMs`, or less often if samples would be less than `MIN_EVERY_MS` apart. */
 const SAMPLES = 90;
 const MIN_EVERY_MS = 100;
 
@@ -108,7 +108,7 @@ function withFresh(
   return new Map([...[...stored].filter(([, { atMs }]) => Math.abs(nowMs - atMs) < DAY_MS), ...fresh]);
 }
 
-/** Returns when each Postgres was last asked, by compute id. `isAnswered` is true if the stored answer will be shown, as by {@link isCurrent}. */
+/** Returns when each Postgres was last asked, by compute id. If `isAnswered` is true, its answer is recent and complete, and is shown. */
 export async function askedBefore(
   settings: Settings,
 ): Promise<ReadonlyMap<string, { atMs: number; isAnswered: boolean }>> {
@@ -116,7 +116,7 @@ export async function askedBefore(
   return new Map([...stored].map(([id, one]) => [id, { atMs: one.atMs, isAnswered: isCurrent(one, Date.now()) }]));
 }
 
-/** The computes to which a connection string may lead: the compute on its host, or all for this machine. Problems never contain the string. */
+/** The computes to which a connection string may lead: those on its host, or all if it leads to this machine. Problems never contain the string. */
 export async function computesOf(dsn: string, computes: readonly Compute[]): Promise<Result<Compute[]>> {
   const config = await readDsn(dsn, undefined);
   if (!config.ok) return { ok: false, problem: config.error.message };

@@ -24,8 +24,8 @@ interface CommandBudgetOptions {
 }
 
 /**
- * Opens the rate budget of a command. Usually this is the budget that the daemons share through their store. If the store is embedded, or can't
- * be opened, the command gets a budget of its own: a part of the limit, or the whole limit on an emulator without a daemon.
+ * Opens the rate budget of a command: that of the daemons, from their store. If the store is embedded, or can't be opened, the command has its
+ * own: a part of the limit, or the whole limit on an emulator without a daemon.
  */
 export async function openCommandBudget(options: CommandBudgetOptions): Promise<CommandBudget> {
   const { settings, clock, engine, usesReserve = false } = options;
@@ -59,7 +59,7 @@ async function openShared({ queue, group }: Settings): Promise<Engine | undefine
   return opening.ok ? opening.engine : undefined;
 }
 
-/** Requests that wait longer, in milliseconds, get their usual priority. Longer than a minute, since the reads themselves may use up its limit. */
+/** Requests that have waited this long, in milliseconds, get their usual priority. More than a minute, since the reads may use up its limit. */
 const PATIENT_MS = 75_000;
 
 /** Wraps a budget for reads of a whole fleet. They have background priority at first, so that more urgent requests get part of each minute. */

@@ -46,7 +46,7 @@ export function clientOptions({ apiUrl, allowPlainHttp, proxy }: Settings) {
   return { baseUrl: apiUrl, allowPlainHttp, proxy: viaProxy, ...system };
 }
 
-/** Reads the keys before anything runs. With several accounts, an unreadable key file is no problem yet: the client reads it at each call. */
+/** Reads the keys before anything runs. With several accounts, an unreadable key file is accepted here, since each call reads the file again. */
 export function readKeysAtStart(accounts: readonly Account[], purpose: KeyPurpose): Result<string[]> {
   const problems: string[] = [];
   const keys: string[] = [];

@@ -96,7 +96,7 @@ const ANSWER_MS = 1_000;
 /** Shell completion reads only one page of the list. */
 const MAX_IDS = 1_000;
 
-/** The ids of computes that the daemon on this machine knows, for shell completion. Sends a token only to an announced daemon. */
+/** The ids of computes that the daemon on this machine knows, for shell completion. Sends no token unless the daemon's file names one. */
 export async function computeIdsFromDaemon({ queue, listen }: Settings): Promise<string[] | undefined> {
   const announced = queue.kind === 'embedded' ? await readDaemonFile(folderOf(queue)) : undefined;
   const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;

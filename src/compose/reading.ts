@@ -68,16 +68,16 @@ export interface ReadingOptions {
   /** False if only usage and operations are wanted, which the readings of daemons don't contain. */
   needsFleet?: boolean;
   /**
-   * The only wanted project, by its id, its name or one of its computes. If daemons have read it, no other project is read from the control API.
-   * This one is read again with `live`, or if its stored reading is older than {@link FRESH_MS}. Without `live`, the stored reading is used if
-   * that fails.
+   * The only wanted project, by its id, its name or one of its computes. If daemons have read it, no other project is requested. The project
+   * itself is requested with `live`, or if its stored reading is older than {@link FRESH_MS}; without `live`, the stored reading replaces a failed
+   * answer.
    */
   subject?: string | undefined;
   /** The source of stored readings, if the caller has it open. Otherwise the store is opened, or its daemon is asked. */
   shared?: SharedSource;
   /** Also uses stored operations that go back to this instant, milliseconds since the epoch. */
   operationsSinceMs?: number | undefined;
-  /** For a few requests that a person waits for: they may also use the share of `api_reserve`, so that busy daemons don't delay them. */
+  /** Also uses the share of `api_reserve`. For a few requests that a person waits for, so that busy daemons don't delay them. */
   usesReserve?: boolean;
 }
 
@@ -130,7 +130,7 @@ async function openReadings(options: ReadingOptions): Promise<Reading | undefine
     }
     return { ok: false as const, error: { code: 'unauthorised' as const, route: '', message: opened.problem } };
   };
-  // Daemons store names of branches with the operations. If they keep all wanted operations, neither is requested from the API.
+  // If daemons keep all wanted operations, these and the names of branches, which are stored with them, are not requested.
   const asksBranches = operations?.coversSpan !== true;
   const stored = { projects: recent.readings, unread: recent.unread, asksBranches };
   const api = createReadingsApi(stored, openLive, (askLive) =>
@@ -225,7 +225,7 @@ async function waitForReadings(
   return fleet;
 }
 
-/** The answer for operations that daemons have not stored yet. The control API is not asked for them, since daemons will soon read them. */
+/** The answer for operations that daemons have not stored yet. They are not requested, since daemons will soon read them. */
 const NOT_STORED = {
   ok: false,
   error: {
@@ -241,7 +241,7 @@ interface StoredOperations {
   /** The encoded operations of each project; see {@link decodeOperations}. */
   byProject: ReadonlyMap<string, Uint8Array>;
   nowMs: number;
-  /** True if daemons keep operations for as long as the command wants them. Those of some projects may not be stored yet. */
+  /** True if daemons keep operations for the whole wanted span, although those of some projects may not be stored yet. */
   coversSpan: boolean;
 }
 
@@ -356,7 +356,7 @@ async function openApi(options: ReadingOptions): Promise<Result<Reading>> {
   return { ok: true, value: { ...reading, api: cache.api, cache, note, close: () => cache.api.close() } };
 }
 
-/** The times around the boundaries of many computes (herds) that daemons expect; none if their store can't be read. */
+/** The times around herds: boundaries of many computes, which daemons expect. None if the daemons' store can't be read. */
 async function busyTimes({ settings, shared }: ReadingOptions): Promise<BusyTime[]> {
   const read = (source: SharedSource) => source.herds();
   const herds = await (shared ? read(shared) : withShared(settings, read)).catch(() => undefined);

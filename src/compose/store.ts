@@ -42,8 +42,8 @@ interface StoreNotRead {
 }
 
 /**
- * Opens the store of the settings for reading, and creates none. Commands go on without an embedded store that can't be opened, and print the
- * note. For a store on a server, failure to open it is a problem.
+ * Opens the store of the settings for reading, and creates none. If an embedded store can't be opened, the result is a note, and the command goes
+ * on. If a store on a server can't, the result is a problem.
  */
 export async function openStoreToRead(
   settings: Settings,

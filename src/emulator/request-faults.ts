@@ -25,7 +25,7 @@ export type RequestFault = RequestFaultSpec & { id: string; hits: number };
 export interface RequestEffects {
   /** The delay of the answer in real milliseconds. The request itself takes effect at once. */
   delayMs: number;
-  /** With `status`, the request has no effect. With `hang_up` and `wrong_json` it takes effect, but the answer is broken. */
+  /** How the request is spoilt. With `status` it has no effect. With `hang_up` and `wrong_json` it takes effect, but its answer is broken. */
   spoil?: Extract<RequestFault, { kind: 'status' | 'hang_up' | 'wrong_json' }>;
   /** Computes that were changed less than this many milliseconds ago are shown as before the change. */
   staleMs?: number;

@@ -108,13 +108,13 @@ export interface CheckedValues {
   areValid(...names: SettingName[]): boolean;
 }
 
-/** Parses the settings without those that the error calls invalid. Undefined if the others are not valid without them. */
+/** Parses the settings except those that the error calls invalid. Undefined if even the rest is invalid. */
 export function parseWithoutInvalid(error: z.ZodError, values: Record<string, unknown>): CheckedValues | undefined {
   const names = Object.keys(settingsSchema.shape);
   const invalid = new Set(
     error.issues.flatMap((issue) => {
       if (issue.code !== 'unrecognized_keys' || issue.path.length > 0) return issue.path.slice(0, 1).map(String);
-      // A misspelt setting: the one that was meant would wrongly have its default.
+      // For a misspelt name, the setting that was meant is not known either: it would wrongly have its default.
       return issue.keys.flatMap((key) => [key, nearest(key, names) ?? key]);
     }),
   );
@@ -125,7 +125,7 @@ export function parseWithoutInvalid(error: z.ZodError, values: Record<string, un
 
 type Check = (values: Values, inputs: Inputs, env: Environment) => string[];
 
-/** Each check with the settings that must be valid for it: otherwise its problem may only follow from an invalid setting. */
+/** Each check, with the settings that it reads. It runs only if these are valid, since its problem may otherwise follow from theirs. */
 const COMBINATIONS: readonly (readonly [names: readonly SettingName[], check: Check])[] = [
   [['queue_url'], passwordProblems],
   [['api_url', 'allow_plain_http'], plainHttpProblems],

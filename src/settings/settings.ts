@@ -80,13 +80,17 @@ export interface Settings {
   perComputeMetrics: boolean;
 }
 
-/**
- * `warnings` has one line for each former name that is still accepted. If some settings are not valid, `policies` still has the paths of the
- * policies, and `named` the settings about owners; each is absent if it depends on an invalid setting.
- */
-export type SettingsResult =
-  | { ok: true; settings: Settings; warnings: string[] }
-  | { ok: false; problems: string[]; policies?: readonly string[]; named?: NamedOwners | undefined };
+/** `warnings` has one line for each former name that is still accepted. */
+export type SettingsResult = { ok: true; settings: Settings; warnings: string[] } | InvalidSettings;
+
+interface InvalidSettings {
+  ok: false;
+  problems: string[];
+  /** The paths of the policies. Absent if this setting is invalid itself. */
+  policies?: readonly string[];
+  /** Absent if one of these settings is invalid itself. */
+  named?: NamedOwners | undefined;
+}
 
 /** The settings that define owners or refer to them. */
 export interface NamedOwners {
@@ -98,8 +102,8 @@ export interface NamedOwners {
 type Values = z.output<typeof settingsSchema>;
 
 /**
- * Reads `ebb.yaml` (or `configFile`), overridden by variables, overridden by flags. Each problem is one line with the place and the remedy, and
- * never contains a secret. Key files are opened by `readApiKey`, when a key is needed.
+ * Reads `ebb.yaml`, or `configFile`. Variables override the file, and flags override both. A problem is one line with the place and the remedy,
+ * and never contains a secret. Key files are not opened here, but by `readApiKey` when a key is needed.
  */
 export function readSettings(
   options: { flags?: SettingsFlags; env?: Environment; cwd?: string; configFile?: string | undefined } = {},
@@ -139,7 +143,7 @@ function namedOwners({ values, areValid }: CheckedValues): NamedOwners | undefin
 }
 
 /** Makes names and values of the file printable, so that each problem stays on one line. */
-function refused(problems: readonly string[]): SettingsResult & { ok: false } {
+function refused(problems: readonly string[]): InvalidSettings {
   return { ok: false, problems: problems.map(printable) };
 }
 

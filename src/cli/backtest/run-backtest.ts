@@ -52,7 +52,7 @@ export async function runBacktest(names: string[], flags: BacktestFlags): Promis
   if (flags.svg !== undefined) writeErrLine(`drawn into ${flags.svg}`);
 }
 
-/** The policies with the stored budget steps that limited within the span, and with the waves that the fleet needs. */
+/** Adds to the policies the stored budget steps that limited within the span, and the waves that the fleet needs. */
 async function withDecisions({ policies: set, fleet: subjects }: Recorded, settings: Settings, span: Span) {
   const hasBudgets = policiesOfKind(set.policies, 'budget').length > 0;
   const stored = hasBudgets ? await readFacts(settings, ['budgets'], Date.now()) : undefined;

@@ -7,7 +7,7 @@ import { orFail, UserError } from '../fail.ts';
 import { readVersion } from '../root.ts';
 import type { DemoPlatform } from './platform.ts';
 
-/** The intervals of the daemon's rounds in real milliseconds: an hour of the day passes in less than a second. */
+/** The intervals of the daemon's rounds in real milliseconds. They are short, since an hour of the day passes in less than a second. */
 const RHYTHM = {
   inventoryMs: 1_000,
   resyncMs: 1_000,

@@ -42,7 +42,7 @@ export function visitStartsMs({ from }: Visit): number {
   return sameDay >= DAY_STARTS_MS ? sameDay : sameDay + DAY_MS;
 }
 
-/** The day's real duration, milliseconds. With very many changes it takes longer: the fast part has a minimum. */
+/** The real duration of the day in milliseconds. A day with very many changes takes longer, since even its fast part has a least duration. */
 const DAY_REAL_MS = 44_000;
 const MIN_FAST_REAL_MS = 5_000;
 

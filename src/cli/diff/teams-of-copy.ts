@@ -36,7 +36,7 @@ interface Move {
   to: string;
 }
 
-/** Finds the copied folder and its copy: `policies` and `next` where `policies/web` is compared with `next/web`. */
+/** Finds the folder that was copied, and its copy. For `policies/web` compared with `next/web` these are `policies` and `next`. */
 function moveOf(copy: string, original: string, folder: string): Move {
   const part = sep + relative(folder, original);
   const isSamePart = part !== sep && copy.endsWith(part);

@@ -178,7 +178,7 @@ function guardStateLines(evaluated: EvaluatedCompute, facts: GuardFacts): string
   return [...verdicts, ...found, ...floorLines, ...release].map(printable);
 }
 
-/** The next boundary. If people or a freeze keep the compute as it is at the boundary, the next change follows. */
+/** A line about the next boundary. If a person or a freeze keeps the compute unchanged there, a second line tells the next change. */
 function nextLines(
   { compute, nextBoundaryMs, nextChangeMs, searchedUntilMs }: EvaluatedCompute,
   { next, change }: Pick<Explanation, 'next' | 'change'>,

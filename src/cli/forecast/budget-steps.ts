@@ -7,7 +7,7 @@ import { type StepSpan, sameStep, stepText } from '../../domain/spend/terms.ts';
 import type { Span } from '../../domain/time/span.ts';
 import { isoInstant } from '../../domain/time/units.ts';
 
-/** A line for each budget step that limits within the span. Steps that are not in these policies are left out. */
+/** A line for each budget step that limits within the span, if these policies still have the step. */
 export function limitingLines(spans: readonly StepSpan[], set: PolicySet, { fromMs, toMs }: Span): string[] {
   const budgets = limitingBudgets(set);
   const isInPolicies = (span: StepSpan) =>

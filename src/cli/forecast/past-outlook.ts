@@ -35,7 +35,7 @@ export interface LookBackInput {
   subjects: readonly ForecastSubject[];
   pricing: Pricing;
   usages?: UsageHistories;
-  /** The end of the past if no usage is known, for operations that the caller reads later. Milliseconds since the epoch. */
+  /** The end of the past if no usage is known, in milliseconds since the epoch. The caller reads the operations of that past later. */
   pastEndMs?: number | undefined;
 }
 
@@ -55,7 +55,7 @@ export function lookBack(input: LookBackInput): PastOutlook[] {
 /** A month of 730 h. */
 type Month = Saving['month'] & Pick<Saving, 'timeoutsFigure'>;
 
-/** A past in which a compute had the settings `had`, and the settings that policies would have given it then. */
+/** The past of a compute: its settings then (`had`), and those that the policies would have given it (`rules`). */
 interface PastRules extends UsageHistory {
   had: ComputeSettings;
   rules: SettingsOverTime;

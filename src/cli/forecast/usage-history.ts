@@ -118,7 +118,7 @@ function usagesOrNotes(
   return usages;
 }
 
-/** Usage is known by branch or project, not by compute: the usage is that of a compute if it is the only one there. */
+/** The usage of computes that are alone in a branch or project: usage is only known by branch and project. */
 function usagesOf(computes: readonly Compute[], series: readonly UsageSeries[]): UsageHistories {
   return new Map(
     bucketsOf(computes, series).own.flatMap(({ computeId, buckets }) => {
@@ -128,7 +128,7 @@ function usagesOf(computes: readonly Compute[], series: readonly UsageSeries[]):
   );
 }
 
-/** The usage of computes that are alone in a unit, and the number of computes that share a unit with usage. */
+/** `own`: the usage of each compute that is alone in its unit. `sharing`: how many computes share a unit that has usage. */
 function bucketsOf(computes: readonly Compute[], series: readonly UsageSeries[]) {
   const buckets = new Map(series.map((one) => [unitName(one), one.buckets]));
   const counts = new Map<string, number>();

@@ -61,7 +61,7 @@ function rowJson(row: ReplayRow) {
   };
 }
 
-/** Null if the guard was bad before the lowering. The rounds of the replay begin shortly before the lowering. */
+/** Null if the guard was already bad when its compute was lowered, which the first rounds of the replay show. */
 function sinceIso(badSinceMs: number | undefined, loweredAtMs: number): string | null {
   return badSinceMs === undefined || badSinceMs <= loweredAtMs ? null : isoInstant(badSinceMs);
 }

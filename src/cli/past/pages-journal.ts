@@ -28,13 +28,13 @@ interface JournalPage {
 }
 
 export interface PagesJournal {
-  /** The end of the earlier run's operations, milliseconds since the epoch. Undefined if there is no run to continue. */
+  /** The end of the time that the earlier run read, in milliseconds since the epoch. Undefined if there is no run to continue. */
   readonly earlierToMs: number | undefined;
   /** The state in which the earlier run left each project. */
   readonly states: ReadonlyMap<string, ReadingState>;
   /** Keeps a page. If the disk is full or read-only, this run can't be continued later. */
   add(page: JournalPage): void;
-  /** Must be called when everything was read. Keeps the pages as those of a complete run, if there are pages. */
+  /** Must be called when everything was read: marks the pages, if there are any, as those of a complete run. */
   end(): void;
 }
 

@@ -170,7 +170,7 @@ async function readWithProgress(
     },
   });
   const readAndTold = operations.then(async (read) => {
-    // With one page for each project, `readOperations` has nothing more to read and does not call `onNewest`.
+    // If only the newest page is wanted, `readOperations` has no older ones to read, and does not call `onNewest`.
     if (maxPages === 1) await tellNewest();
     return read;
   });

@@ -80,7 +80,7 @@ function inBrackets(notes: readonly (string | false)[]): string {
   return present.length === 0 ? '' : ` (${present.join('; ')})`;
 }
 
-/** True if only a limit of restarts delays the change: announcements count it with the changes that are made at once. */
+/** True if only a limit of restarts delays the change. Announcements count such a change as made at once. */
 function isSpread({ plan }: EvaluatedCompute): boolean {
   return isOnlySpread(plan) && plan.actions.some(({ disconnects }) => disconnects);
 }
@@ -120,7 +120,7 @@ function describeEntry({ compute, plan }: EvaluatedCompute, atMs: number, colors
   return { sign: signOf(plan, colors), state, lines: [...plan.why.map(why), ...waiting, ...guards, ...until] };
 }
 
-/** A line for each guard of the lowerings: its last verdict where it is asked first, and what an undo would cost. */
+/** A line for each guard of the lowerings: its last verdict if it is asked first, and what an undo would cost. */
 export function guardLines({ guards = [] }: Plan, atMs: number): string[] {
   return guards.map(({ policy, remedy, isAskedFirst, lowersSize, verdict }) => {
     const age = verdict.atMs === undefined ? '' : `, ${ageText(verdict.atMs, atMs)}`;

@@ -118,7 +118,7 @@ async function asText(
   return lines.join('\n');
 }
 
-/** Says that no known daemon would make the changes; undefined if one enforces, or would with these settings. */
+/** Says that no daemon would make the changes. Undefined if a daemon enforces, or one with these settings would. */
 function observedLine(modes: PlanResult['modes'], settings: Settings): string | undefined {
   if (modes.includes('enforce')) return undefined;
   if (modes.length > 0) return 'The daemon observes: it writes none of these changes (mode: enforce, or ebb apply).';

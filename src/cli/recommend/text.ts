@@ -99,7 +99,7 @@ export function recommendMarkdown(findings: readonly Finding[], examined?: Exami
   ].join('\n');
 }
 
-/** Totals by who makes the change, and by kind of figure: kinds promise different things, so they are not added. */
+/** A line for each maker of changes and each kind of figure. Kinds promise different things, so they are not added up. */
 function sumLines(findings: readonly Finding[]): string[] {
   return CHANGE_BY.flatMap((by) => {
     const changedBy = findings.filter((finding) => changeBy(finding) === by);
@@ -137,7 +137,7 @@ export function savedText(finding: Finding): string {
   return usd ? formatSaving(usd) : `${formatSaving(finding.savesCuHours, formatNumber)} CUh`;
 }
 
-/** The proposed change, or the first two pieces of evidence if no change is proposed. For an unused compute the change also shows the last use. */
+/** The proposed change, for an unused compute with its last use. If no change is proposed, the first two pieces of evidence. */
 export function changeText({ finding, now, proposed, evidence, doneBy, setBy, mayBeSetBy }: Finding): string {
   const changes = [
     ...changesIn({ now, proposed }),

@@ -28,7 +28,7 @@ export interface ReportFlags extends AskFlags, CommonFlags, FilterFlags {
 /** The exit code if a project runs out before its period ends; that of an error is 1. */
 const RUNS_OUT_CODE = 3;
 const DAYS = 28;
-/** Of larger fleets, only the newest page of operations is read, and branch names only if a flag needs them, so that the answer is quick. */
+/** For a quick answer, larger fleets are read in part: the newest page of operations, and branch names only if a flag needs them. */
 const MAX_WHOLE_PROJECTS = 50;
 const NEWEST_ONLY = `of more than ${MAX_WHOLE_PROJECTS} projects only the newest operations are read: ebb recommend reads them all, and may find more`;
 
@@ -73,8 +73,8 @@ export async function runReport(flags: ReportFlags): Promise<void> {
 }
 
 /**
- * Limits the report to projects with a selected compute. `unread` keeps projects whose computes can't be read, since one of them may be
- * selected. `onLaunch` is left out, since it is about whole organizations.
+ * Limits the report to projects with a selected compute. `unread` keeps projects whose computes are unknown, since one may be selected. `onLaunch`
+ * is left out, since it is about whole organizations.
  */
 function ofSelected({ onLaunch: _others, ...whole }: ShownReport, selected: FleetPast['computes']): ShownReport {
   const computeIds = new Set(selected.map(({ compute }) => compute.computeId));

@@ -123,7 +123,7 @@ export function reportJson(report: ShownReport) {
   };
 }
 
-/** `projected_usd` is the sum of the middles of the projections. Null if no project pays, or if a paying project has no projection. */
+/** `projected_usd` adds up the middles of the projections. It is null if no project pays, or if one that pays has no projection. */
 function totalsJson({ projects }: ShownReport) {
   const { count, used, atEnd } = paidOf(projects);
   return {
@@ -214,7 +214,7 @@ function projectCells(one: ProjectReport, unknown: string): string[] {
   ];
 }
 
-/** True if the earliest instant at which the project may run out, by the 80 % range, is before the end of its period. */
+/** True if the project may run out before its period ends, by the earliest instant of the 80 % range. */
 function mayRunOut({ earliestMs }: RunsOut, { toMs }: ProjectReport['period']): boolean {
   return earliestMs < toMs;
 }

@@ -80,7 +80,7 @@ function undoJson({ at, project_id, compute_id, policy: guard, from, to, reasons
   return { at, project_id, compute_id, guard, from, to, message: reasons[0]?.message ?? '' };
 }
 
-/** Days before this one count: the day of `--to`, or the day on which the trial was stopped, whichever is earlier. */
+/** The day at which the trial ends, which no longer counts: that of `--to`, or of the stop, if that was earlier. */
 function untilDay(asked: number | undefined, stoppedAtMs: number | undefined, { zone }: TrialDesign) {
   if (stoppedAtMs === undefined) return asked;
   return Math.min(asked ?? Number.POSITIVE_INFINITY, localDayAt(zone, stoppedAtMs));

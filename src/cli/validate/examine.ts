@@ -60,7 +60,7 @@ export async function examine(paths: readonly string[], flags: ValidateFlags): P
   return flags.strict ? withoutWarnings(examined) : examined;
 }
 
-/** `valid` is the set that a daemon would load. `checked` is what can be checked even if there is no such set. `refused` are problems of files. */
+/** `valid`: the set that a daemon would load. `checked`: what can be checked, even without such a set. `refused`: the problems of files. */
 function partsOf(loaded: PolicySetResult) {
   if (loaded.ok) return { valid: loaded, checked: loaded, refused: [] };
   const { others, readable, problems } = loaded;
@@ -108,7 +108,7 @@ function namedIn({ owners, notify, teams }: Settings): NamedOwners {
   return { owners, receivers: notify.receivers, teams };
 }
 
-/** Problems of owners that the settings name, but that nothing defines. They can only be found if the owners of all files are known. */
+/** Problems of owners that the settings name and nothing defines. None are found unless the owners in all files are known. */
 function ownersIn(named: NamedOwners | undefined, loaded: PolicySetResult, { config = 'ebb.yaml' }: ValidateFlags) {
   const policies = namingOwners(loaded);
   if (!named || !policies) return NO_OWNER_PROBLEMS;
@@ -116,7 +116,7 @@ function ownersIn(named: NamedOwners | undefined, loaded: PolicySetResult, { con
   return { errors: unknownOwners(names), warnings: misspeltOwners(names) };
 }
 
-/** The policies that name owners, and the owners of files whose policies can't be parsed. Undefined if not all are known: a file can't be opened. */
+/** The policies, and the owners in files whose policies can't be parsed. Undefined if a file can't be opened, so that some owners are unknown. */
 function namingOwners(loaded: PolicySetResult): readonly { owner?: string }[] | undefined {
   if (loaded.ok) return loaded.set.policies;
   const { others, readable } = loaded;
@@ -156,7 +156,7 @@ async function settingsFor(flags: ValidateFlags, named: readonly string[], needs
   return { settings: undefined, notes: [`the plans and sources of the settings are not known: ${read.problems[0]}`] };
 }
 
-/** Problems of policies without those that may be due to missing settings, such as duplicate names: settings may divide policies among teams. */
+/** The problems of policies that don't depend on settings. Duplicate names do, for example: settings may divide policies among teams. */
 function problemsWithoutSettings(loaded: PolicySetResult): PolicyProblem[] {
   return loaded.ok ? [] : loaded.problems.filter(({ code }) => code !== 'duplicate-name' && code !== 'limit');
 }

@@ -11,7 +11,7 @@ interface Report {
   commands?: string[];
   stdout: string[];
   stderr: string[];
-  /** Problems with which the command fails. Absent if it doesn't fail, or if its output already has the problems. */
+  /** The problems of a command that fails. Absent if it succeeds, or if `stdout` or `commands` already has the problems. */
   errors?: string[];
 }
 

@@ -50,7 +50,7 @@ function shownUntilMs({ delayMinutes, stalls }: Consumption, nowMs: number): num
   return untilMs - (untilMs % QUARTER_MS);
 }
 
-/** True for the `share` of hours of which too little usage is shown at first. `hour` is the number of the hour since the epoch. */
+/** True if at first too little usage is shown for the hour, as for this `share` of hours. `hour` counts hours since the epoch. */
 function isCorrectedLater(unit: string, hour: number, share: number): boolean {
   const hash = hashText(unit, Math.imul(hour, 0x9e3779b1));
   return ((hash ^ (hash >>> 15)) >>> 0) / 0x1_0000_0000 < share;

@@ -21,8 +21,8 @@ function branchRefusal(project: Project, compute: Compute, branchId: string): Re
 }
 
 /**
- * The operations that apply a change of settings. A new size restarts an active compute, which drops its connections. A sleeping compute stays
- * asleep without operations, unless its branch changes or `idlePatch` wakes it.
+ * The operations that apply a change of settings. A new size restarts an active compute and drops its connections. A compute that sleeps needs no
+ * operations, unless its branch changes or `idlePatch` wakes it.
  */
 function operationsFor(world: WorldState, compute: Compute, before: ComputeSettings): readonly NewOperation[] {
   const apply: NewOperation = { action: 'apply_config', rollback: before };

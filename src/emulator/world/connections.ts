@@ -107,7 +107,7 @@ export function dropConnections(world: WorldState, compute: Compute, drops: Beha
   world.events.push({ type: 'dropped', atMs: world.nowMs, computeId: compute.id, connections: dropped });
 }
 
-/** Disconnects `connections` clients (undefined: all), first connected ones, then waiting ones, of the oldest groups first. */
+/** Disconnects this many clients, or all if `connections` is undefined: first connected ones, then waiting ones, of the oldest groups first. */
 export function disconnect(world: WorldState, compute: Compute, connections: number | undefined): void {
   let left = connections ?? Number.POSITIVE_INFINITY;
   const shrink = (group: ConnectionGroup): boolean => {

@@ -91,7 +91,7 @@ export interface Usage {
   cuMsHigh: number;
   connectionsDropped: number;
   restarts: number;
-  /** Awake time by cause: a class of clients, or several joined by `+`; `clients` without a class; `timeout`; `never_suspends`. */
+  /** Awake time by cause: classes of clients joined by `+` (`clients` without a class), `timeout`, or `never_suspends`. */
   causes: Map<string, number>;
 }
 

@@ -96,8 +96,8 @@ const HANDLERS: Handlers = {
 };
 
 /**
- * The only function that changes the world: advances it to `atMs` (an earlier instant counts as now), then executes the command. A refused
- * command changes nothing but, at most, the state of `random`.
+ * The only function that changes the world. Advances it to `atMs`, or not at all if that is earlier, and executes the command. A refused command
+ * changes at most the state of `random`.
  */
 export function execute<K extends Command['kind']>(
   world: WorldState,

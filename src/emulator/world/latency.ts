@@ -82,7 +82,7 @@ export interface LatencySeries {
   list(): LatencyFault[];
   /** Without an id: all. */
   clear(id?: string): void;
-  /** Counts the requests since the last scrape as if the demand had always been the present one, and returns all histograms. */
+  /** Counts the requests since the last scrape, for which the present demand is assumed, and returns all histograms. */
   scrape(computes: Iterable<Served>, nowMs: number): Counted[];
 }
 

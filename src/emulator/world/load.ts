@@ -132,8 +132,8 @@ function nightBatch(load: Local & Sized, ms: number, seed: number): Demand {
 }
 
 /**
- * Calls of other programs. Some intervals of five minutes are busy, fewer at night. The size is skewed: mostly about `cu`, and up to ten
- * times as much in a few of them.
+ * Calls of other programs. Some intervals of five minutes are busy, fewer of them at night. In most of these the size is about `cu`; in a few it
+ * is up to ten times as much.
  */
 function burstyApi(load: Local & Sized, ms: number, seed: number): Demand {
   const slot = Math.floor(ms / (5 * MINUTE_MS));

@@ -303,8 +303,8 @@ function finishSuspend(world: WorldState, compute: Compute, operation: Operation
 }
 
 /**
- * A failed or cancelled operation leaves the compute's state as it was, and its settings are rolled back. Clients that waited for a start that
- * failed get an error: otherwise they would start the compute over and over.
+ * Rolls the settings back after a failed or cancelled operation; the compute keeps its state. Clients that wait for the start that failed get an
+ * error, since they would otherwise start the compute again and again.
  */
 function failEffect(world: WorldState, compute: Compute, operation: Operation): void {
   if (operation.action === 'start_compute') rejectWaiting(world, compute);

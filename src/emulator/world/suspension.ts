@@ -19,8 +19,8 @@ export function suspensionDueAtMs(compute: Compute): number | undefined {
 }
 
 /**
- * Plans a check no later than the suspension is due. A check that comes too early plans the next one, so that activity need
- * not move entries in the index.
+ * Plans a check for the instant of the suspension. A check that was planned earlier stays, and plans the next one when it comes: so activity moves
+ * no entry of the index.
  */
 export function planSuspension(world: WorldState, compute: Compute): void {
   const dueAtMs = suspensionDueAtMs(compute);
