@@ -72,7 +72,13 @@ async function readFirst(options: { cwd: string; apiUrl: string | undefined; for
   if (!read.ok) throw new UserError(read.problems.join('\n'));
   const { settings } = read;
   const atMs = Date.now();
-  const fleet = await readFleetOrFail({ settings, partial: false, live: true, plans: true, readBranches: true });
+  const fleet = await readFleetOrFail({
+    settings,
+    acceptsMissing: false,
+    live: true,
+    needsPlans: true,
+    readBranches: true,
+  });
   const { projects, computes, plans = new Set() } = fleet;
   // `plan:` in ebb.yaml applies to all accounts, so it is written only if they have the same one.
   const plan = plans.size === 1 ? [...plans][0] : undefined;

@@ -47,7 +47,7 @@ export function notPlannedLines(all: readonly NotPlanned[], treatment = 'not pla
   );
 }
 
-/** The lines of {@link notPlannedLines} about those of the computes that are not planned. */
+/** {@link notPlannedLines} for those of the computes that are not planned. */
 export function notPlannedNotes(
   computes: readonly Compute[],
   { policies, broken }: { policies: Pick<CompiledPolicies, 'set' | 'selecting'>; broken: ReadonlyMap<string, string> },

@@ -32,24 +32,25 @@ export interface ReadFleet extends Omit<FleetReading, 'errors'> {
 interface ReadFleetOptions extends ReadingOptions {
   /** Reads the names and roles of branches, which costs a request for each project. */
   readBranches: boolean;
-  /** True: a part of the fleet may be unreadable, as long as some project can be read. */
-  partial: boolean;
+  /** Accepts parts of the fleet that can't be read, as long as some project can. */
+  acceptsMissing: boolean;
   /** Reads the plans of the accounts, which costs a request for each. */
-  plans?: boolean;
+  needsPlans?: boolean;
 }
 
-/** Reads the whole fleet, and shows progress on a terminal. Throws a UserError for a part that can't be read, unless `partial`. */
+/** Reads the whole fleet, and shows progress on a terminal. Throws a UserError for missing parts that are not accepted. */
 export async function readFleetOrFail(options: ReadFleetOptions): Promise<ReadFleet> {
-  const { readBranches, partial, plans, ...source } = options;
+  const { readBranches, acceptsMissing, needsPlans, ...source } = options;
   return withReading(source, async (reading) => {
     const { api, explain } = reading;
     const { errors, ...fleet } = await withProgress((progress) =>
       readFleet({ api, readBranches, onProgress: progress.fleet }),
     );
     const missing = missingParts(errors, { explain, projects: fleet.unread });
-    if (missing.length > 0 && !(partial && fleet.projects.length > 0)) throw new UserError(missing.join('\n'));
-    const found = plans ? await readPlans({ api, projects: fleet.projects, isKnown: () => false }) : undefined;
-    return { ...fleet, missing, notes: noteOf(reading), ...(found && { plans: new Set(found.values()) }) };
+    const isAccepted = acceptsMissing && fleet.projects.length > 0;
+    if (missing.length > 0 && !isAccepted) throw new UserError(missing.join('\n'));
+    const plans = needsPlans ? await readPlans({ api, projects: fleet.projects, isKnown: () => false }) : undefined;
+    return { ...fleet, missing, notes: noteOf(reading), ...(plans && { plans: new Set(plans.values()) }) };
   });
 }
 

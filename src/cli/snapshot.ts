@@ -44,7 +44,13 @@ async function snapshot({ out, json, partial = false, live, ...flags }: Snapshot
   const takenAtMs = Date.now();
   // Stored operations are requested, since daemons store the names of branches with them.
   const operationsSinceMs = takenAtMs - OPERATION_DAYS * DAY_MS;
-  const fleet = await readFleetOrFail({ settings, partial, live, readBranches: true, operationsSinceMs });
+  const fleet = await readFleetOrFail({
+    settings,
+    acceptsMissing: partial,
+    live,
+    readBranches: true,
+    operationsSinceMs,
+  });
   const file = fleetFileOf(fleet, takenAtMs);
   const text = json || out?.endsWith('.json') ? `${jsonText(file)}\n` : stringify(file, { lineWidth: 0 });
   if (out === undefined) writeOut(text);

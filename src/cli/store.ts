@@ -71,7 +71,7 @@ async function load(path: string, flags: CommonFlags & { yes?: boolean; keep?: b
     import('./or-fail.ts'),
   ]);
   const { yes = false, keep = false } = flags;
-  const loaded = await loadDump({ settings: settingsOrFail(flags), path, write: yes, keep });
+  const loaded = await loadDump({ settings: settingsOrFail(flags), path, isWritten: yes, acceptsEntries: keep });
   const { counts, skipped, restores } = orFail(loaded);
   printLines([
     ...skipped.map((key) => `left as it is: ${key}`),

@@ -40,7 +40,7 @@ async function terraform(flags: CommonFlags): Promise<void> {
   const { settings, policies: set, broken } = await settingsAndPolicies(flags);
   const policies = compilePolicies(set);
   // Branches are always read: people know computes by the names of their branches.
-  const from = { fleetFile: flags.fleet, live: true, nowMs: Date.now(), readBranches: true, partial: true };
+  const from = { fleetFile: flags.fleet, live: true, nowMs: Date.now(), readBranches: true, acceptsMissing: true };
   const { computes, missing, branchNamesRefused } = await readFleetOrFail({ settings, ...from });
   const ignored = ignoredOf(computes, policies);
   const unreadNotes = notPlannedNotes(computes, { policies, broken }, 'may have more to ignore');

@@ -86,7 +86,7 @@ async function clientOf(options: OperatorClientOptions): Promise<Operator> {
   return createOperatorClient(options);
 }
 
-/** Replaces an address that stands for all addresses by the loopback address, where such a daemon can be reached. */
+/** Replaces an address that means all addresses of this machine by the loopback address, which such a daemon also serves. */
 function reachable(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }

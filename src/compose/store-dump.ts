@@ -35,7 +35,7 @@ export async function openDump(settings: Settings): Promise<Result<OpenDump>> {
   if (!('opened' in stored)) {
     const { unread } = stored;
     if (!unread) return { ok: false, problem: `nothing is stored in ${shown} yet` };
-    return unread.inUse ? openDumpOfDaemon(settings.queue) : unread;
+    return unread.isInUse ? openDumpOfDaemon(settings.queue) : unread;
   }
   const { store, close } = stored.opened;
   const counts = noCounts();
@@ -92,14 +92,14 @@ interface Loaded {
 interface LoadOptions {
   settings: Settings;
   path: string;
-  /** False: nothing is written, and `counts` says what would be written. */
-  write: boolean;
-  /** Allows a store that is not empty; the store keeps its entries. */
-  keep: boolean;
+  /** False: `counts` only says what would be written. */
+  isWritten: boolean;
+  /** Accepts a store that is not empty. It keeps its entries. */
+  acceptsEntries: boolean;
 }
 
 /** Loads a dump into the store of the settings. Reads the whole file before it writes anything. */
-export async function loadDump({ settings, path, write, keep }: LoadOptions): Promise<Result<Loaded>> {
+export async function loadDump({ settings, path, isWritten, acceptsEntries }: LoadOptions): Promise<Result<Loaded>> {
   try {
     const opening = await openStore(settings);
     if (!opening.ok) return opening;
@@ -107,7 +107,9 @@ export async function loadDump({ settings, path, write, keep }: LoadOptions): Pr
     try {
       // Not `opening.value.store`, which adds the holds and freezes that this machine remembers.
       const store = await createStore({ engine, log: SILENT_LOG });
-      return await withoutDaemons(store, settings, (holder) => load({ store, holder }, { path, write, keep }));
+      return await withoutDaemons(store, settings, (holder) =>
+        load({ store, holder }, { path, isWritten, acceptsEntries }),
+      );
     } finally {
       await close();
     }
@@ -119,12 +121,12 @@ export async function loadDump({ settings, path, write, keep }: LoadOptions): Pr
 
 async function load(
   deps: { store: Store; holder: string },
-  { path, write, keep }: Omit<LoadOptions, 'settings'>,
+  { path, isWritten, acceptsEntries }: Omit<LoadOptions, 'settings'>,
 ): Promise<Result<Loaded>> {
   const { store } = deps;
   const nowMs = await store.timeMs();
   const inStore = await storedKeys(store, nowMs);
-  if (inStore.size > 0 && !keep) {
+  if (inStore.size > 0 && !acceptsEntries) {
     const problem = `the store is not empty, it has ${inStore.size} entries: load into an empty one, or give --keep to leave them`;
     return { ok: false, problem };
   }
@@ -139,7 +141,7 @@ async function load(
       if (dumped.kind === 'record' && dumped.record.restore) restores += 1;
     }
   }
-  if (write) {
+  if (isWritten) {
     const written = await writeDump(deps, readDump(path), { nowMs, skipKeys });
     if (!written.ok) return written;
     await store.appendHistory([auditOf(counts, nowMs)]);

@@ -27,7 +27,7 @@ interface Unopened {
   ok: false;
   problem: string;
   /** True if another process, such as a daemon, has the embedded store open. */
-  inUse: boolean;
+  isInUse: boolean;
 }
 
 /** An embedded store that does not exist or can't be opened. */
@@ -59,7 +59,7 @@ export async function openStoreToRead(
     return { ok: true, opened: opening.value, ...(unusedNote !== undefined && { unusedNote }) };
   }
   if (!isEmbedded) return opening;
-  const daemon = opening.inUse ? await daemonOnFolder(settings.queue) : undefined;
+  const daemon = opening.isInUse ? await daemonOnFolder(settings.queue) : undefined;
   return {
     ok: true,
     unread: opening,
@@ -99,14 +99,14 @@ export async function openStore(settings: Settings): Promise<{ ok: true; value: 
   const opening = await openEngine({ url: queue.url.reveal(), group, log: SILENT_LOG });
   if (!opening.ok) {
     const { message, code } = opening.error;
-    return { ok: false, problem: message, inUse: code === 'in_use' };
+    return { ok: false, problem: message, isInUse: code === 'in_use' };
   }
   const { engine } = opening;
   try {
     const remembered = await overrideFileOf(settings, SILENT_LOG).read();
     if (!remembered.ok) {
       await engine.close();
-      return { ...remembered, inUse: false };
+      return { ...remembered, isInUse: false };
     }
     const { createStore } = await import('../adapters/store/create-store.ts');
     const store = withRemembered(

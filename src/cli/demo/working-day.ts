@@ -51,7 +51,7 @@ const SLOW_FACTOR = 10;
 /** Time is slow around a change, from this long before to this long after it, in simulated milliseconds. */
 const SLOW_BEFORE_MS = 6_000;
 const SLOW_AFTER_MS = 24_000;
-/** The same after a deadline, at which only the waiting changes of a few computes are made. */
+/** Time is slow for a shorter time after a deadline, since only the waiting changes of a few computes are made then. */
 const SLOW_AFTER_DEADLINE_MS = 10_000;
 
 /**

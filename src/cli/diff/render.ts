@@ -177,7 +177,7 @@ function timesOf(differences: readonly Difference[], zone: string): string[] {
   });
 }
 
-/** `07:00–08:00`. A difference that takes a day or longer has its days, too. */
+/** `07:00–08:00`, or with days if the difference takes a day or longer. */
 function timeOfDay({ fromMs, toMs }: Difference, zone: string): { text: string; hasDays: boolean } {
   const [day, lastDay] = [formatDay(fromMs, zone), formatDay(toMs, zone)];
   const [start, end] = [formatTime(fromMs, zone), formatTime(toMs, zone)];

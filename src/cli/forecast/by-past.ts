@@ -35,7 +35,7 @@ const MAX_PROJECTS_OF_USAGE = 500;
 interface ByPastOptions extends Omit<UsageHistoryOptions, 'open' | 'mostProjectsAsked'> {
   /** True if the fleet comes from the store of daemons. Usage and operations are then not read from the control API either. */
   isStored: boolean;
-  /** Reads usage from the control API instead of answers that commands have cached. */
+  /** Reads usage anew, instead of using answers of the control API that commands have cached. */
   live?: boolean | undefined;
 }
 

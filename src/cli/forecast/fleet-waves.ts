@@ -9,7 +9,7 @@ import { DAY_MS, isoInstant } from '../../domain/time/units.ts';
 import { accountFor } from '../../settings/accounts.ts';
 import type { Settings } from '../../settings/settings.ts';
 
-/** Waves of later window starts are not computed: in the forecast their raises begin 3 minutes before the start. */
+/** Waves are computed for window starts within this time. Raises for later ones begin 3 minutes before the start, as the forecast assumes. */
 const LONGEST_MS = 8 * DAY_MS;
 
 export interface FleetWavesInput {

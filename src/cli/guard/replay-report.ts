@@ -81,7 +81,7 @@ type Sums = Record<Outcome, number> & {
   connections_dropped: number | null;
 };
 
-/** Counts rows. `connections_dropped` is null if the connections are unknown for one of the undos. */
+/** Counts the outcomes. `connections_dropped` is null if it is unknown for one of the undos. */
 export function sumsOf(rows: readonly ReplayRow[]): Sums {
   const count = (test: (row: ReplayRow) => boolean) => rows.filter(test).length;
   const undone = rows.filter(({ remedy }) => remedy?.startsWith('undone'));

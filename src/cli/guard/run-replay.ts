@@ -35,7 +35,7 @@ export async function runReplay(name: string, flags: ReplayFlags): Promise<void>
     settings,
     fleetFile: flags.fleet,
     live: flags.live,
-    partial: true,
+    acceptsMissing: true,
     readBranches: policies.selectsByBranch,
   });
   const selected = fleet.computes.filter((compute) => policies.selects(index, compute, toMs));

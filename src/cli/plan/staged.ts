@@ -42,7 +42,7 @@ export function withApprovals(plan: FleetPlan, approvals: ReadonlyMap<EvaluatedC
   return { ...plan, computes: plan.computes.map((one) => withApproval(one, approvals.get(one))) };
 }
 
-/** The same for one compute. `hash` is the hash to approve; undefined if the change needs no approval. */
+/** Like {@link withApprovals}, for one compute. `hash` is the hash to approve; undefined if the change needs no approval. */
 export function withApproval(evaluated: EvaluatedCompute, hash: string | undefined): EvaluatedCompute {
   return hash === undefined ? evaluated : { ...evaluated, plan: awaiting(evaluated.plan, hash) };
 }

@@ -9,7 +9,7 @@ import { groupAlike } from '../group-alike.ts';
 import { type Colors, teamTable } from '../terminal.ts';
 import { signOf } from './describe-plan.ts';
 
-/** At most this many groups of equal changes are shown. Of the others only the number of computes is shown. */
+/** At most this many groups of equal changes are shown; for the others, only the number of their computes. */
 const MAX_GROUPS = 12;
 
 interface SummaryOptions {

@@ -75,7 +75,7 @@ async function fleetFor(
   // A plain validation, as in a hook of Git, should start fast.
   const { readFleetOrFail } = await import('../read-fleet.ts');
   const readBranches = compilePolicies(set).selectsByBranch;
-  return readFleetOrFail({ settings, fleetFile, live, nowMs, readBranches, partial: true });
+  return readFleetOrFail({ settings, fleetFile, live, nowMs, readBranches, acceptsMissing: true });
 }
 
 function withoutFleet(error: unknown, notes: string[]): undefined {

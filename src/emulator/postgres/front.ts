@@ -142,7 +142,7 @@ export function createSessionActivity(onChange: (isBusy: boolean) => void): Sess
   let header: number[] = [];
   let bodyBytes = 0;
 
-  const set = (next: boolean): void => {
+  const setBusy = (next: boolean): void => {
     if (next === isBusy) return;
     isBusy = next;
     onChange(next);
@@ -154,7 +154,7 @@ export function createSessionActivity(onChange: (isBusy: boolean) => void): Sess
       if (header.length === HEADER_BYTES) bodyBytes = Buffer.from(header).readInt32BE(1) - 4;
     } else {
       bodyBytes -= 1;
-      if (header[0] === READY_FOR_QUERY) set(byte !== NO_TRANSACTION);
+      if (header[0] === READY_FOR_QUERY) setBusy(byte !== NO_TRANSACTION);
     }
     if (header.length === HEADER_BYTES && bodyBytes === 0) header = [];
   };
@@ -163,7 +163,7 @@ export function createSessionActivity(onChange: (isBusy: boolean) => void): Sess
     fromClient(chunk) {
       if (!hasStarted && isNegotiation(chunk)) negotiations += 1;
       else hasStarted = true;
-      set(true);
+      setBusy(true);
     },
     fromServer(chunk) {
       let index = Math.min(negotiations, chunk.length);

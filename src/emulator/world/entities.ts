@@ -260,7 +260,7 @@ export interface WorldState {
   operationFaults: OperationFault[];
   /** A fixed duration for every operation; undefined: from the distribution of each action. */
   operationTimeMs: number | undefined;
-  /** True: real servers start and stop the computes, and `end_operation` reports when a start or stop has ended. */
+  /** True if real servers start and stop the computes: then `end_operation` reports the end of each start and stop. */
   hasRealServers: boolean;
   /** The mean interval between availability checks of a compute; undefined: never. */
   availabilityCheckMs: number | undefined;
