@@ -268,18 +268,18 @@ function noteAbout(
 function operationsNote(readings: readonly SharedReading[], operations: StoredOperations | undefined): string[] {
   if (!operations) return [];
   const { byProject, nowMs, coversSpan } = operations;
-  const inUse = readings.filter(({ computes }) => computes.length > 0);
-  const instants = inUse.flatMap(({ project }) => {
+  const withComputes = readings.filter(({ computes }) => computes.length > 0);
+  const instants = withComputes.flatMap(({ project }) => {
     const bytes = byProject.get(project.projectId);
     return (bytes && spanOf(bytes)?.readAtMs) ?? [];
   });
-  const unread = inUse.length - instants.length;
+  const unread = withComputes.length - instants.length;
   const newestMs = latest(instants, (ms) => ms) ?? 0;
   const oldestMs = earliest(instants, (ms) => ms) ?? 0;
   const age = `operations as of ${spanText(nowMs - newestMs)} to ${spanText(nowMs - oldestMs)} ago`;
   const lacking = coversSpan
-    ? `operations and branch names of ${unread} of ${inUse.length} projects are not stored yet`
-    : `operations of ${unread} of ${inUse.length} projects are read from the API`;
+    ? `operations and branch names of ${unread} of ${withComputes.length} projects are not stored yet`
+    : `operations of ${unread} of ${withComputes.length} projects are read from the API`;
   return [...(instants.length > 0 ? [age] : []), ...(unread > 0 ? [lacking] : [])];
 }
 

@@ -61,7 +61,7 @@ export async function readCost(flags: CostFlags, nowMs: number): Promise<CostRea
   };
 }
 
-/** The filter of units that the flags ask for. An owner may have deleted units, too; a selector matches only computes that exist. */
+/** The filter of units that the flags ask for. `--owner` may select deleted units, too; `--select` only units whose computes exist. */
 function wantedUnits(
   { owner, select }: FilterFlags,
   known: Pick<CostRead, 'ownerOf'> & {
@@ -86,7 +86,7 @@ function wantedUnits(
   };
 }
 
-/** If the policies can't be read, adds a note and returns undefined: owners are still known from the settings. */
+/** Compiles the policies. If they can't be read, the result is undefined with a note: owners are still known from the settings. */
 async function policiesOf(
   settings: Settings,
   flags: CostFlags,

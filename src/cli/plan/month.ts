@@ -4,10 +4,10 @@ import { type Compute, type ComputeSettings, hasSettings, settingsOf } from '../
 import { formatUsd } from '../../domain/compute/cost.ts';
 import { subjectOf } from '../../domain/forecast/compute-groups.ts';
 import { sum } from '../../domain/sum.ts';
-import type { Settings } from '../../settings/settings.ts';
 import { forecastWithUsage } from '../forecast/by-past.ts';
 import { type MonthChange, monthChange, savedText } from '../forecast/month.ts';
 import { lookBack, type PastOutlook, withPast } from '../forecast/past-outlook.ts';
+import type { UsageHistoryOptions } from '../forecast/usage-history.ts';
 import type { NotPlanned } from '../not-planned.ts';
 import { formatNumber } from '../ranges.ts';
 
@@ -24,11 +24,7 @@ interface PlanMonth {
  */
 export async function planMonth(
   planned: Pick<PlanResult, 'plan' | 'situation' | 'projects' | 'takenAtMs' | 'isStored'>,
-  options: {
-    settings: Settings;
-    usageFile: string | undefined;
-    operationsFile?: string | undefined;
-    fleetFile: string | undefined;
+  options: Pick<UsageHistoryOptions, 'settings' | 'usageFile' | 'operationsFile' | 'fleetFile'> & {
     live?: boolean | undefined;
     /** Computes that the plan leaves out, and the text counts. */
     notPlanned?: readonly NotPlanned[];

@@ -17,7 +17,7 @@ import { askedJson, askedLines } from '../past/ask-postgres.ts';
 import { changeText, savedText } from '../recommend/text.ts';
 import { plainTable } from '../terminal.ts';
 
-/** The parts of a project that could not be read; the report claims nothing that depends on them. */
+/** A project of which parts could not be read. The report claims nothing that depends on these parts. */
 export interface UnreadProject {
   projectId: string;
   name: string;

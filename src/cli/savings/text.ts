@@ -37,17 +37,20 @@ function verdict({ state, distinguishable, relative, units, unit, left_out: left
   return distinguishable ? 'the policies have an effect.' : 'the effect is not distinguishable from chance.';
 }
 
-/** The saving by the policies, and the cost of the trial, which withdraws policies. A negative saving is called a cost, a negative cost a saving. */
+/**
+ * The saving by the policies, and the cost of the trial, in which some computes go without them. A negative amount changes the word, such as `cost
+ * more` for `saved`.
+ */
 function effectLines({ relative, cu_hours, usd, trial_cost: cost }: SavingsReport): string[] {
   const isNegative = (one: MaybeEstimate) => one !== null && savingOrCost(one).isCost;
   const shown = (one: MaybeEstimate, isNegated: boolean) =>
     one && isNegated ? inOrder(mapEstimate(one, (value) => 0 - value)) : one;
-  const [isPoliciesCost, isTrialSaving] = [isNegative(relative), isNegative(cost.cu_hours)];
-  const ofPolicies = amounts({ cu_hours: shown(cu_hours, isPoliciesCost), usd: shown(usd, isPoliciesCost) });
-  const ofTrial = amounts({ cu_hours: shown(cost.cu_hours, isTrialSaving), usd: shown(cost.usd, isTrialSaving) });
+  const [policiesCost, trialSaves] = [isNegative(relative), isNegative(cost.cu_hours)];
+  const ofPolicies = amounts({ cu_hours: shown(cu_hours, policiesCost), usd: shown(usd, policiesCost) });
+  const ofTrial = amounts({ cu_hours: shown(cost.cu_hours, trialSaves), usd: shown(cost.usd, trialSaves) });
   return [
-    `  ${isPoliciesCost ? 'cost more' : 'saved    '} ${share(shown(relative, isPoliciesCost))}${ofPolicies}`,
-    `  ${isTrialSaving ? 'it saved ' : 'its cost '} ${ofTrial.replace(/^, /, '') || 'not measurable'}`,
+    `  ${policiesCost ? 'cost more' : 'saved    '} ${share(shown(relative, policiesCost))}${ofPolicies}`,
+    `  ${trialSaves ? 'it saved ' : 'its cost '} ${ofTrial.replace(/^, /, '') || 'not measurable'}`,
   ];
 }
 
