@@ -4,7 +4,7 @@ import { type CommandTree, commandsIn, type Flag, LIST_COMPUTES, type Value } fr
 /** A script for bash, from 3.2 on: without associative arrays, `mapfile` and the package bash-completion. */
 function bashScript(program: CommandTree): string {
   const places = commandsIn(program).map(({ path, tree }) => [path.map((name) => `/${name}`).join(''), tree] as const);
-  const cases = places.map(([path, tree]) => placeCase(path, tree));
+  const cases = places.map(([path, tree]) => bashCase(path, tree));
   return `# Completion of ebb for bash. Made by: ebb completion bash
 
 _ebb_words() { COMPREPLY=($(compgen -W "$1" -- "$cur")); }
@@ -39,21 +39,21 @@ complete -o default -F _ebb ebb
 }
 
 /** The completions after a command, whose path is written `/keys/create`. */
-function placeCase(path: string, { flags, commands, argument }: CommandTree): string {
+function bashCase(path: string, { flags, commands, argument }: CommandTree): string {
   const names = flags.flatMap(({ long, short = [] }) => [long, short].flat());
-  const valued = flags.filter(({ isValueOptional }) => !isValueOptional).flatMap(valueCase);
+  const valued = flags.filter(({ isValueOptional }) => !isValueOptional).flatMap(bashValueCase);
   const rest = commands.length > 0 ? { kind: 'words' as const, words: commands.map(({ name }) => name) } : argument;
   return `    ${inQuotes(path)})
       case "$prev" in
-${[...valued, '        *) case "$cur" in', `          -*) _ebb_words ${inQuotes(names.join(' '))} ;;`, `          *) ${offer(rest)} ;;`, '        esac ;;'].join('\n')}
+${[...valued, '        *) case "$cur" in', `          -*) _ebb_words ${inQuotes(names.join(' '))} ;;`, `          *) ${bashOffer(rest)} ;;`, '        esac ;;'].join('\n')}
       esac ;;`;
 }
 
-function valueCase({ long, value }: Flag): string[] {
-  return value === undefined ? [] : [`        ${long}) ${offer(value)} ;;`];
+function bashValueCase({ long, value }: Flag): string[] {
+  return value === undefined ? [] : [`        ${long}) ${bashOffer(value)} ;;`];
 }
 
-function offer(value: Value = { kind: 'other' }): string {
+function bashOffer(value: Value = { kind: 'other' }): string {
   switch (value.kind) {
     case 'words':
       return `_ebb_words ${inQuotes(value.words.join(' '))}`;
@@ -76,7 +76,7 @@ _ebb_computes() {
   compadd -a computes
 }
 
-${functionsOf(program, '_ebb').join('\n\n')}
+${zshFunctions(program, '_ebb').join('\n\n')}
 
 if [ "$funcstack[1]" = _ebb ]; then
   _ebb "$@"
@@ -87,11 +87,11 @@ fi
 }
 
 /** One function for each command. */
-function functionsOf(tree: CommandTree, name: string): string[] {
+function zshFunctions(tree: CommandTree, name: string): string[] {
   const { flags, commands, argument } = tree;
-  const specs = flags.map(flagSpec);
+  const specs = flags.map(zshFlag);
   if (commands.length === 0) {
-    const all = [...specs, ...(argument ? [`*:argument:${action(argument)}`] : [])];
+    const all = [...specs, ...(argument ? [`*:argument:${zshAction(argument)}`] : [])];
     return [`${name}() {\n  _arguments ${all.map(inQuotes).join(' \\\n    ')}\n}`];
   }
   const described = commands.map((command) => inQuotes(`${command.name}:${command.description}`));
@@ -111,18 +111,18 @@ ${cases.join('\n')}
     esac ;;
   esac
 }`,
-    ...commands.flatMap((command) => functionsOf(command, `${name}_${command.name}`)),
+    ...commands.flatMap((command) => zshFunctions(command, `${name}_${command.name}`)),
   ];
 }
 
 /** Describes a flag for `_arguments`: `--mode[text]:value:(a b)`; a flag may be given several times. */
-function flagSpec({ long, description, value, isValueOptional }: Flag): string {
+function zshFlag({ long, description, value, isValueOptional }: Flag): string {
   const text = description.replace(/[[\]\\:]/g, '\\$&');
-  const after = value === undefined ? '' : `${isValueOptional ? '::' : ':'}value:${action(value)}`;
+  const after = value === undefined ? '' : `${isValueOptional ? '::' : ':'}value:${zshAction(value)}`;
   return `*${long}${value === undefined || isValueOptional ? '' : '='}[${text}]${after}`;
 }
 
-function action(value: Value): string {
+function zshAction(value: Value): string {
   switch (value.kind) {
     case 'words':
       return `(${value.words.join(' ')})`;
@@ -136,14 +136,14 @@ function action(value: Value): string {
 }
 
 function fishScript(program: CommandTree): string {
-  const lines = commandsIn(program).flatMap(({ path, tree }) => linesOf(tree, path));
+  const lines = commandsIn(program).flatMap(({ path, tree }) => fishLines(tree, path));
   return `# Completion of ebb for fish. Made by: ebb completion fish
 complete -c ebb -f
 ${lines.join('\n')}
 `;
 }
 
-function linesOf({ flags, commands, argument }: CommandTree, path: readonly string[]): string[] {
+function fishLines({ flags, commands, argument }: CommandTree, path: readonly string[]): string[] {
   const here = path.map((name) => `__fish_seen_subcommand_from ${name}`);
   const names = commands.map(({ name }) => name);
   const noneOf = path.length === 0 ? '__fish_use_subcommand' : `not __fish_seen_subcommand_from ${names.join(' ')}`;
@@ -153,18 +153,18 @@ function linesOf({ flags, commands, argument }: CommandTree, path: readonly stri
   const line = (rest: string, parts = [...here, ...noneYet]) => `complete -c ebb${condition(parts)} ${rest}`;
   return [
     ...commands.map(({ name, description }) => line(`-a ${name} -d ${quotedForFish(description)}`)),
-    ...flags.map((flag) => line(flagText(flag))),
-    ...(argument && argument.kind !== 'other' ? [line(valueText(argument))] : []),
+    ...flags.map((flag) => line(fishFlag(flag))),
+    ...(argument && argument.kind !== 'other' ? [line(fishValue(argument))] : []),
   ];
 }
 
-function flagText({ long, short, description, value, isValueOptional }: Flag): string {
+function fishFlag({ long, short, description, value, isValueOptional }: Flag): string {
   const names = [`-l ${long.slice(2)}`, ...(short === undefined ? [] : [`-s ${short.slice(1)}`])];
-  const after = value === undefined || isValueOptional ? [] : [value.kind === 'path' ? '-r' : '-x', valueText(value)];
+  const after = value === undefined || isValueOptional ? [] : [value.kind === 'path' ? '-r' : '-x', fishValue(value)];
   return [...names, ...after, `-d ${quotedForFish(description)}`].filter((part) => part !== '').join(' ');
 }
 
-function valueText(value: Value): string {
+function fishValue(value: Value): string {
   switch (value.kind) {
     case 'words':
       return `-a ${quotedForFish(value.words.join(' '))}`;
