@@ -4,6 +4,7 @@ import { COMPUTE_SIZES_CU } from '../domain/compute/compute-units.ts';
 import type { Fleet, FleetCompute, FleetProject } from './fleet.ts';
 import { consumptionSchema, loadSchema, pastOperationSchema, toLoad } from './load-schema.ts';
 import { settingsProblem } from './world/create-compute.ts';
+import { DAY_MS } from './world/units.ts';
 
 const id = z.string().regex(/^[a-z0-9-]{1,60}$/, 'must be 1 to 60 of a-z, 0-9 and -');
 const size = z.number().refine((cu) => COMPUTE_SIZES_CU.includes(cu), 'is not a size that the platform has');
@@ -127,7 +128,7 @@ export function parseFleet(text: string): FleetFileResult {
   const { projects, history, consumption } = parsed.data;
   const fleet: Fleet = {
     projects: projects.map(toProject),
-    historyMs: history && history.days * 86_400_000,
+    historyMs: history && history.days * DAY_MS,
     consumption,
   };
   const problem = contradiction(fleet);

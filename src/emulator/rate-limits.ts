@@ -1,3 +1,5 @@
+import { MINUTE_MS } from './world/units.ts';
+
 /** `retryAfterSeconds` is the time, rounded up, until this limit would admit a request. */
 export type Verdict = { ok: true } | { ok: false; retryAfterSeconds: number; message: string };
 
@@ -5,8 +7,6 @@ export interface RateLimits {
   /** Admits a request of an account on a route, or refuses it. Only admitted requests count. `realMs`: real milliseconds from an arbitrary start. */
   admit(account: string, route: string, realMs: number): Verdict;
 }
-
-const MINUTE_MS = 60_000;
 
 /** The instants of the last `limit` requests in a ring buffer, so that a check costs the same at any limit. */
 function createLog(limit: number) {

@@ -24,11 +24,11 @@ import { createWorld } from './world/create-world.ts';
 import type { Behaviours, ProjectUpdatedAt, WorldEvent, WorldState } from './world/entities.ts';
 import { execute } from './world/execute.ts';
 import { createRandom, nextToken } from './world/random.ts';
+import { DAY_MS, HOUR_MS } from './world/units.ts';
 
 const REQUESTS_KEPT = 50_000;
 const DEFAULT_SEED = 1;
-const HOUR_MS = 3_600_000;
-const AVAILABILITY_CHECK_MS = 3 * 86_400_000;
+const AVAILABILITY_CHECK_MS = 3 * DAY_MS;
 
 /** An emulator that answers requests of the same process. */
 export interface EmulatedService {

@@ -71,10 +71,10 @@ export type Answer<Method extends keyof Operator> = Extract<
   { ok: true }
 >['value'];
 
-type Result<T> = { ok: true; value: T } | { ok: false; error: { message: string } };
+type Reply<T> = { ok: true; value: T } | { ok: false; error: { message: string } };
 
 /** Returns the document of an answer, or throws the message of a refusal as a UserError. */
-export async function answered<T>(asking: Result<T> | Promise<Result<T>>): Promise<T> {
+export async function answered<T>(asking: Reply<T> | Promise<Reply<T>>): Promise<T> {
   const answer = await asking;
   if (!answer.ok) throw new UserError(answer.error.message);
   return answer.value;

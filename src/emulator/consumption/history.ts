@@ -2,10 +2,8 @@
 import type { Consumption } from '../fleet.ts';
 import type { ProjectLedger, QuarterLedger, WorldState } from '../world/entities.ts';
 import { hashText } from '../world/random.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../world/units.ts';
 import { QUARTER_MS, quartersOf } from '../world/usage.ts';
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 86_400_000;
 
 /** The share of an hour's usage that is shown until its correction, a day after the hour has ended. */
 const UNCORRECTED_SHARE = 0.9;
@@ -44,7 +42,7 @@ export function bucketEnd(startMs: number, granularity: Granularity): number {
 
 /** The end of the usage that is visible at `nowMs`. */
 function shownUntilMs({ delayMinutes, stalls }: Consumption, nowMs: number): number {
-  const delayed = nowMs - delayMinutes * 60_000;
+  const delayed = nowMs - delayMinutes * MINUTE_MS;
   const stall = stalls.find(({ fromMs, toMs }) => fromMs <= nowMs && nowMs < toMs);
   const untilMs = Math.min(delayed, stall?.fromMs ?? delayed);
   return untilMs - (untilMs % QUARTER_MS);

@@ -15,9 +15,8 @@ import type { ApiKey } from '../world/accounts.ts';
 import type { WorldState } from '../world/entities.ts';
 import { permissionRefusal } from '../world/permissions.ts';
 import { createRandom, hashText, nextUuid } from '../world/random.ts';
+import { DAY_MS } from '../world/units.ts';
 import { type AuthorisedRequest, type Route, readLimit } from './route.ts';
-
-const DAY_MS = 86_400_000;
 
 /** How far back each granularity goes from the present bucket, in milliseconds. */
 export const LOOKBACK_MS: Record<Granularity, number> = {

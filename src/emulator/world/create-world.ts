@@ -20,8 +20,9 @@ import { startLoad } from './load.ts';
 import { projectRecord } from './projects.ts';
 import { createRandom, nextUuid } from './random.ts';
 import { planSuspension, suspensionDueAtMs } from './suspension.ts';
+import { DAY_MS } from './units.ts';
 
-const YEAR_MS = 365 * 86_400_000;
+const YEAR_MS = 365 * DAY_MS;
 const DEFAULT_PLAN: Plan = 'scale';
 
 interface WorldOptions {

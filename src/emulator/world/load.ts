@@ -4,6 +4,7 @@ import type { Compute, ComputeLoad, WorldState } from './entities.ts';
 import { wakeIfWanted } from './operations.ts';
 import { firstIndex } from './pages.ts';
 import { createRandom, hashText, nextRandom } from './random.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from './units.ts';
 import { addUsage } from './usage.ts';
 
 const SHORTEST_VISIT_MS = 1000;
@@ -53,10 +54,6 @@ interface Demand {
   /** The end of this demand; Infinity: it never changes. */
   untilMs: number;
 }
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
 
 /** A number in [0, 1), the same for equal arguments. */
 function noise(seed: number, slot: number, salt: number): number {

@@ -1,7 +1,9 @@
 import type { Compute, Project, ProjectLedger, QuarterLedger, Usage, WorldState } from './entities.ts';
 import { effectiveTimeoutSeconds } from './suspension.ts';
+import { MINUTE_MS } from './units.ts';
 
-export const QUARTER_MS = 900_000;
+/** A quarter of an hour. */
+export const QUARTER_MS = 15 * MINUTE_MS;
 
 export function noUsage(nowMs: number): Usage {
   return {
