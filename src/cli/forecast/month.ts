@@ -23,7 +23,10 @@ export function sumExpected(outlooks: readonly Outlook[]): ExpectedSum | undefin
   return { computes: measured.length, cuHours, month: monthSum(months, months) };
 }
 
-/** The sum of months. The usage of each is raised, if necessary, to cover its own saving and the saving of the same compute in `others`. */
+/**
+ * Adds up months. With little data a saving may exceed the usage of its month: the usage is then raised to it, and to the saving of the same
+ * compute in `others`.
+ */
 function monthSum(months: readonly Saving['month'][], others: readonly Saving['month'][]): Saving['month'] {
   const sum = { used: NOTHING, saved: NOTHING };
   for (const [index, month] of months.entries()) {

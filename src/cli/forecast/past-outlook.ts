@@ -35,7 +35,7 @@ export interface LookBackInput {
   subjects: readonly ForecastSubject[];
   pricing: Pricing;
   usages?: UsageHistories;
-  /** The end of the past if no usage is known, in milliseconds since the epoch. The caller reads the operations of that past later. */
+  /** The past ends here if no usage is known, in milliseconds since the epoch. Given if its operations are read later. */
   pastEndMs?: number | undefined;
 }
 
