@@ -120,8 +120,8 @@ export async function readForForecast(
 }
 
 /**
- * Reads the stored facts of these names, and nothing else, from a store that is opened once. If they can't be read, a note says why, unless
- * nothing is stored yet.
+ * Reads the stored facts of these names only, and opens the store once for all. If they can't be read, a note says why. If nothing is stored yet,
+ * there is neither a fact nor a note.
  */
 export function readFacts<Name extends keyof typeof FLEET_FACTS>(
   settings: Settings,

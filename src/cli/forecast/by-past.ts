@@ -42,9 +42,8 @@ interface ByPastOptions extends Omit<UsageHistoryOptions, 'open' | 'mostProjects
 type PastInputs = Pick<LookBackInput, 'usages' | 'pricing' | 'pastEndMs'>;
 
 /**
- * Calls `forecast` with the known usage. `forecast` returns a list of the computes' outlooks for each policy set. Adds to the outlooks when the
- * computes were awake, from operations, but only where a saving depends on this: if policies change the timeout of a compute that sleeps, or
- * anything of a compute whose usage is unknown.
+ * Calls `forecast` with the known usage; it returns outlooks of the computes for each policy set. Where a saving depends on when a compute was
+ * awake ({@link needsHistory}), this is then read from operations, and added to the outlook.
  */
 export function forecastWithUsage<O extends PastOutlook>(
   options: ByPastOptions,
@@ -128,6 +127,7 @@ async function readHistories(
   return read ? historiesOf(computes, { ...read, toMs: nowMs }) : new Map();
 }
 
+/** True if policies change the timeout of a compute that sleeps, or anything of a compute whose usage is unknown. */
 function needsHistory({ past }: PastOutlook): boolean {
   if (!past || past.history) return false;
   const { had, rules, hours = [] } = past;

@@ -72,7 +72,7 @@ interface ReadOptions {
   withoutUsage?: boolean;
   /** The most pages of operations that are read for each project; by default all within the days. */
   maxPages?: number | undefined;
-  /** Called when the newest operations of each project were read, with the past as known by then, if more is to be read or `maxPages` is 1. */
+  /** Called with the past as known after the newest page of each project; not if there are no older pages, unless `maxPages` is 1. */
   onNewest?: ((past: FleetPast) => Promise<void>) | undefined;
 }
 
