@@ -55,9 +55,9 @@ const SLOW_AFTER_MS = 24_000;
 const SLOW_AFTER_DEADLINE_MS = 10_000;
 
 /**
- * The day's time: slow around each instant at which a policy changes, or at which a change that waits for sleep reaches its deadline, and
- * fast in between, so that the whole takes {@link DAY_REAL_MS}. After the end it runs as fast as real time. Each point is one moment:
- * `realMs` after the start, `simulatedMs` since the epoch.
+ * The time of the day as points: `realMs` after the start is `simulatedMs` since the epoch. Time is slow around each instant at which a policy
+ * changes, or at which a change that waits for sleep reaches its deadline. Between them it is as fast as the whole needs to take {@link
+ * DAY_REAL_MS}. After the end it is real time.
  */
 export function dayTimeTable(policies: CompiledPolicies): { realMs: number; simulatedMs: number }[] {
   const slow = slowSpans(policies);

@@ -6,9 +6,9 @@ import type { Team } from '../../policy/teams.ts';
 import type { Settings } from '../../settings/settings.ts';
 
 /**
- * Returns the teams, with the paths of their files in `path`. If `path` is a copy, each file belongs to the team of the original file at the
- * same place. The original is `comparedWith` if it is within the policy folder of the settings, otherwise the policy folder itself. Teams
- * without files in `path` are left out, since only a part of the policies may be compared.
+ * Returns the teams, with the paths of their files in `path`. In a copy, a file belongs to the team of the original file at the same place. The
+ * original is `comparedWith` if that is within the policy folder of the settings, otherwise this folder. Teams without files in `path` are left
+ * out, since only a part of the policies may be compared.
  */
 export async function teamsIn(
   path: string,

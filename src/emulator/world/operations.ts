@@ -44,6 +44,7 @@ export interface NewOperation {
   rollback?: ComputeSettings;
 }
 
+/** The state of a compute after such an operation. */
 const PENDING_STATE: Partial<Record<OperationAction, ComputeState>> = {
   start_compute: 'active',
   suspend_compute: 'idle',
