@@ -56,8 +56,8 @@ const SLOW_AFTER_DEADLINE_MS = 10_000;
 
 /**
  * The time of the day as points: `realMs` after the start is `simulatedMs` since the epoch. Time is slow around each instant at which a policy
- * changes, or at which a change that waits for sleep reaches its deadline. Between them it is as fast as the whole needs to take {@link
- * DAY_REAL_MS}. After the end it is real time.
+ * changes, or at which a change that waits for sleep reaches its deadline. Between them it is as fast as the whole needs to take
+ * {@link DAY_REAL_MS}. After the end it runs as fast as real time.
  */
 export function dayTimeTable(policies: CompiledPolicies): { realMs: number; simulatedMs: number }[] {
   const slow = slowSpans(policies);
