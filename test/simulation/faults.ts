@@ -163,8 +163,8 @@ export const KNOWN_FAULTS: readonly KnownFault[] = [
       },
       {
         file: 'src/app/reconcile/missing.ts',
-        from: 'return concludedAtMs <= nowMs ?',
-        to: 'return concludedAtMs < 0 ?',
+        from: 'return graceEndMs <= nowMs ?',
+        to: 'return graceEndMs < 0 ?',
       },
     ],
   },

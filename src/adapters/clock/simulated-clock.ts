@@ -35,9 +35,11 @@ export function simulatedClock({
   assertAscending(table);
   const offsetMs = realTime.nowMs() - startedAtMs - realTime.monotonicMs();
   const elapsedMs = (): number => realTime.monotonicMs() + offsetMs;
-  const realDelayMs = (instantMs: number): number => Math.max(0, Math.ceil(realAt(table, instantMs) - elapsedMs()));
+  const now = (): number => Math.floor(simulatedAt(table, elapsedMs()) + ROUNDING_MS);
+  const realDelayMs = (instantMs: number): number =>
+    now() >= instantMs ? 0 : Math.max(1, Math.ceil(realAt(table, instantMs) - elapsedMs()));
   return {
-    now: () => Math.floor(simulatedAt(table, elapsedMs()) + ROUNDING_MS),
+    now,
     realDelayMs,
     sleepUntil: (instantMs, signal) => sleepUntil(realDelayMs, instantMs, signal),
     every: (intervalMs, tick) => startTicking(intervalMs, tick, onTickError),
