@@ -117,15 +117,15 @@ export function textOf(policies: readonly SimPolicy[]): string {
   return ['version: 1', 'policies:', ...entries, ''].join('\n');
 }
 
-/** Results that are kept: a run has fewer. */
-const MOST_PARSED = 200;
+/** Texts of the first file whose results are kept: a run has fewer. */
+const MOST_PARSED = 50;
 
-const parsed = new Map<string, PolicySetResult>();
+/** By the text of the first file, and then of the second: asked for often, and a key of both would have to be made each time. */
+const parsed = new Map<string, Map<string, PolicySetResult>>();
 
 /** As the daemon's loader does, from texts that are read already; the same texts are parsed once. */
 export function parseTexts({ platform, web }: Readonly<Record<FileName, string>>): PolicySetResult {
-  const key = JSON.stringify([platform, web]);
-  const known = parsed.get(key);
+  const known = parsed.get(platform)?.get(web);
   if (known) return known;
   const files = [
     { path: PATHS.platform, text: platform },
@@ -134,7 +134,8 @@ export function parseTexts({ platform, web }: Readonly<Record<FileName, string>>
   const knownSources = { sources: new Map([[SOURCE.name, SOURCE]]), allowedOrigins: [] };
   const result = parsePolicyFiles(files, { knownSources });
   if (parsed.size >= MOST_PARSED) parsed.clear();
-  parsed.set(key, result);
+  const byWeb = parsed.get(platform) ?? new Map<string, PolicySetResult>();
+  parsed.set(platform, byWeb.set(web, result));
   return result;
 }
 

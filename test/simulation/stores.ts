@@ -36,18 +36,17 @@ export function storeOf(world: World, name: string, life: Life, daemon?: SimDaem
     world.note(`${name} ${method} ${short(args[0])} ${short(args[1])} -> ${short(result)}`);
   }
 
-  async function ask(method: string, args: unknown[]): Promise<unknown> {
-    world.reach(`port store.${method}`);
+  async function ask({ method, place, isChange, isRecord }: Port, args: unknown[]): Promise<unknown> {
+    world.reach(place);
     const isMet = daemon !== undefined && world.onCall(momentOf(method, args), String(args[1]));
     const who = `${name} ${method} ${args[0]}`;
     await life.pass(
       isMet ? world.diceFor(who).between(0, LONGEST_MEETING_MS) : latencyMs(world, who, fault('store_slow')?.by),
     );
     if (fault('store_down')) fail(method, args, 'the store is away');
-    const isChange = CHANGING.test(method);
     const order = world.next();
     // Another daemon may register a set before this one has its answer.
-    const files = RECORDS.test(method) ? filesOfGroup(world) : undefined;
+    const files = isRecord ? filesOfGroup(world) : undefined;
     const result = await (Reflect.get(world.store.current, method) as (...own: unknown[]) => Promise<unknown>)(...args);
     if (isChange) noteChange(method, args, result);
     if (daemon) await checkStored(world, daemon, { method, args, result, order, files });
@@ -60,9 +59,18 @@ export function storeOf(world: World, name: string, life: Life, daemon?: SimDaem
     return result;
   }
 
-  const methods = Object.keys(world.store.current).map((method) => [method, (...args: unknown[]) => ask(method, args)]);
+  const methods = Object.keys(world.store.current).map((method) => {
+    const port = portOf(method);
+    return [method, (...args: unknown[]) => ask(port, args)];
+  });
   return { ...Object.fromEntries(methods), close: async () => {} } as Store;
 }
+
+/** What is known of a method, once for all of its calls. */
+function portOf(method: string) {
+  return { method, place: `port store.${method}`, isChange: CHANGING.test(method), isRecord: RECORDS.test(method) };
+}
+type Port = ReturnType<typeof portOf>;
 
 /** What a command stores is not a daemon's: it is only known to be another record. */
 function noteByPerson(world: World, method: string, [, computeId]: unknown[]): void {

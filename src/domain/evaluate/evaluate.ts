@@ -166,7 +166,6 @@ export function evaluateNow(
   const restoreAskedAtMs = (group: FieldGroup) =>
     decision.enforcedDeciders[group]?.restore?.askedAtMs ?? Number.NEGATIVE_INFINITY;
   const planInput = {
-    ...gates,
     decision,
     compute,
     record,
@@ -185,6 +184,7 @@ export function evaluateNow(
     trial,
     stepEndedAtMs: (group: FieldGroup) =>
       lastEndMs !== undefined && lastBoundary(input, nowMs, group) === lastEndMs ? lastEndMs : undefined,
+    ...gates,
   };
   const respected = record?.manual && respectedOf(planInput);
   return { decision, plan: plan(planInput), ...(respected && { respected }) };

@@ -61,7 +61,7 @@ export function changesOf(decision: Decision, compute: Compute, verified: Accoun
   const { enforcedDeciders, deciders } = decision;
   const changes = FIELD_GROUPS.flatMap((group) => {
     const disconnects = compute.state !== 'idle' && (group === 'size' || verified.timeout_change === 'restarts');
-    const context = { ...decision, compute, disconnects };
+    const context = { decision, compute, disconnects };
     const enforced = changeOf(group, decision.enforced, enforcedDeciders[group], context);
     if (enforced) return [enforced];
     const observed = changeOf(group, decision.desired, deciders[group], context);
@@ -75,7 +75,7 @@ function changeOf(
   group: FieldGroup,
   desired: Desired,
   decider: TraceStep | undefined,
-  { urgent, hardLimits, compute, disconnects }: Decision & { compute: Compute; disconnects: boolean },
+  { decision, compute, disconnects }: { decision: Decision; compute: Compute; disconnects: boolean },
 ): Change | undefined {
   const fields = wantedFields(group, desired);
   if (decider === undefined || fields === undefined || hasSettings(compute, fields)) return undefined;
@@ -90,8 +90,8 @@ function changeOf(
     policy: deciderName(decider),
     priority: policy?.priority ?? Number.MAX_SAFE_INTEGER,
     isObserved: false,
-    urgent: urgent && raises,
-    hard: hardLimits.some((limits) => isBeyond(limits, group, compute)),
+    urgent: decision.urgent && raises,
+    hard: decision.hardLimits.some((limits) => isBeyond(limits, group, compute)),
     ...(policy?.disruption && { disruption: policy.disruption }),
     ...(hold && { disruption: WITHOUT_WAITING, askedAtMs: hold.createdAtMs }),
     ...(restore?.now && { disruption: WITHOUT_WAITING }),
