@@ -14,7 +14,8 @@ const WORKER = join(ROOT, 'scripts/simulate-worker.mjs');
 
 /**
  * Most of what a seed makes is garbage at once, and much of its code runs a few times only: then an interpreter is slow, and the optimising
- * compiler takes more time than it saves, unless it waits longer and inlines less. Workers take all processors: threads for garbage save nothing.
+ * compiler takes more time than it saves, unless it waits longer and inlines less. Workers take all processors, so threads for garbage save
+ * nothing.
  */
 const WORKER_FLAGS = [
   ...['--max-semi-space-size=64', '--single-threaded-gc', '--always-sparkplug', '--interrupt-budget=300000'],
@@ -25,8 +26,8 @@ const WORKER_FLAGS = [
 const OWN_SOURCE = /\/(src|test|scripts)\/.*\.tsx?$/;
 
 /**
- * An object literal that begins with a spread, and has more. Node.js 20 gives each object that it makes a shape of its own (Node.js 22 does not),
- * which costs a microsecond, and more wherever it is read; not so where the literal begins with nothing.
+ * An object literal that begins with a spread, and has more. Node.js 20 gives each object that it makes a shape of its own (Node.js 22 does
+ * not), which costs a microsecond, and more wherever it is read; not so where the literal begins with nothing.
  */
 const SPREAD_FIRST = /\{(\s*)\.\.\.(?!\w+\s*\})/g;
 

@@ -26,7 +26,7 @@ export function comparePaths(a: string, b: string): number {
 
 /** Hashes the content of policies and sources. File names, formatting and the order of sources don't matter; the order of policies does. */
 function hashPolicies(policies: readonly Policy[], sources: ReadonlyMap<string, ConnectionSource>): string {
-  const content = joinAsList(policies.map(({ file: _file, ...policy }) => canonical(policy)));
+  const content = joinAsList(policies.map(canonicalTerms));
   if (sources.size === 0) return digest(content);
   const sourceContents = [...sources]
     .sort(([a], [b]) => ascending(a, b))
@@ -61,12 +61,21 @@ function digestOfDays(days: readonly number[]): string {
   return getOrAdd(digestsOfDays, days, () => digest(days.join()));
 }
 
+const canonicals = new WeakMap<Policy, string>();
+
+/** The terms of a policy, wherever its file is. Cached, since the parts of a set are hashed again whenever one of them changes. */
+function canonicalTerms(policy: Policy): string {
+  return getOrAdd(canonicals, policy, () => {
+    const { file: _file, ...terms } = policy;
+    return canonical(terms);
+  });
+}
+
 const digestsOfTerms = new WeakMap<Policy, string>();
 
 /** Identifies the terms of a policy, wherever its file is. */
 export function termsDigest(policy: Policy): string {
-  const { file: _file, ...terms } = policy;
-  return getOrAdd(digestsOfTerms, policy, () => digest(canonical(terms)));
+  return getOrAdd(digestsOfTerms, policy, () => digest(canonicalTerms(policy)));
 }
 
 /** SHA-256, in hexadecimal digits. */

@@ -143,9 +143,9 @@ export function createMemoryStore(
   };
 }
 
-/** A copy that all readers may share: nobody can change it. */
+/** A copy that all readers may share: nobody can change it. Parts of an earlier copy are taken over. */
 function frozenCopy<Value>(value: Value): Value {
-  if (typeof value !== 'object' || value === null) return value;
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   const copy = Array.isArray(value)
     ? value.map(frozenCopy)
     : Object.fromEntries(Object.entries(value).map(([key, of]) => [key, frozenCopy(of)]));
