@@ -27,7 +27,7 @@ import {
 import { planOf } from '../test/simulation/plan.ts';
 import { type Change, createPool, ROOT, type Running, runSeeds } from './simulate-pool.ts';
 
-/** A seed takes about a second, on a machine that is very busy a minute; one that takes so long never ends. Many mutants never end. Milliseconds. */
+/** A seed takes half a second, on a machine that is very busy a minute; one that takes so long never ends. Many mutants never end. Milliseconds. */
 const [LONGEST_SEED_MS, LONGEST_MUTANT_SEED_MS] = [600_000, 90_000];
 
 /** A mutant is tried by so many of the seeds that reach it. */
