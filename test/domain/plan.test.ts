@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ComputeState } from '../../src/domain/compute/compute.ts';
 import { COMPUTE_SIZES_CU } from '../../src/domain/compute/compute-units.ts';
-import { aCompute, aRecord, aSchedule, at, compiled, planFor } from '../support/builders.ts';
+import { aCompute, aHold, aRecord, aSchedule, at, compiled, planFor } from '../support/builders.ts';
 
 const NOON = at('2026-03-02T12:00:00Z');
 const NIGHT = at('2026-03-02T23:00:00Z');
@@ -81,6 +81,13 @@ describe('plan', () => {
       const plan = planFor({ policies, compute: aCompute(), record, nowMs: NOON + 1000 });
       expect(plan).toMatchObject({ verdict: 'wait', untilMs: at('2026-03-02T18:00:00Z') });
       expect(codes(plan)).toContain('newly_discovered');
+    });
+
+    it('does not count a hold of another value as a boundary', () => {
+      const holds = [aHold({ suspendTimeoutSeconds: 1_200, createdAtMs: NOON + 500, expiresAtMs: NOON + 3_600_000 })];
+      const plan = planFor({ policies, compute: aCompute(), record, nowMs: NOON + 1000, holds });
+      expect(plan).toMatchObject({ heldBy: ['newly_discovered'], untilMs: at('2026-03-02T18:00:00Z') });
+      expect(plan.actions).toMatchObject([{ fields: { suspendTimeoutSeconds: 1_200 }, disconnects: false }]);
     });
 
     it('changes a compute that sleeps, and a timeout, at once', () => {

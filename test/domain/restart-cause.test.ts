@@ -58,6 +58,13 @@ describe('the cause of a restart', () => {
     expect(causeAt(MORNING + HOUR_MS, { beforeMs: MORNING + 1 })).toBe('boundary');
   });
 
+  it('is no person where a hold only sets the timeout that is sent beside the size', () => {
+    const hold = aHold({ suspendTimeoutSeconds: 600, createdAtMs: MORNING - 60_000 });
+    expect(causeAt(MORNING, { holds: [hold] })).toBe('boundary');
+    const sized = { ...hold, size: { minCu: 4, maxCu: 4 } };
+    expect(causeAt(MORNING, { holds: [sized] })).toBe('person');
+  });
+
   it('is not a boundary where the policy was edited since', () => {
     const [before, after] = [
       aSchedule({ disruption: AT_ONCE }),

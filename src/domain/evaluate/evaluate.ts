@@ -173,6 +173,7 @@ export function evaluateNow(
     freezes: freezesAt(freezes, compute, nowMs),
     connections: connectionsAt(connections, compute, nowMs),
     nextBoundaryAfter: (afterMs: number, group?: FieldGroup) => nextBoundary(input, afterMs, group),
+    policyBoundaryAfter: (afterMs: number, group?: FieldGroup) => nextBoundary({ ...input, holds: [] }, afterMs, group),
     enforcedAt: (instantMs: number) => decide({ ...inputNow, instantMs }).enforced,
     wantedSince: (group: FieldGroup) =>
       Math.max(
@@ -260,8 +261,9 @@ export function changeDueSince(
   return dueMs;
 }
 
-function isAskedByPerson(why: readonly Reason[]): boolean {
-  return why.some(({ code }) => code === 'hold' || code === 'restore');
+/** Returns true if a person wants the change that restarts. Its reason is the first: a new timeout is only sent beside it. */
+function isAskedByPerson([first]: readonly Reason[]): boolean {
+  return first?.code === 'hold' || first?.code === 'restore';
 }
 
 /**

@@ -149,7 +149,7 @@ const LONGEST_WAIT_MS = DAY_MS;
  * Holds changes that would restart a newly discovered compute until it sleeps, until its next boundary, or for a day: so starting ebb at noon
  * disconnects nobody. Urgent raises don't wait, nor do changes by policies with `newly_discovered: act`.
  */
-export const newlyDiscovered: Gate = ({ change, record, nowMs, nextBoundaryAfter, disruption }) => {
+export const newlyDiscovered: Gate = ({ change, record, nowMs, policyBoundaryAfter, disruption }) => {
   // `lastApplied` may be a size that the compute already had when policies first wanted it. ebb did not change that.
   if (!change.disconnects || change.urgent || record?.lastChanges?.size) return undefined;
   if (resolveDisruption(change.disruption, disruption).newlyDiscovered === 'act') return undefined;
@@ -157,23 +157,24 @@ export const newlyDiscovered: Gate = ({ change, record, nowMs, nextBoundaryAfter
   const lastMs = discoveredAtMs + LONGEST_WAIT_MS;
   // Most computes have been known for long: for these, nothing is searched.
   if (lastMs <= nowMs) return undefined;
-  const untilMs = Math.min(nextBoundaryAfter(discoveredAtMs) ?? lastMs, lastMs);
+  const group = change.group === 'restart' ? undefined : change.group;
+  const untilMs = Math.min(policyBoundaryAfter(discoveredAtMs, group) ?? lastMs, lastMs);
   if (untilMs <= nowMs) return undefined;
   const message = 'ebb has just discovered this active compute: waiting for sleep or for the next boundary';
   return { code: 'newly_discovered', message, untilMs };
 };
 
-/** The end of the wait after a project was renamed at `atMs`: its next boundary, or a day later if there is none. */
-export function renamedUntil(atMs: number, nextBoundaryAfter: (afterMs: number) => number | undefined): number {
-  return nextBoundaryAfter(atMs) ?? atMs + LONGEST_WAIT_MS;
+/** The end of the wait after a project was renamed at `atMs`: the next boundary of its policies, or a day later if there is none. */
+export function renamedUntil(atMs: number, policyBoundaryAfter: (afterMs: number) => number | undefined): number {
+  return policyBoundaryAfter(atMs) ?? atMs + LONGEST_WAIT_MS;
 }
 
 /** Delays changes of a compute that more teams select since its project was renamed, so that people have time to notice. */
-export const renamed: Gate = ({ change, record, nowMs, nextBoundaryAfter }) => {
+export const renamed: Gate = ({ change, record, nowMs, policyBoundaryAfter }) => {
   if (!record?.renamed) return undefined;
   const { from, atMs, by } = record.renamed;
   if (change.askedAtMs !== undefined && change.askedAtMs >= atMs) return undefined;
-  const untilMs = renamedUntil(atMs, nextBoundaryAfter);
+  const untilMs = renamedUntil(atMs, policyBoundaryAfter);
   if (untilMs <= nowMs) return undefined;
   const message = `its project was called "${from}" until ${isoInstant(atMs)}, and ${by.join(', ')} did not select it: waiting for the next boundary`;
   return { code: 'renamed', message, untilMs };

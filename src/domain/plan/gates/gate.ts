@@ -22,6 +22,8 @@ export interface GateInput {
   nowMs: number;
   /** The next later instant at which a desired field changes (of one group, if given). */
   nextBoundaryAfter(afterMs: number, group?: FieldGroup): number | undefined;
+  /** The same without holds: what a person sets or releases ends no wait for a boundary. */
+  policyBoundaryAfter(afterMs: number, group?: FieldGroup): number | undefined;
   /** The enforced values at a later instant, if nothing but the time changes. */
   enforcedAt(instantMs: number): Desired;
   /** The instant since which the group's value is wanted; −Infinity if that is longer ago than any deadline. */
