@@ -40,30 +40,32 @@ interface EvaluationBasis {
 
 /**
  * Keeps the leader's view of the fleet complete when other daemons reconcile projects: the leader evaluates these from the cached project and
- * the stored records, without reports. The other daemons read holds and freezes, and forget deleted projects once the control API confirms the
- * deletion. Does nothing for a daemon that has the store for itself.
+ * the stored records, without reports. So do the other daemons when policies, holds or freezes have changed, since their pages show the fleet, too;
+ * and they forget deleted projects once the control API confirms the deletion. Does nothing for a daemon that has the store for itself.
  */
 export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
   const { clock, rhythm, leaderLease } = deps;
+  /** What this daemon last evaluated the whole fleet by. */
   let lastBasis: EvaluationBasis | undefined;
+  let wasLeader = false;
   let storeId: string | undefined;
   if (leaderLease.isAlone) return { close: async () => {} };
 
   async function refreshOnce(): Promise<void> {
     // Every daemon reads holds and freezes often, so that it can restore them if the store loses them.
     await deps.overrides.refresh(deps.store, clock.now());
-    if (!leaderLease.isHeld()) {
-      lastBasis = undefined;
-      return;
-    }
+    const isLeader = leaderLease.isHeld();
+    if (isLeader && !wasLeader) lastBasis = undefined;
+    wasLeader = isLeader;
     const current = currentBasis(deps);
     const isChanged = isBasisChanged(lastBasis, current);
     const lastMs = lastBasis?.atMonotonicMs ?? Number.NEGATIVE_INFINITY;
-    // Work at a boundary comes first.
-    const isDue = current.atMonotonicMs - lastMs >= rhythm.resyncMs && !isAtBoundary(deps.fleet, clock.now());
-    const isFullRound = isChanged || isDue;
+    const isDue = isChanged || (isLeader && current.atMonotonicMs - lastMs >= rhythm.resyncMs);
+    // Work at a boundary comes first, but the leader must know what a new set changes.
+    const isFullRound = isDue && ((isLeader && isChanged) || !isAtBoundary(deps.fleet, clock.now()));
     const mustAdopt = (cached: CachedProject) =>
-      isChanged || (isFullRound && isReconciledElsewhere(deps, cached)) || needsEvaluation(deps, cached);
+      (isFullRound && (isChanged || isReconciledElsewhere(deps, cached))) ||
+      (isLeader && needsEvaluation(deps, cached));
     const projects = [...deps.fleet.cachedProjects()].filter(mustAdopt);
     await pLimit(CONCURRENT_READS).map(projects, ({ project }) => adoptProject(deps, project.projectId));
     if (isFullRound) lastBasis = current;
