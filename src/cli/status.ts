@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { stagedInReports } from '../app/situation/staged-parts.ts';
 import { counted, countedComputes, firstNames } from '../common/names.ts';
 import { printable } from '../common/safe-text.ts';
 import { formatUsd } from '../domain/compute/cost.ts';
@@ -112,7 +113,7 @@ function daemonLines(status: Status): string[] {
     ...(source === 'store' ? [storeText(daemons)] : []),
     ...(mode === null ? [] : [`mode: ${mode}`]),
     ...(daemons ?? []).map((one) => daemonLine(one, status.at)),
-    ...[...new Set(recent.flatMap((one) => one.staged))].map((message) => `staged: ${message}`),
+    ...stagedInReports(recent).map(({ message }) => `staged: ${message}`),
     ...set,
     ...(policies === null ? [] : [`policies: ${policies.map(({ name }) => name).join(', ') || 'none'}`]),
     `computes: ${counts.join(', ') || 'none'}${unreadText(unread_projects)}`,

@@ -63,7 +63,9 @@ it('what several daemons of a group have staged is one part, and each report say
       { hash: 'b', set_hash: 'c', owner: '', disconnected: 9 },
     ],
   };
-  expect(stagedInReports([report, report])).toEqual([
+  // Each daemon counts the computes that it knows.
+  const other = { ...report, staged: ['web waits: 19 computes', 'all waits'] };
+  expect(stagedInReports([other, report])).toEqual([
     { team: 'web', hash: 'a', setHash: 'a', message: 'web waits' },
     { team: '', hash: 'b', setHash: 'c', message: 'all waits' },
   ]);

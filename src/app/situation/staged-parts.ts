@@ -12,14 +12,14 @@ export interface StagedPart {
   message: string;
 }
 
-/** Returns the parts that daemons report, each once: several daemons of a group may have staged the same. */
+/** Returns the parts that daemons report, each once: several daemons of a group may have staged the same, and count its computes on their own. */
 export function stagedInReports(
   reports: readonly Pick<DaemonDocument, 'staged' | 'staged_sets'>[],
 ): readonly StagedPart[] {
   const all = reports.flatMap(({ staged, staged_sets = [] }) =>
     staged.map((message, index) => stagedPart({ hash: '', ...staged_sets[index], message })),
   );
-  return [...new Map(all.map((one) => [one.message, one])).values()];
+  return [...new Map(all.map((one) => [one.hash || one.message, one])).values()];
 }
 
 export function stagedInStatus({
