@@ -91,6 +91,8 @@ async function checkStored(
 ): Promise<void> {
   const { method, args, result, order, files } = call;
   noteTaken(world, daemon, call);
+  // What is deleted is not there any more: a daemon that still knows a project which another one has forgotten rightly writes its record back.
+  if (method === 'deleteRecord' && result) bookOf(world).stored.delete(String(args[1]));
   if (result === 'outdated') checkOutdated(world, daemon);
   if (method === 'raiseGeneration' || method === 'restoreGeneration') return checkSet(world, daemon, method);
   const isStored = (method === 'putIntent' && result === 'stored') || (method === 'putRecord' && result === true);
