@@ -42,6 +42,8 @@ export interface SimDaemon {
   life: Life;
   version: number;
   startedAtMs: number;
+  /** True once its stop has begun: writes under way are finished, and then it ends. */
+  readonly isStopping: boolean;
   /** What it says by its log and its gauges. */
   said: Said;
   /** Absent until it has started. */
@@ -102,6 +104,9 @@ export function startDaemon(
   const stopping = new AbortController();
   const daemon: SimDaemon = {
     ...{ index, life, version, startedAtMs: world.time.now(), said },
+    get isStopping() {
+      return stopping.signal.aborted;
+    },
     kill() {
       if (!life.isKilled) notePendingUnclear(world);
       life.kill();

@@ -118,14 +118,17 @@ export async function checkFiles(world: World, daemons: readonly SimDaemon[]): P
   for (const daemon of settled) if (daemon.version === newest) checkCounts(world, daemon, { dueMs, lastMs });
 }
 
-/** Once a daemon has answered SIGHUP: the files count as they are, unless they wait for approval. */
+/**
+ * Once a daemon has answered SIGHUP: the files count as they are, unless they wait for approval. A daemon that stops takes no files any more, and
+ * that is no fault: it only finishes the writes under way, and the next start reads the files.
+ */
 export function checkReloaded(world: World, daemon: SimDaemon, askedAtMs: number): void {
-  const { parts, index, startedAtMs } = daemon;
+  const { parts, index, startedAtMs, isStopping } = daemon;
   const nowMs = world.time.now();
   const isChanged = FILES.some((name) => (world.files.versions[name].at(-1)?.atMs ?? 0) > askedAtMs);
   const isSettled = startedAtMs < nowMs - SETTLED_MS && !hadTrouble(world, ALL_TROUBLES, askedAtMs - SETTLED_MS);
   const result = parseTexts(textsNow(world));
-  if (!parts || isChanged || !isSettled || !result.ok || stagedSets(parts).length > 0) return;
+  if (!parts || isStopping || isChanged || !isSettled || !result.ok || stagedSets(parts).length > 0) return;
   world.reach('files at SIGHUP checked');
   const { hash } = parts.rules.current.policies.set;
   if (hash !== result.set.hash) world.violate('files count at once on SIGHUP', `d${index} has ${hash}`);
