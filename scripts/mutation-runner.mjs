@@ -1,7 +1,7 @@
 /**
  * A test runner for Stryker that runs the tests of the domain in its own process: for each mutant a bundle of sources and
  * tests is evaluated anew, which takes milliseconds where starting vitest takes seconds. A new evaluation also empties what
- * modules remember. It knows as much of vitest as these tests use: describe, it, it.each, expect.
+ * modules remember. It knows as much of vitest as these tests use: describe, it, each, expect.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -170,8 +170,12 @@ function collector() {
     const run = rest.find((part) => typeof part === 'function');
     tests.push({ id: `${tests.length} ${[...path, name].join(' > ')}`, run });
   };
+  const argumentsOf = (row) => (Array.isArray(row) ? row : [row]);
   it.each = (table) => (name, run) => {
-    for (const row of table) it(name, () => run(...(Array.isArray(row) ? row : [row])));
+    for (const row of table) it(name, () => run(...argumentsOf(row)));
+  };
+  describe.each = (table) => (name, body) => {
+    for (const row of table) describe(name, () => body(...argumentsOf(row)));
   };
   return { tests, vitest: { describe, it, test: it, expect: chai.expect } };
 }
