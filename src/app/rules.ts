@@ -5,7 +5,10 @@ import type { KnownBudgets } from './usage/budget-store.ts';
 
 export interface CompiledRules extends Omit<Rules, 'policies'> {
   policies: CompiledPolicies;
-  /** The sets that have become current, the newest first; an earlier one may have made restarts due that still wait. Absent at a first start. */
+  /**
+   * The last sets that have become current, the newest first; an earlier one may have made restarts due that still wait. Absent until one does,
+   * unless its approval is stored.
+   */
   becameCurrent?: readonly CurrentSet[];
 }
 
@@ -15,11 +18,11 @@ export interface CurrentSet {
   /** Milliseconds since the epoch. */
   currentSinceMs: number;
   /** Absent if nobody had to approve it. */
-  approver?: Approver | undefined;
+  approver?: Approvers | undefined;
 }
 
-/** The people who approved a policy set, or the parts of it that became current with it. */
-export interface Approver {
+/** Who approved a policy set, as a whole or by parts. */
+export interface Approvers {
   /** Their names, comma-separated. */
   who: string;
   /** The instants of the approvals, milliseconds since the epoch; absent for an approval on the command line. */
@@ -33,7 +36,7 @@ export interface CurrentRules {
   budgets?: KnownBudgets | undefined;
 }
 
-/** Returns the connection profile of an account; that of the specification if the settings do not name the account. */
+/** Returns the connection profile of an account; the built-in profile `specification` if the settings do not name the account. */
 export function profileOf({ current }: CurrentRules, account: string): ConnectionProfile {
   return current.profiles.get(account) ?? CONNECTION_PROFILES.specification;
 }

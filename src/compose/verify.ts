@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { parseDatabase } from '../adapters/connections/session.ts';
 import { createVerifyApi } from '../adapters/control-api/verify-api.ts';
-import { createSettingsFile } from '../adapters/store/local-files.ts';
+import { createKeptSettingsFile } from '../adapters/store/local-files.ts';
 import { BOUNDS, putBack, type VerifyReport, verifyAccount } from '../app/verify/verify.ts';
 import type { Result } from '../common/result.ts';
 import { chooseAccount } from '../settings/accounts.ts';
@@ -75,6 +75,6 @@ async function open({ settings, projectId, account: wanted }: VerifyOptions) {
     bounds: { projectId, ...BOUNDS },
   });
   const api = { ...bound, close: () => bound.close().finally(close) };
-  const keeper = createSettingsFile(join(settings.stateDir, `verify-${projectId}.json`));
+  const keeper = createKeptSettingsFile(join(settings.stateDir, `verify-${projectId}.json`));
   return { ok: true as const, value: { api, keeper, account, clock } };
 }

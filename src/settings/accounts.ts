@@ -35,11 +35,15 @@ export function accountFor(accounts: readonly Account[], name: string): Account 
   return accounts.find((account) => account.name === name) ?? (accounts.length === 1 ? accounts[0] : undefined);
 }
 
-/** Chooses the account of a command. The problem says what the account is for (`role`), such as `has the project`. */
-export function chooseAccount(accounts: readonly Account[], wanted: string | undefined, role: string): Result<Account> {
+/** Chooses the account of a command. If several fit, the problem asks which one `predicate`, such as `has the project`. */
+export function chooseAccount(
+  accounts: readonly Account[],
+  wanted: string | undefined,
+  predicate: string,
+): Result<Account> {
   const names = accounts.map(({ name }) => name).join(', ');
   if (wanted === undefined && accounts.length > 1)
-    return { ok: false, problem: `there are several accounts: say with --account which one ${role} (${names})` };
+    return { ok: false, problem: `there are several accounts: say with --account which one ${predicate} (${names})` };
   const account = wanted === undefined ? accounts[0] : accounts.find(({ name }) => name === wanted);
   if (account) return { ok: true, value: account };
   return { ok: false, problem: `there is no account ${wanted}: use one of ${names}` };

@@ -63,8 +63,8 @@ const Settings = z.object({
   settings: z.object({ minCu: z.number(), maxCu: z.number(), suspendTimeoutSeconds: z.number() }),
 });
 
-/** The settings that `ebb verify` must restore. `read` rejects with an error for people if the file is broken. */
-export function createSettingsFile(path: string): SettingsKeeper {
+/** The settings of a compute that `ebb verify` must restore. If the file is broken, `read` rejects, and says what to do. */
+export function createKeptSettingsFile(path: string): SettingsKeeper {
   return {
     keep: (kept) => keepJson(path, kept),
     async read() {

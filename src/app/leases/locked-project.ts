@@ -14,11 +14,11 @@ export interface LockedProject {
 
 export interface LeaseDeps {
   store: Store;
-  /** Names this daemon as the holder of a lease; random. */
+  /** Names this process as the holder of a lease; random. */
   holder: string;
 }
 
-/** Runs the work with the project's lease. If another process has the lease, returns undefined without running it. */
+/** Runs the work with the project's lease. If the lease is held, also by this process, returns undefined without running it. */
 export async function withProjectLease<T>(
   deps: LeaseDeps,
   projectId: string,
@@ -36,7 +36,7 @@ function acquireProjectLease({ store, holder }: LeaseDeps, projectId: string): P
   return store.acquireLease(`project-${projectId}`, holder, RECOVERY.leaseMs);
 }
 
-/** Locks a project and reads its records; returns undefined while another process has the lease. The caller releases the lease. */
+/** Locks a project and reads its records; returns undefined while the lease is held, also by this process. The caller releases the lease. */
 export async function lockProject(deps: LeaseDeps, projectId: string): Promise<LockedProject | undefined> {
   const { store } = deps;
   const lease = await acquireProjectLease(deps, projectId);

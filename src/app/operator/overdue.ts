@@ -3,8 +3,8 @@ import {
   boundaryAfter,
   type EvaluatedCompute,
   evaluateNow,
-  laterSituation,
   type Situation,
+  settledSituation,
 } from '../../domain/evaluate/evaluate.ts';
 import { wantedSince } from '../../domain/evaluate/wanted-since.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
@@ -49,7 +49,7 @@ export function overdueSince(evaluated: EvaluatedCompute, query: Query): number 
 /** Returns the situation without failures, which only delay the next attempt: a change that failed had been due before. */
 function situationOf({ compute, record }: EvaluatedCompute, { rules, status: _status, ...query }: Query): Situation {
   const { failures: _failed, ...withoutFailures } = record;
-  return laterSituation({
+  return settledSituation({
     ...query,
     compute,
     record: withoutFailures,

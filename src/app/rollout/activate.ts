@@ -10,7 +10,7 @@ import { type EvaluateProjectDeps, evaluateProject, isSettled } from '../evaluat
 import { invalidateReading } from '../fleet/cached-projects.ts';
 import type { CachedProject } from '../fleet/fleet.ts';
 import type { Overrides } from '../overrides.ts';
-import { type Approver, compileRules } from '../rules.ts';
+import { type Approvers, compileRules } from '../rules.ts';
 import { requestReconcile, type ScheduleDeps, scheduleBoundaries } from '../triggers.ts';
 import { announceApproved, approversOf } from './announce-approved.ts';
 import { describeDelay, isBeingWritten } from './delayed-reading.ts';
@@ -222,13 +222,13 @@ async function makeCurrent(deps: ActivateDeps, parts: ReadonlyMap<string, Rules>
   swapRules(deps, rules, isApprovable ? (acceptedBy(deps, offered) ?? approverOf(approvals)) : undefined);
 }
 
-function acceptedBy(deps: ActivateDeps, offered: readonly Rules[]): Approver | undefined {
+function acceptedBy(deps: ActivateDeps, offered: readonly Rules[]): Approvers | undefined {
   const { accepted } = deps.sets;
   const isAccepted = accepted && isOneOf(hashesOf(deps, offered))(accepted.hash);
   return isAccepted ? { who: accepted.caller.who } : undefined;
 }
 
-function approverOf(approvals: readonly Approval[]): Approver | undefined {
+function approverOf(approvals: readonly Approval[]): Approvers | undefined {
   if (approvals.length === 0) return undefined;
   return { who: approversOf(approvals), atMs: approvals.map(({ atMs }) => atMs) };
 }
@@ -272,7 +272,7 @@ async function registerRules(deps: ActivateDeps, rules: Rules): Promise<void> {
 }
 
 /** Replaces the rules in one assignment, so that each decision uses either the old or the new rules throughout. */
-export function swapRules(deps: ActivateDeps, rules: Rules, approver?: Approver): void {
+export function swapRules(deps: ActivateDeps, rules: Rules, approver?: Approvers): void {
   const { log, metrics } = deps.telemetry;
   const { becameCurrent = [] } = deps.rules.current;
   const newest = { hash: rules.policies.hash, currentSinceMs: deps.clock.now(), approver };

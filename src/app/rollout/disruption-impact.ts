@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import { afterOperation, type Compute } from '../../domain/compute/compute.ts';
-import { evaluateNow, laterSituation } from '../../domain/evaluate/evaluate.ts';
+import { evaluateNow, settledSituation } from '../../domain/evaluate/evaluate.ts';
 import { changesSizeAtFirstFlip } from '../../domain/evaluate/trials.ts';
 import { type Action, gatesOf, type Plan } from '../../domain/plan/plan.ts';
 import { type ComputeRecord, decidingFacts, firstRecord } from '../../domain/records/compute-record.ts';
@@ -220,12 +220,12 @@ function disconnectionOf(
   const { policies, nowMs, holds } = situation;
   if (changesSizeAtFirstFlip({ policies, compute, ...decidingFacts(record), holds }, nowMs))
     return { policy: 'trial', isLater: true };
-  const { plan } = evaluateNow(laterSituation(situation));
+  const { plan } = evaluateNow(settledSituation(situation));
   // A change that is held because its window ends soon will be made when the window opens next.
   const endsSoon = gatesOf(plan).includes('ends_soon') ? disconnecting(plan.held) : undefined;
   const found = disconnectingNow(plan) ?? endsSoon;
   if (found === undefined) return undefined;
-  const planned = evaluateNow(laterSituation({ ...situation, record: present })).plan;
+  const planned = evaluateNow(settledSituation({ ...situation, record: present })).plan;
   return { policy: found.policy, isLater: disconnectingNow(planned) === undefined };
 }
 

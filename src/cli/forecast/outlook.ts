@@ -1,7 +1,6 @@
 import { spansOf } from '../../app/usage/budget-store.ts';
 import { type ComputeSettings, settingsOf } from '../../domain/compute/compute.ts';
-import type { CuSeconds } from '../../domain/compute/cost.ts';
-import type { Estimate } from '../../domain/estimate.ts';
+import type { Estimate, Range } from '../../domain/estimate.ts';
 import type { ForecastSubject } from '../../domain/forecast/compute-groups.ts';
 import { expectedCuHours, type UsageProfile, widestSettings } from '../../domain/forecast/expected.ts';
 import { type Forecast, type ForecastRange, forecastFleet, unchangedCuHours } from '../../domain/forecast/forecast.ts';
@@ -13,8 +12,8 @@ import { type FleetWavesInput, withFleetWaves } from './fleet-waves.ts';
 import { type LookBackInput, lookBack, type PastOutlook } from './past-outlook.ts';
 
 export interface Outlook extends PastOutlook, Forecast {
-  /** The usage if the compute kept its baseline, without ebb. */
-  without: CuSeconds;
+  /** The usage if the compute kept its baseline, without ebb, in CU-hours. */
+  without: Range;
   /** The usage of the last weeks; absent if too little of it is known. */
   profile?: UsageProfile;
   /** The widest settings that the compute may have had while it was measured. */

@@ -1,5 +1,6 @@
 import { sameSize } from '../compute/compute.ts';
-import { type CuSeconds, cuHours, cuSeconds } from '../compute/cost.ts';
+import { cuHours, cuSeconds } from '../compute/cost.ts';
+import type { Range } from '../estimate.ts';
 import type { Replay } from './replay.ts';
 
 /** The result of a replay of one or several computes. Minutes are compute-minutes. */
@@ -15,12 +16,12 @@ export interface BacktestFigures {
   minutesRefusing: number;
   /** New clients that could not connect. */
   refused: number;
-  /** Minutes without a valid count. */
+  /** Minutes awake without a valid count. */
   minutesUnknown: number;
-  cuHours: CuSeconds;
+  cuHours: Range;
 }
 
-/** Absorbs floating-point error, so that 70 of 100 connections do not exceed a target of 70 %. */
+/** Absorbs floating-point error, so that 58 of 100 connections do not exceed a target of 58 %. */
 const ROUNDING = 1e-9;
 
 export function measure({ stretches, changes }: Replay, targetShare: number): BacktestFigures {

@@ -26,12 +26,12 @@ import { deadlineStartAfterFlip, trialGateInput } from './trials.ts';
 import { firstNotedMs, wantedSince } from './wanted-since.ts';
 
 /**
- * A value that a new policy set wants is recorded as wanted within this time, in milliseconds. Daemons of a group load the set one after the
- * other, and an outage delays the first decision about a compute.
+ * A set is the cause only if the value was first wanted within this time of its becoming current, in milliseconds. Daemons of a group load the
+ * set one after the other, and an outage delays the first decision about a compute.
  */
-const FIRST_WANTED_MS = HOUR_MS;
+const MAX_DISTANCE_TO_SET_MS = HOUR_MS;
 
-/** A set becomes current on other daemons of a group up to this much earlier, in milliseconds, but not before it was approved. */
+/** Other daemons of a group may take a set up to this long before this one, in milliseconds, but not before its approval. */
 const TAKEN_BEFORE_MS = 30_000;
 
 /** The input of an evaluation of one compute at an instant. */
@@ -59,7 +59,7 @@ export interface Situation
 export interface Evaluation {
   decision: Decision;
   plan: Plan;
-  /** The next instant at which the wanted settings change; undefined if none was found. */
+  /** The next instant at which the wanted settings change or a restart becomes possible; undefined if none was found. */
   nextBoundaryMs: number | undefined;
   /**
    * The next instant at which ebb changes the compute, if nothing else changes it. Boundaries do not count at which people keep the compute
@@ -110,7 +110,7 @@ function nextChangeOf(
     isFrozenThen();
   if (!mayBeKept) return nextBoundaryMs;
   // Future counts of connections are unknown.
-  const { connections: _connections, ...later } = laterSituation(situation);
+  const { connections: _connections, ...later } = settledSituation(situation);
   return nextChange({
     nowMs,
     nextBoundaryMs,
@@ -126,11 +126,11 @@ function stopsWrites({ set }: CompiledPolicies, index: number): boolean {
 }
 
 /**
- * The situation at other instants, if the state of the compute stays as it is. Running operations are assumed to be over, a change without an
- * answer to be settled, a restart that was sent to have happened, and guards to be healthy. Limits on restarts are left out: they only spread
- * actions.
+ * The situation, now or at other instants, if the state of the compute stays as it is. Running operations are assumed to be over, a change
+ * without an answer to be settled, a restart that was sent to have happened, and guards to be healthy. Limits on restarts are left out: they
+ * only spread actions.
  */
-export function laterSituation(situation: Situation): Situation {
+export function settledSituation(situation: Situation): Situation {
   const { isAtOnceReached: _once, isAtMostReached: _most, compute, record, ...rest } = situation;
   const settled = {
     compute: withLastRestart(afterOperation(compute), record),
@@ -201,7 +201,10 @@ function respectedOf(input: Omit<GateInput, 'change'>): Respected | undefined {
   return ends.length === 0 ? undefined : Object.fromEntries(ends);
 }
 
-/** The next instant after `afterMs` at which the wanted settings change, both milliseconds since the epoch; undefined if none was found. */
+/**
+ * The next instant after `afterMs` at which the wanted settings change or a restart becomes possible, both milliseconds since the epoch;
+ * undefined if none was found.
+ */
 export function boundaryAfter(situation: Situation, afterMs: number): number | undefined {
   return nextBoundary(decideInput(situation), afterMs);
 }
@@ -241,9 +244,8 @@ function lastBoundaryOf(situation: Situation, group: FieldGroup): number | undef
 const MAX_PASSED = 4;
 
 /**
- * Returns the boundary since which a group of fields has been due to change, milliseconds since the epoch. A boundary before which the size was
- * already due in the same direction, as at a further step of a budget, is passed over for an earlier one. −Infinity or undefined if none was
- * found.
+ * Returns the boundary since which a group of fields has been due to change, milliseconds since the epoch. If the size was due in the same
+ * direction just before a boundary, as at a further step of a budget, the boundary before it counts. −Infinity or undefined if none was found.
  */
 export function changeDueSince(
   situation: Situation,
@@ -268,7 +270,8 @@ function isAskedByPerson([first]: readonly Reason[]): boolean {
 
 /**
  * Returns the policy set whose loading made the restarts of a plan due, even if limits and operations have delayed them. It is the cause if the
- * value has been wanted since the set became current, no boundary came after that, nobody has changed the value, and only policies want it.
+ * value has been wanted since the set became current, no boundary came after that, nobody has changed the value, and neither headroom nor a
+ * person wants it.
  */
 export function causingSet<S extends TakenSet>(
   situation: Situation,
@@ -289,7 +292,9 @@ export function causingSet<S extends TakenSet>(
   const distanceMs = ({ currentSinceMs }: S) => Math.abs(dueMs - currentSinceMs);
   const wasWantedBefore = (set: S) => isSinceBoundary && dueMs < firstTakenMs(set);
   const [nearest] = sets
-    .filter((set) => distanceMs(set) <= FIRST_WANTED_MS && otherCauseMs < set.currentSinceMs && !wasWantedBefore(set))
+    .filter(
+      (set) => distanceMs(set) <= MAX_DISTANCE_TO_SET_MS && otherCauseMs < set.currentSinceMs && !wasWantedBefore(set),
+    )
     .toSorted((a, b) => distanceMs(a) - distanceMs(b));
   return nearest;
 }

@@ -12,9 +12,10 @@ import {
   settingsOf,
   sizeOf,
 } from '../compute/compute.ts';
-import { type CuSeconds, cuHours, possibleCuSeconds } from '../compute/cost.ts';
+import { cuHours, possibleCuSeconds } from '../compute/cost.ts';
 import { type Decision, decide } from '../decide/decide.ts';
 import { isBeyond } from '../decide/stages/limits.ts';
+import type { Range } from '../estimate.ts';
 import { settingsJson } from '../evaluate/fleet-plan-json.ts';
 import type { Freeze } from '../overrides/freezes.ts';
 import type { Hold } from '../overrides/holds.ts';
@@ -52,7 +53,7 @@ interface FrozenSpan extends Span {
 export interface Forecast {
   /** The segments of the requested time, without gaps; neighbours differ in a value. */
   segments: readonly Segment[];
-  cuHours: CuSeconds;
+  cuHours: Range;
   /** All changes of the size since the instant of the facts, including those before the requested time. */
   resizes: readonly Resize[];
   /** The spans in which the size must not be changed, since the instant of the facts. */
@@ -117,12 +118,12 @@ function walkTogether({ policies, instants, classes }: PolicyGroup, span: Span) 
 }
 
 /** The possible usage of a compute whose settings don't change, in CU-hours. */
-export function unchangedCuHours(settings: ComputeSettings & { disabled?: boolean }, span: Span): CuSeconds {
+export function unchangedCuHours(settings: ComputeSettings & { disabled?: boolean }, span: Span): Range {
   return settings.disabled ? EMPTY_FORECAST.cuHours : cuHoursOf([{ ...settings, ...span }]);
 }
 
 /** The possible usage in segments, in CU-hours. */
-export function cuHoursOf(segments: readonly (ComputeSettings & Span)[]): CuSeconds {
+export function cuHoursOf(segments: readonly (ComputeSettings & Span)[]): Range {
   const use = { low: 0, high: 0 };
   for (const segment of segments) {
     const { low, high } = possibleCuSeconds(segment, (segment.toMs - segment.fromMs) / 1000);

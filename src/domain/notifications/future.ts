@@ -1,5 +1,5 @@
 import { type Compute, FIELD_GROUPS, fieldsOf } from '../compute/compute.ts';
-import { boundaryAfter, evaluateNow, laterSituation, type Situation } from '../evaluate/evaluate.ts';
+import { boundaryAfter, evaluateNow, type Situation, settledSituation } from '../evaluate/evaluate.ts';
 import { withoutMark } from '../plan/manual-changes.ts';
 import type { Action, Plan } from '../plan/plan.ts';
 import type { ComputeRecord } from '../records/compute-record.ts';
@@ -45,7 +45,7 @@ function onceEach<Result>(compute: (instantMs: number) => Result): (instantMs: n
 
 /** The plan for a compute at a future instant, if its state stays as it is. */
 export function planAt(situation: Situation, instantMs: number): Plan {
-  return evaluateNow({ ...laterSituation(situation), nowMs: instantMs }).plan;
+  return evaluateNow({ ...settledSituation(situation), nowMs: instantMs }).plan;
 }
 
 export function actionsOf({ verdict, actions }: Plan): readonly Action[] {
@@ -58,7 +58,7 @@ function situationAfter(
   { fields, disconnects, raises, policy }: Action,
   atMs: number,
 ): Situation {
-  const { compute, record, ...others } = laterSituation(situation);
+  const { compute, record, ...others } = settledSituation(situation);
   const restarted = disconnects ? { lastDisruption: { atMs, lowered: !raises, policy } } : {};
   const changed = { ...compute, ...fields, ...(disconnects && { startedAtMs: atMs }) };
   if (!record) return { ...others, compute: changed, record };

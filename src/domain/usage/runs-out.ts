@@ -25,8 +25,8 @@ export interface RunsOut {
 
 /**
  * Predicts when `limit` is used up: the instants at which the low end, the mean and the high end of the projection reach it, at an even rate
- * within a day. Undefined if too few days are known, or if the limit surely lasts: even the 99.5 % quantile stays below it. `spent` and the days
- * have the unit of the limit.
+ * within a day. If the limit is not used up yet: undefined if too few days are known, or if it surely lasts: even the 99.5 % quantile stays
+ * below it. `spent` and the days have the unit of the limit.
  */
 export function runsOut(
   days: KnownDays,

@@ -1,4 +1,4 @@
-/** The stored usage of one unit: hours of two weeks and 400 days, in at most 3 KB. */
+/** The stored usage of one unit: 336 hours and 400 days, in at most 3 KB. */
 import { DAY_MS, HOUR_MS } from '../time/units.ts';
 import { joinDaysAndHours } from './known.ts';
 import type { UsageBucket, UsageSeries, UsageUnit } from './usage.ts';
