@@ -334,8 +334,8 @@ export function guardsOf(policies: CompiledPolicies, compute: Compute, nowMs: nu
 }
 
 /**
- * True if a manual change will be reverted: a policy wants another value, and manual changes are not respected. Ignores connections, since counts
- * change every minute, and a restore, since its target may change with this result.
+ * True if a manual change will be reverted: an enforcing policy or a hold wants another value, and manual changes are not respected. Ignores
+ * connections, since counts change every minute, and a restore, since its target may change with this result.
  */
 export function isReverted(
   situation: Pick<Situation, 'policies' | 'compute' | 'record' | 'nowMs' | 'holds' | 'manualChanges'>,
@@ -346,5 +346,5 @@ export function isReverted(
   if (trialOf(policies, input)?.periodEndMs(nowMs) !== undefined) return false;
   const decision = decide({ ...input, instantMs: nowMs });
   const change = changesOf(decision, compute).find((one) => one.group === group);
-  return change !== undefined && (change.manualChanges ?? manualChanges)?.kind === 'revert';
+  return change?.isObserved === false && (change.manualChanges ?? manualChanges)?.kind === 'revert';
 }

@@ -3,7 +3,7 @@ import type { Compute, Desired } from '../../../src/domain/compute/compute.ts';
 import type { ReasonCode } from '../../../src/domain/compute/reasons.ts';
 import { type Decision, decide } from '../../../src/domain/decide/decide.ts';
 import { isReverted } from '../../../src/domain/evaluate/evaluate.ts';
-import { withProjectName } from '../../../src/domain/evaluate/updated-record.ts';
+import { updatedRecord, withProjectName } from '../../../src/domain/evaluate/updated-record.ts';
 import { detectManualChanges, withAgreed } from '../../../src/domain/plan/manual-changes.ts';
 import type { Policy } from '../../../src/domain/policy/policy.ts';
 import type { ComputeRecord } from '../../../src/domain/records/compute-record.ts';
@@ -301,6 +301,16 @@ describe('noticing changes by hand', () => {
     expect(isReverted({ ...situation, policies: reverting }, 'size')).toBe(true);
     const content = compiled({ ...wanting(size(1, 8)), manualChanges: { kind: 'revert' } });
     expect(isReverted({ ...situation, policies: content }, 'size')).toBe(false);
+  });
+
+  it('is not reverted where only a policy that observes wants something else', () => {
+    const manualChanges = { kind: 'revert' } as const;
+    const situation = { compute: changed, record, nowMs: NOON, manualChanges };
+    const observing = compiled(aSchedule({ mode: 'observe', manualChanges }));
+    expect(isReverted({ ...situation, policies: observing }, 'size')).toBe(false);
+    const later = updatedRecord(record, changed, { ...situation, policies: observing, nowMs: NOON });
+    const confirmed = updatedRecord(later, changed, { ...situation, policies: observing, nowMs: NOON + 30_000 });
+    expect(confirmed.baseline).toMatchObject(size(1, 8));
   });
 
   it('keeps the instant at which it was first seen, until the value changes again', () => {
