@@ -32,7 +32,7 @@ describe('a dump that cannot be read', () => {
     expect(await problem('# a note')).toBe(foreign);
     expect(await problem('{"holds":[]}')).toBe(foreign);
     expect(await problem('{"ebb_store_dump":3}')).toBe(
-      'FILE:1: has version 3, and this ebb reads version 2: use the ebb that wrote it',
+      'FILE:1: has version 3, and this ebb reads versions 1 to 2: use the ebb that wrote it',
     );
     const tail = '; nothing is loaded: take another dump';
     expect(await problem(HEAD, HOLD, '{"kind":"hold"', '{"end":2}')).toBe(`FILE:3: is not JSON${tail}`);
@@ -43,5 +43,7 @@ describe('a dump that cannot be read', () => {
     expect(await problem(HEAD, '{"end":0}', HOLD)).toBe(`FILE:3: something comes after its last line${tail}`);
     const none = Readable.from(readDump(join(folder.path, 'none'))).toArray();
     await expect(none).rejects.toThrow(/none: can't be read \(ENOENT\): check the path$/);
+    const ofFolder = Readable.from(readDump(folder.path)).toArray();
+    await expect(ofFolder).rejects.toThrow(`${folder.path}: can't be read (EISDIR): check the path`);
   });
 });

@@ -35,8 +35,8 @@ export async function* dumpLines(entries: AsyncIterable<Dumped>): AsyncGenerator
 
 /** Throws a {@link DumpProblem} at the first invalid line. */
 export async function* readDump(path: string): AsyncGenerator<Dumped> {
-  const file = await open(path).catch((error: NodeJS.ErrnoException) => {
-    throw new DumpProblem(`${path}: can't be read (${error.code}): check the path`);
+  const file = await open(path).catch((error) => {
+    throw unreadable(path, error);
   });
   try {
     let number = 0;
@@ -51,6 +51,8 @@ export async function* readDump(path: string): AsyncGenerator<Dumped> {
     }
     if (number === 0) checkHead(path, undefined);
     if (!isComplete) throw broken(path, number, 'the file ends here, before its last line');
+  } catch (error) {
+    throw error instanceof DumpProblem ? error : unreadable(path, error as NodeJS.ErrnoException);
   } finally {
     await file.close();
   }
@@ -62,7 +64,7 @@ function checkHead(path: string, line: unknown): void {
   const { ebb_store_dump: version } = head;
   if (version >= 1 && version <= VERSION) return;
   throw new DumpProblem(
-    `${path}:1: has version ${version}, and this ebb reads version ${VERSION}: use the ebb that wrote it`,
+    `${path}:1: has version ${version}, and this ebb reads versions 1 to ${VERSION}: use the ebb that wrote it`,
   );
 }
 
@@ -73,6 +75,10 @@ function entryOf(path: string, number: number, line: unknown): Dumped {
   const [issue] = parsed.error.issues;
   const place = issue?.path.length ? `${issue.path.join('.')}: ` : '';
   throw broken(path, number, `${place}${issue?.message}`);
+}
+
+function unreadable(path: string, { code, message }: NodeJS.ErrnoException): DumpProblem {
+  return new DumpProblem(`${path}: can't be read (${code ?? message}): check the path`);
 }
 
 function broken(path: string, number: number, what: string): DumpProblem {
