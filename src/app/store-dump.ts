@@ -1,5 +1,4 @@
 import { chunksOf } from '../common/chunks.ts';
-import type { Result } from '../common/result.ts';
 import { withoutRestore } from '../domain/overrides/restore.ts';
 import type { HistoryEntry } from '../domain/records/history.ts';
 import { DAY_MS } from '../domain/time/units.ts';
@@ -88,20 +87,33 @@ export function dumpKeyOf(dumped: Dumped): string {
   }
 }
 
+/** True for a hold or freeze that has expired at `nowMs`, milliseconds since the epoch. */
+export function isExpired(dumped: Dumped, nowMs: number): boolean {
+  if (dumped.kind === 'hold') return dumped.hold.expiresAtMs <= nowMs;
+  return dumped.kind === 'freeze' && dumped.freeze.expiresAtMs <= nowMs;
+}
+
+interface NotWritten {
+  dumped: Dumped;
+  /** Why, as one line. */
+  problem: string;
+}
+
 /**
  * Writes a dump to the store, except for entries with a key in `skipKeys` and expired holds and freezes. Restore requests are left out,
- * since nobody has confirmed them for the present fleet. Returns the first problem as one line.
+ * since nobody has confirmed them for the present fleet. Returns the entries that the store did not take; the others are written.
  */
 export async function writeDump(
   deps: LeaseDeps,
   dump: AsyncIterable<Dumped>,
   { nowMs, skipKeys }: { nowMs: number; skipKeys: ReadonlySet<string> },
-): Promise<Result<undefined>> {
+): Promise<NotWritten[]> {
   const { store } = deps;
   const usage = createUsageWriter(store);
+  const notWritten: NotWritten[] = [];
   let entries: HistoryEntry[] = [];
   for await (const dumped of dump) {
-    if (skipKeys.has(dumpKeyOf(dumped))) continue;
+    if (skipKeys.has(dumpKeyOf(dumped)) || isExpired(dumped, nowMs)) continue;
     if (dumped.kind === 'history') {
       entries.push(dumped.entry);
       if (entries.length < ENTRIES_PER_CALL) continue;
@@ -109,13 +121,13 @@ export async function writeDump(
       entries = [];
     } else if (dumped.kind === 'usage') await usage.add(dumped);
     else {
-      const problem = await write(deps, dumped, nowMs);
-      if (problem !== undefined) return { ok: false, problem };
+      const problem = await write(deps, dumped);
+      if (problem !== undefined) notWritten.push({ dumped, problem });
     }
   }
   await usage.write();
   await store.appendHistory(entries);
-  return { ok: true, value: undefined };
+  return notWritten;
 }
 
 /** Collects units of an account and writes them together. */
@@ -139,7 +151,6 @@ function createUsageWriter(store: Store) {
 async function write(
   deps: LeaseDeps,
   dumped: Exclude<Dumped, { kind: 'history' | 'usage' }>,
-  nowMs: number,
 ): Promise<string | undefined> {
   const { store } = deps;
   if (dumped.kind === 'record') {
@@ -149,7 +160,6 @@ async function write(
     return `${projectId} is in use by a daemon: stop all daemons, and load again with --keep`;
   }
   const entry = dumped.kind === 'hold' ? dumped.hold : dumped.freeze;
-  if (entry.expiresAtMs <= nowMs) return undefined;
   const outcome = dumped.kind === 'hold' ? await store.putHold(dumped.hold) : await store.putFreeze(dumped.freeze);
   return outcome.ok ? undefined : `the store takes no more than ${outcome.error.limit} of ${dumped.kind}: ${entry.id}`;
 }

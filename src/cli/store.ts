@@ -72,9 +72,10 @@ async function load(path: string, flags: CommonFlags & { yes?: boolean; keep?: b
   ]);
   const { yes = false, keep = false } = flags;
   const loaded = await loadDump({ settings: settingsOrFail(flags), path, isWritten: yes, acceptsEntries: keep });
-  const { counts, skipped, restores } = orFail(loaded);
+  const { counts, skipped, expired, restores } = orFail(loaded);
   printLines([
     ...skipped.map((key) => `left as it is: ${key}`),
+    ...(expired > 0 ? [`left out: holds and freezes that have expired: ${expired}`] : []),
     ...(restores > 0
       ? [`left out: requests to go back of ${countedComputes(restores)}; ask again with ebb restore`]
       : []),

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createStore } from '../adapters/store/create-store.ts';
 import { DumpProblem, dumpLines, readDump } from '../adapters/store/dump-file.ts';
 import { LEADER_LEASE } from '../app/group/leader.ts';
-import { dumpKeyOf, dumpStore, storedKeys, writeDump } from '../app/store-dump.ts';
+import { dumpKeyOf, dumpStore, isExpired, storedKeys, writeDump } from '../app/store-dump.ts';
 import { messageOf } from '../common/errors.ts';
 import type { Result } from '../common/result.ts';
 import { AUDIT_KINDS } from '../domain/records/history.ts';
@@ -39,9 +39,16 @@ export async function openDump(settings: Settings): Promise<Result<OpenDump>> {
   }
   const { store, close } = stored.opened;
   const counts = noCounts();
-  const lines = dumpLines(counted(dumpStore(store, await store.timeMs()), counts));
   const { unusedNote } = stored;
-  return { ok: true, value: { lines, counts, unusedNote, leftOut: () => leftOut(store), close } };
+  return {
+    ok: true,
+    value: { lines: linesOf(store, counts), counts, unusedNote, leftOut: () => leftOut(store), close },
+  };
+}
+
+/** Asks the store nothing before the first line is read: a caller that has the lines can close the store. */
+async function* linesOf(store: Store, counts: Counts): AsyncGenerator<string> {
+  yield* dumpLines(counted(dumpStore(store, await store.timeMs()), counts));
 }
 
 /** Takes the dump of an embedded store from the daemon that has it open. */
@@ -72,7 +79,7 @@ async function openDumpOfDaemon(queue: QueueLocation): Promise<Result<OpenDump>>
 
 /** Yields the lines that a daemon with an embedded store sends to `ebb store dump`: a dump, and a line with the records that can't be read. */
 export async function* dumpForCommands(store: Store): AsyncGenerator<string> {
-  yield* dumpLines(dumpStore(store, await store.timeMs()));
+  yield* linesOf(store, noCounts());
   yield `${JSON.stringify({ left_out: await leftOut(store) })}\n`;
 }
 
@@ -85,7 +92,9 @@ interface Loaded {
   counts: Counts;
   /** Entries that are not written, since the store already has them. */
   skipped: string[];
-  /** Restore requests in the file, which are not written. */
+  /** Holds and freezes that have expired, which are not written. */
+  expired: number;
+  /** Restore requests of the loaded records, which are not written. */
   restores: number;
 }
 
@@ -130,23 +139,40 @@ async function load(
     const problem = `the store is not empty, it has ${inStore.size} entries: load into an empty one, or give --keep to leave them`;
     return { ok: false, problem };
   }
+  const loaded = await read(path, inStore, nowMs);
+  return isWritten ? writeAudited(deps, path, { loaded, nowMs }) : { ok: true, value: loaded };
+}
+
+async function read(path: string, inStore: ReadonlySet<string>, nowMs: number): Promise<Loaded> {
   const counts = noCounts();
   const skipKeys = new Set<string>();
+  let expired = 0;
   let restores = 0;
   for await (const dumped of readDump(path)) {
     const key = dumpKeyOf(dumped);
     if (inStore.has(key)) skipKeys.add(key);
+    else if (isExpired(dumped, nowMs)) expired += 1;
     else {
       counts[kindOf(dumped)] += 1;
       if (dumped.kind === 'record' && dumped.record.restore) restores += 1;
     }
   }
-  if (isWritten) {
-    const written = await writeDump(deps, readDump(path), { nowMs, skipKeys });
-    if (!written.ok) return written;
-    await store.appendHistory([auditOf(counts, nowMs)]);
-  }
-  return { ok: true, value: { counts, skipped: [...skipKeys], restores } };
+  return { counts, skipped: [...skipKeys], expired, restores };
+}
+
+/** Writes the dump, and an audit entry that counts what was written. The problem is that of the first entry that the store did not take. */
+async function writeAudited(
+  deps: { store: Store; holder: string },
+  path: string,
+  { loaded, nowMs }: { loaded: Loaded; nowMs: number },
+): Promise<Result<Loaded>> {
+  const counts = { ...loaded.counts };
+  const notWritten = await writeDump(deps, readDump(path), { nowMs, skipKeys: new Set(loaded.skipped) });
+  for (const { dumped } of notWritten) counts[kindOf(dumped)] -= 1;
+  await deps.store.appendHistory([auditOf(counts, nowMs)]);
+  const [first] = notWritten;
+  if (!first) return { ok: true, value: loaded };
+  return { ok: false, problem: `${first.problem} (not written: ${notWritten.length}; all else is)` };
 }
 
 /** Works under the leader lease, so that no daemon leads. If the work outlasts the lease, the leases of projects still protect their records. */

@@ -85,7 +85,7 @@ export function describeDump(current: () => { store: Store; on: TestEngine }): v
         nowMs,
         skipKeys: NOTHING_LEFT,
       });
-      expect(written).toEqual({ ok: true, value: undefined });
+      expect(written).toEqual([]);
       expect(await read(other, nowMs)).toBe(text);
       expect([...(await storedKeys(other, nowMs))].sort()).toEqual([
         ...['freeze f1', 'history and audit', 'hold h1', 'hold h2'],
@@ -113,8 +113,13 @@ export function describeDump(current: () => { store: Store; on: TestEngine }): v
       const busy = await withProjectLease({ ...deps, holder: 'daemon' }, 'project-2', () =>
         writeDump(deps, readDump(path), later),
       );
-      expect(busy).toEqual({ ok: false, problem: expect.stringMatching(/^project-2 is in use by a daemon/) });
-      expect([...(await storedKeys(store, nowMs))]).toEqual(['hold h1', 'freeze f1', 'record project-1/compute-b']);
+      expect(busy).toMatchObject([
+        { dumped: { computeId: 'compute-c' }, problem: expect.stringMatching(/^project-2 is in use by a daemon/) },
+      ]);
+      expect([...(await storedKeys(store, nowMs))].sort()).toEqual([
+        ...['freeze f1', 'hold h1', 'record project-1/compute-b'],
+        ...['usage main/org', 'usage main/org/trial/proof'],
+      ]);
     });
   });
 }
