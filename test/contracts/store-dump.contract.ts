@@ -94,6 +94,25 @@ export function describeDump(current: () => { store: Store; on: TestEngine }): v
       ]);
     });
 
+    it('keeps a freeze whose end cannot be read, as one of everything without an end', async () => {
+      const { store, on } = current();
+      const nowMs = await store.timeMs();
+      // An infinite end is null in JSON.
+      const endless = { owner: 'ann', reason: 'import', createdAtMs: nowMs, expiresAtMs: Number.POSITIVE_INFINITY };
+      await store.putFreeze({ ...endless, id: 'f1', select: bounded({ projects: ['web-*'] }), allowRaise: true });
+      const folder = await makeFolder();
+      onTestFinished(folder.remove);
+      const path = join(folder.path, 'store.jsonl');
+      await writeFile(path, await read(store, nowMs));
+      await on.reset();
+      const other = await createStore(on);
+      const deps = { store: other, holder: 'load' };
+      expect(await writeDump(deps, readDump(path), { nowMs, skipKeys: NOTHING_LEFT })).toEqual([]);
+      expect(await other.freezes(nowMs)).toMatchObject([
+        { id: 'f1', select: 'all', allowRaise: false, expiresAtMs: Number.POSITIVE_INFINITY },
+      ]);
+    });
+
     it('leaves out requests to go back: nobody has confirmed them for the fleet as it is now', async () => {
       const { store } = current();
       const nowMs = await store.timeMs();

@@ -11,9 +11,15 @@ const VERSION = 2;
 
 const Head = z.looseObject({ ebb_store_dump: z.number() });
 const End = z.strictObject({ end: z.number() });
+/** The end of a freeze is null, which is JSON for infinity, if the store could not read it. */
+const Ends = z
+  .number()
+  .nullable()
+  .transform((ms) => ms ?? Number.POSITIVE_INFINITY);
+const DumpedFreeze = StoredFreeze.extend({ expiresAtMs: Ends });
 const Line = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('hold'), hold: StoredHold }),
-  z.object({ kind: z.literal('freeze'), freeze: StoredFreeze }),
+  z.object({ kind: z.literal('freeze'), freeze: DumpedFreeze }),
   z.object({ kind: z.literal('record'), projectId: z.string(), computeId: z.string(), record: StoredRecord }),
   z.object({ kind: z.literal('usage'), account: z.string(), unit: z.string(), bytes: z.base64() }),
   z.object({ kind: z.literal('history'), entry: StoredEntry }),
