@@ -1,8 +1,13 @@
 /** `ebb store dump` and `ebb store load`, from Redis to an embedded store. */
-import { readFile, stat } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { dumpLines } from '../../src/adapters/store/dump-file.ts';
 import type { AuditLine } from '../../src/cli/audit.ts';
+import { openStore } from '../../src/compose/store.ts';
+import { readSettings } from '../../src/settings/settings.ts';
+import { aRecord } from '../support/builders.ts';
 import { startTestDaemon } from '../support/daemon.ts';
 import { startEbb } from '../support/ebb-process.ts';
 import { makeFolder, prepareQueue, startTestPlatform } from '../support/platform.ts';
@@ -60,6 +65,26 @@ describeWith('redis-server', 'ebb store', () => {
       'left as it is: history and audit',
       'written: holds 0, freezes 0, records 0, usage 0, history 0, audit 0',
     ]);
+  });
+
+  it('writes the rest if a project is in use, and the audit says what was written', async () => {
+    const records = ['p-one', 'p-two'].map(
+      (projectId) => ({ kind: 'record', projectId, computeId: `ep-${projectId}`, record: aRecord() }) as const,
+    );
+    await writeFile(join(cwd, 'store.jsonl'), Readable.from(dumpLines(Readable.from(records))));
+    const read = readSettings({ env: { EBB_QUEUE_URL: redis, EBB_GROUP: 'dump', EBB_API_KEY: 'secret' }, cwd });
+    const opened = read.ok ? await openStore(read.settings) : undefined;
+    if (!opened?.ok) throw new Error('the store is not open');
+    undo.push(() => opened.value.close());
+    await opened.value.store.acquireLease('project-p-one', 'a daemon', 60_000);
+    expect(await ebb(redis, 'store', 'load', 'store.jsonl', '--yes')).toEqual({
+      ...{ status: 1, lines: [] },
+      stderr:
+        'ebb: p-one is in use by a daemon: stop all daemons, and load again with --keep (not written: 1; all else is)',
+    });
+    expect(await opened.value.store.projectIds()).toEqual(['p-two']);
+    const [audit] = await opened.value.store.history({ limit: 1 });
+    expect(audit?.reasons[0]?.message).toBe('the store was loaded from a dump: 0 holds, 0 freezes, 1 records');
   });
 });
 

@@ -1,28 +1,15 @@
-/** What the load of a dump leaves out, and what it tells; and a dump of a store that fails. */
+/** What the load of a dump leaves out, and what it tells. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { dumpLines } from '../../src/adapters/store/dump-file.ts';
 import { openStore } from '../../src/compose/store.ts';
-import { loadDump, openDump } from '../../src/compose/store-dump.ts';
+import { loadDump } from '../../src/compose/store-dump.ts';
 import type { Dumped, Store } from '../../src/ports/store.ts';
 import { readSettings, type Settings } from '../../src/settings/settings.ts';
 import { aHold, aRecord } from '../support/builders.ts';
 import { type EmbeddedFolder, embeddedFolder } from '../support/embedded-folder.ts';
-
-const { failing } = vi.hoisted(() => ({
-  failing: { calls: undefined as ((store: Store) => Partial<Store>) | undefined },
-}));
-vi.mock('../../src/adapters/store/create-store.ts', async (importOriginal) => {
-  const { createStore } = await importOriginal<typeof import('../../src/adapters/store/create-store.ts')>();
-  return {
-    async createStore(options: Parameters<typeof createStore>[0]) {
-      const store = await createStore(options);
-      return { ...store, ...failing.calls?.(store) };
-    },
-  };
-});
 
 const DUMP: Dumped[] = [
   { kind: 'hold', hold: aHold() },
@@ -50,10 +37,7 @@ beforeEach(async () => {
   settings = read.settings;
   await writeFile(path, Readable.from(dumpLines(Readable.from(DUMP))));
 });
-afterEach(async () => {
-  failing.calls = undefined;
-  await folder.remove();
-});
+afterEach(() => folder.remove());
 
 const load = () => loadDump({ settings, path, isWritten: true, acceptsEntries: false });
 
@@ -71,26 +55,4 @@ const audited = () =>
 it('counts holds and freezes that have expired as left out', async () => {
   expect(await load()).toMatchObject({ ok: true, value: { counts: { hold: 1, freeze: 0, record: 2 }, expired: 2 } });
   expect(await audited()).toEqual(['the store was loaded from a dump: 1 holds, 0 freezes, 2 records']);
-});
-
-it('writes the rest if a project is in use, and the audit says what was written', async () => {
-  failing.calls = (store) => ({
-    acquireLease: async (name, ...others) =>
-      name === 'project-p-one' ? undefined : store.acquireLease(name, ...others),
-  });
-  expect(await load()).toEqual({
-    ok: false,
-    problem: 'p-one is in use by a daemon: stop all daemons, and load again with --keep (not written: 1; all else is)',
-  });
-  expect(await audited()).toEqual(['the store was loaded from a dump: 1 holds, 0 freezes, 1 records']);
-  expect(await onStore((store) => store.projectIds())).toEqual(['p-two']);
-});
-
-it('a store that fails while it is dumped can still be closed', async () => {
-  failing.calls = () => ({ timeMs: () => Promise.reject(new Error('gone')) });
-  const dump = await openDump(settings);
-  if (!dump.ok) throw new Error(dump.problem);
-  await expect(Readable.from(dump.value.lines).toArray()).rejects.toThrow('gone');
-  await dump.value.close();
-  expect(await onStore((store) => store.projectIds())).toEqual([]);
 });
