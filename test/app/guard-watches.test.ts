@@ -240,7 +240,7 @@ describe('a leader that watches', () => {
     };
     const undo = aGuard({ remedy: 'undo' });
     const restarts = aGuard({ remedy: 'undo_with_restart' });
-    const kept = 'it is not lowered again before its policy changes or retry is over';
+    const kept = 'it is not lowered again before its policy changes, or retry of the guard, if set, is over';
     expect(await texts({ guard: undo })).toEqual([`the size goes back when it next sleeps; ${kept}`]);
     expect(await texts({ guard: restarts })).toEqual([
       `the size goes back now, which restarts it and drops its connections; ${kept}`,

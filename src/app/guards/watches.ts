@@ -132,7 +132,8 @@ function notificationsOf(
   const notifications: Notification[] = [];
   if (tellCommon) {
     const { sinceMs, computeIds } = tellCommon;
-    const text = `${name}: ${firstNames(computeIds, 3)} bad since ${isoInstant(sinceMs)}, after a lowering, but others are bad too, or were before: nothing is set back`;
+    const cause = 'they were bad before, or others are bad too';
+    const text = `${name}: ${firstNames(computeIds, 3)} bad since ${isoInstant(sinceMs)}; their lowering is not held to be the cause, since ${cause}: nothing is set back`;
     notifications.push({ ...base, id: `guard_common_cause:${name}:${sinceMs}`, text });
   }
   if (blind.length > 0) {

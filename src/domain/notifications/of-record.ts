@@ -175,7 +175,7 @@ const WORDS = {
     timeout: 'the timeout goes back now',
     asleep: 'the size goes back when it next sleeps',
     restarted: 'the size goes back now, which restarts it and drops its connections',
-    ending: '; it is not lowered again before its policy changes or retry is over',
+    ending: '; it is not lowered again before its policy changes, or retry of the guard, if set, is over',
   },
   later: {
     is: 'was',
