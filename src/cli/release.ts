@@ -47,7 +47,9 @@ async function release(id: string | undefined, flags: ReleaseFlags): Promise<voi
   const lines = [
     ...released.holds.map((hold) => `hold ${hold} is released`),
     ...released.computes.map(({ compute_id }) => `${compute_id}: ${effect}`),
-    ...(released.budgets ?? []).map((name) => `budget ${name}: its steps end within a minute`),
+    ...(released.budgets ?? []).map(
+      (name) => `budget ${name}: its steps end within a minute, and computes follow over six hours`,
+    ),
   ];
   const nothing = `${target} has no hold, no stopped fight, no manual change and no step that limits: nothing to do`;
   const none = via === 'daemon' ? nothing : `${nothing}. ${LOST_HOLD}`;

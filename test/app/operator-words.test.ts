@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { knownCompute } from '../../src/app/operator/fleet-page.ts';
 import { setFreeze } from '../../src/app/operator/freezes.ts';
 import { findHold, listHolds, setHold } from '../../src/app/operator/holds.ts';
 import type { OperatorParts } from '../../src/app/operator/parts.ts';
@@ -80,6 +81,16 @@ describe('what people are told', () => {
     const limited = 'hard limit cap caps it: 2-8 CU → 2-4 CU';
     expect(await hold(8)).toMatchObject({ ok: true, value: { limited, size: { max_cu: 8 } } });
     expect(await hold(4)).toMatchObject({ ok: true, value: { limited: null } });
+  });
+
+  it('of a compute that the daemon does not know: whether it has read all projects', () => {
+    const { parts } = operatorOf([aSchedule()]);
+    const { fleet } = parts.daemon as NonNullable<OperatorParts['daemon']>;
+    const said = () => knownCompute(parts as Parameters<typeof knownCompute>[0], 'ep-other');
+    const unknown = 'ebb does not know a compute ep-other: check the id, or write PROJECT/COMPUTE';
+    expect(said()).toMatchObject({ error: { message: unknown } });
+    fleet.list({ account: 'default', projectId: 'p-new', name: 'new', regionId: 'r', updatedAtMs: 0 });
+    expect(said()).toMatchObject({ error: { message: `${unknown}; this daemon has not read 1 project yet` } });
   });
 
   it('of a held compute that a person has changed since: that the hold does not decide now, and until when', async () => {

@@ -1,4 +1,5 @@
 import { filterInTurns, mapInTurns } from '../../common/in-turns.ts';
+import { counted } from '../../common/names.ts';
 import type { Compute } from '../../domain/compute/compute.ts';
 import { stepJson } from '../../domain/decide/trace.ts';
 import type { EvaluatedCompute } from '../../domain/evaluate/evaluate.ts';
@@ -165,8 +166,12 @@ export function knownCompute(parts: Parts, computeId: string): OperatorResult<Co
 }
 
 function evaluatedComputeOf({ daemon }: Parts, computeId: string): OperatorResult<EvaluatedCompute> {
-  const evaluatedCompute = isId(computeId) ? daemon.fleet.latestEvaluation(computeId) : undefined;
-  return evaluatedCompute ? { ok: true, value: evaluatedCompute } : fail('not_found', unknownCompute(computeId));
+  const { fleet } = daemon;
+  const evaluatedCompute = isId(computeId) ? fleet.latestEvaluation(computeId) : undefined;
+  if (evaluatedCompute) return { ok: true, value: evaluatedCompute };
+  const unread = fleet.projectIds().filter((projectId) => fleet.cachedProject(projectId) === undefined).length;
+  const hint = unread > 0 ? `; this daemon has not read ${counted(unread, 'project')} yet` : '';
+  return fail('not_found', `${unknownCompute(computeId)}${hint}`);
 }
 
 /** Returns what the status of computes depends on. `evaluated` must have all computes of a project, since the owner may depend on all of them. */
