@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest';
-import { createFleet } from '../../src/app/fleet/fleet.ts';
+import { createFleet, DOUBTED } from '../../src/app/fleet/fleet.ts';
 import { createListWatch, type ListWatchDeps } from '../../src/app/fleet/list-watch.ts';
 import type { ListOptions, Project } from '../../src/ports/control-api.ts';
 import { aCompute } from '../support/builders.ts';
+import { memoryLog } from '../support/memory-log.ts';
 
 const START = 1_790_000_000_000;
 const NEVER = new AbortController().signal;
@@ -29,7 +30,14 @@ function aDaemon(ids: readonly string[] = ['p']) {
     const outages = { up() {}, down() {}, beganInOutage: () => false };
     const store = { records: async () => new Map() };
     const api = { accountStatus: () => [], listProjects };
-    return createListWatch({ fleet, clock, outages, store, api } as unknown as ListWatchDeps);
+    return createListWatch({
+      fleet,
+      clock,
+      outages,
+      store,
+      api,
+      telemetry: { log: memoryLog() },
+    } as unknown as ListWatchDeps);
   };
   return { time, fleet, projects, watch };
 }
@@ -116,3 +124,82 @@ it.each([
     expect(waitedMs).toBe(ms && 20_250);
   },
 );
+
+it('the next page does not wait while another project prepares for its boundary', async () => {
+  const ids = Array.from({ length: 21 }, (_, index) => `p-${index}`);
+  const { time, fleet, projects, watch } = aDaemon(ids);
+  for (const id of ids.slice(0, 20)) fleet.waitingAtBoundary.set(id, 'lowering');
+  const page = projects.slice(0, 20);
+  const arrivedMs = time.ms;
+  const list = watch(async function* ({ onPage, beforeNextPage }) {
+    onPage?.(page, time.ms);
+    await beforeNextPage?.();
+    onPage?.(projects.slice(20), time.ms);
+    yield { ok: true, value: projects };
+  });
+  await list.ensure(1_000, { signal: NEVER, account: 'a' }, 'p-20');
+  expect(time.ms).toBe(arrivedMs);
+});
+
+it('a project whose page came a moment ago does not wait for the rest of the list', async () => {
+  const { time, projects, watch } = aDaemon();
+  const list = watch(
+    firstPage(
+      () => projects,
+      () => time.ms,
+    ),
+  );
+  for (const _twice of [1, 2]) await list.ensure(1_000, { signal: NEVER, account: 'a' }, 'p');
+});
+
+it('an account that shows a project of another one neither confirms it nor doubts it', async () => {
+  const { time, fleet, projects, watch } = aDaemon();
+  fleet.confirm('p', time.ms - 5_000);
+  const list = watch(async function* ({ onPage }) {
+    onPage?.(
+      projects.map((project) => ({ ...project, account: 'b', updatedAtMs: time.ms })),
+      time.ms,
+    );
+    yield { ok: true, value: [] };
+  });
+  await list.ensure(1_000, { signal: NEVER, account: 'b' }, 'p');
+  expect(fleet.confirmedAgeMs('p')).toBe(5_000);
+});
+
+it('a list that lacks our own change confirms nothing, from its first page on', async () => {
+  const { time, fleet, projects, watch } = aDaemon();
+  fleet.changedAtMs.set('p', time.ms - 10_000);
+  const list = watch(
+    firstPage(
+      () => projects,
+      () => time.ms,
+    ),
+  );
+  await list.ensure(1_000, { signal: NEVER, account: 'a' }, 'p');
+  expect([fleet.listShowsChanges.get('a'), fleet.isFresh('p')]).toEqual([false, false]);
+});
+
+it('a doubt is not ended by a list that was requested before it', () => {
+  const { time, fleet } = aDaemon();
+  fleet.confirm('p', DOUBTED);
+  fleet.confirm('p', time.ms - 1);
+  expect(fleet.isFresh('p')).toBe(false);
+  time.ms += 1;
+  fleet.confirm('p', time.ms);
+  expect(fleet.isFresh('p')).toBe(true);
+});
+
+it('a service whose pages come too late to confirm anything is not asked for lists again and again', async () => {
+  const { time, projects, watch } = aDaemon();
+  let asked = 0;
+  const list = watch(async function* ({ onPage }) {
+    asked += 1;
+    const askedMs = time.ms;
+    time.ms += 28_000;
+    onPage?.(projects, askedMs);
+    yield { ok: true, value: projects };
+  });
+  await list.ensure(1_000, { signal: NEVER, account: 'a' }, 'p');
+  expect(await list.isConfirmed('p', 1_000, { signal: NEVER, account: 'a' })).toBe(false);
+  expect(asked).toBeLessThan(4);
+});

@@ -90,6 +90,12 @@ describe('plan', () => {
       expect(plan.actions).toMatchObject([{ fields: { suspendTimeoutSeconds: 1_200 }, disconnects: false }]);
     });
 
+    it('does what a person holds at once', () => {
+      const holds = [aHold({ size: { minCu: 4, maxCu: 8 }, createdAtMs: NOON + 500, expiresAtMs: NOON + 3_600_000 })];
+      const plan = planFor({ policies, compute: aCompute(), record, nowMs: NOON + 1000, holds });
+      expect(plan).toMatchObject({ verdict: 'act', actions: [{ fields: { minCu: 4, maxCu: 8 }, disconnects: true }] });
+    });
+
     it('changes a compute that sleeps, and a timeout, at once', () => {
       expect(planFor({ policies, compute: aCompute({ state: 'idle' }), record, nowMs: NOON }).verdict).toBe('act');
       const awake = planFor({ policies, compute: aCompute({ suspendTimeoutSeconds: -1 }), record, nowMs: NOON });

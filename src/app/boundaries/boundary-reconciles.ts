@@ -70,7 +70,7 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
     const isRead = () => isReadSince(deps, projectId, requestedReading);
     const account = fleet.listed(projectId)?.account;
     if (clock.realDelayMs(instantMs) > LAST_LIST_LEAD_MS) {
-      await list.ensure(LIST_VALID_MS, { signal, account });
+      await list.ensure(LIST_VALID_MS, { signal, account }, projectId);
       if (listShowsChanges(deps, projectId) && !isRead()) await readLimitOf(account)(() => readEarly(deps, job));
       await instants.waitUntil(instantMs - LAST_LIST_LEAD_MS, signal, order);
     }

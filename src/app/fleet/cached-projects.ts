@@ -138,7 +138,8 @@ export async function readProjectList(
   if (askedAt.askedAtMonotonicMs >= fleet.listAskedAtMonotonicMs) for (const project of projects) fleet.list(project);
   if (!options.signal?.aborted) noteListed(fleet, onlyAccount, failures);
   // Set after the answer: until then, the names are those of the previous list.
-  if (onlyAccount === undefined && !options.signal?.aborted) fleet.listAskedAtMonotonicMs = askedAt.askedAtMonotonicMs;
+  if (onlyAccount === undefined && !options.signal?.aborted)
+    fleet.listAskedAtMonotonicMs = Math.max(fleet.listAskedAtMonotonicMs, askedAt.askedAtMonotonicMs);
   return { projects, failures, ...askedAt };
 }
 

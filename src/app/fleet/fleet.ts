@@ -114,11 +114,11 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
   const own = new Map<string, EvaluatedCompute>();
   const latest = new Map<string, EvaluatedCompute>();
   const evaluatedAtMonotonicMs = new Map<string, number>();
-  const confirmed = new Map<string, number>();
+  const confirmations = createConfirmations(clock);
   const ageOf = (atMonotonicMs = Number.NEGATIVE_INFINITY) => clock.monotonicMs() - atMonotonicMs;
   const ageMs = (projectId: string) => ageOf(cachedProjects.get(projectId)?.readAtMonotonicMs);
-  const confirmedAgeMs = (projectId: string) => ageOf(confirmed.get(projectId));
-  const isRecent = (id: string) => ageMs(id) <= FRESH_MS && confirmed.get(id) !== DOUBTED;
+  const confirmedAgeMs = (projectId: string) => ageOf(confirmations.atMonotonicMs(projectId));
+  const isRecent = (id: string) => ageMs(id) <= FRESH_MS && confirmations.atMonotonicMs(id) !== DOUBTED;
 
   const dropEvaluated = (projectId: string, kept = new Set<string>()) => {
     for (const { computeId } of cachedProjects.get(projectId)?.computes ?? [])
@@ -140,7 +140,7 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
       const { project, computes } = cachedProject;
       dropEvaluated(project.projectId, new Set(computes.map(({ computeId }) => computeId)));
       cachedProjects.set(project.projectId, cachedProject);
-      confirmed.delete(project.projectId);
+      confirmations.forget(project.projectId);
       return cachedProject;
     },
     list: (project) => void listed.set(project.projectId, project),
@@ -150,8 +150,8 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
       dropEvaluated(projectId);
       cachedProjects.delete(projectId);
       const { branches, goneSinceMonotonicMs, changedAtMs, retryAtMs } = fleet;
-      for (const map of [listed, branches, goneSinceMonotonicMs, confirmed, changedAtMs, retryAtMs])
-        map.delete(projectId);
+      confirmations.forget(projectId);
+      for (const map of [listed, branches, goneSinceMonotonicMs, changedAtMs, retryAtMs]) map.delete(projectId);
     },
     putEvaluated(one) {
       own.set(one.compute.computeId, one);
@@ -166,16 +166,34 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
     ownEvaluation: (computeId) => own.get(computeId),
     ageMs,
     isListed: () => fleet.unlistedAccounts?.size === 0,
-    confirm(projectId, atMonotonicMs) {
-      // A page of the list that has just ended may be newer than the list's request.
-      const atMs = Math.max(atMonotonicMs, confirmed.get(projectId) ?? DOUBTED);
-      confirmed.set(projectId, atMonotonicMs === DOUBTED ? DOUBTED : atMs);
-    },
+    confirm: confirmations.confirm,
     confirmedAgeMs,
     isRecent,
     isFresh: (id) => confirmedAgeMs(id) <= CONFIRMED_MS || (isRecent(id) && !cachedProjects.get(id)?.isShared),
   };
   return fleet;
+}
+
+/** Keeps when lists confirmed readings, by project id. Instants are in monotonic time. */
+function createConfirmations(clock: Pick<Clock, 'monotonicMs'>) {
+  const confirmed = new Map<string, number>();
+  const doubted = new Map<string, number>();
+  return {
+    atMonotonicMs: (projectId: string) => confirmed.get(projectId),
+    confirm(projectId: string, atMonotonicMs: number): void {
+      if (atMonotonicMs === DOUBTED) {
+        doubted.set(projectId, clock.monotonicMs());
+        confirmed.set(projectId, DOUBTED);
+      } else if (atMonotonicMs > (doubted.get(projectId) ?? DOUBTED)) {
+        // A list that was requested before the doubt may not show what the doubt is about. A page may be newer than its list's request.
+        confirmed.set(projectId, Math.max(atMonotonicMs, confirmed.get(projectId) ?? DOUBTED));
+      }
+    },
+    forget(projectId: string): void {
+      confirmed.delete(projectId);
+      doubted.delete(projectId);
+    },
+  };
 }
 
 /** Returns the empty fields of the view that other modules fill. */

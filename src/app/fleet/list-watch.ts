@@ -4,13 +4,16 @@ import type { ControlApi, ListOptions, Project } from '../../ports/control-api.t
 import { type ReportListingDeps, reportListing } from '../telemetry/outages.ts';
 import { readProjectList } from './cached-projects.ts';
 import { CONFIRMED_MS, DOUBTED, type Fleet } from './fleet.ts';
-import { type CompareListDeps, compareList, confirmByEntry } from './project-list.ts';
+import { type CompareListDeps, compareList, confirmByEntry, learnFromOwnChange } from './project-list.ts';
 
 /** With so many confirmed projects that wait for permits, the next page of the list is not needed yet: two seconds of a whole limit. */
 const ENOUGH_CONFIRMED = 20;
 
 /** The time that a page of the list may take, in milliseconds: it is requested so long before what is confirmed expires. */
 const NEXT_PAGE_MS = 5_000;
+
+/** The rest of a list, and the next one: if the project's page then comes too late to confirm it, the service is too slow for lists. */
+const MAX_LISTS = 2;
 
 /** How often the count of confirmed projects is looked at before the next page, in milliseconds. */
 const PAGE_CHECK_MS = 250;
@@ -29,7 +32,7 @@ interface ListWatch {
   ensure(maxAgeMs: number, options: WatchOptions, projectId?: string): Promise<void>;
   /**
    * Waits as `ensure` does until the cached reading is fresh, and resolves to true. Resolves to false if the last list doesn't confirm the
-   * reading. A list that takes longer than it confirms for is waited for again: reading each project would take longer still.
+   * reading. A list that takes longer than it confirms for is waited for again, twice at most: reading each project would take longer still.
    */
   isConfirmed(projectId: string, maxAgeMs: number, options: WatchOptions): Promise<boolean>;
 }
@@ -47,7 +50,15 @@ export function createListWatch(deps: ListWatchDeps): ListWatch {
   const waiting = new Map<string, () => void>();
 
   function onPage(page: readonly Project[], pageAskedAtMonotonicMs: number): void {
-    for (const project of page) {
+    // An account may show projects of another account, which only that one's list confirms.
+    const own = page.filter(({ projectId, account }) => fleet.listed(projectId)?.account === account);
+    const isNewest = pageAskedAtMonotonicMs >= fleet.listAskedAtMonotonicMs;
+    const askedAtMs = clock.now() - (clock.monotonicMs() - pageAskedAtMonotonicMs);
+    for (const project of own) {
+      if (isNewest) fleet.list(project);
+      learnFromOwnChange(deps, project, askedAtMs);
+    }
+    for (const project of own) {
       const { projectId } = project;
       const isUnchanged = confirmByEntry(fleet, project, pageAskedAtMonotonicMs);
       // A project that is waited for is read at once: the list may still have many pages.
@@ -58,7 +69,10 @@ export function createListWatch(deps: ListWatchDeps): ListWatch {
 
   /** Waits while enough projects can be changed: each page confirms for a short time only, and its request takes the place of a change. */
   async function beforeNextPage(account: string | undefined, signal: AbortSignal | undefined): Promise<void> {
-    while (countConfirmed(fleet, account) >= ENOUGH_CONFIRMED) await clock.wait(PAGE_CHECK_MS, signal);
+    // Who does not wait for a permit yet prepares for a boundary, which may be near.
+    const isPreparing = () => [...waiting.keys()].some((projectId) => !fleet.waitingAtBoundary.has(projectId));
+    while (!isPreparing() && countConfirmed(fleet, account) >= ENOUGH_CONFIRMED)
+      await clock.wait(PAGE_CHECK_MS, signal);
   }
 
   async function read(options: ListOptions): Promise<void> {
@@ -81,7 +95,13 @@ export function createListWatch(deps: ListWatchDeps): ListWatch {
   async function ensure(maxAgeMs: number, options: WatchOptions, projectId?: string): Promise<void> {
     const { account } = options;
     if (ageMs(account) <= maxAgeMs) return;
-    const shown = new Promise<void>((resolve) => projectId !== undefined && waiting.set(projectId, resolve));
+    // The page of this project may have come already.
+    if (projectId !== undefined && fleet.confirmedAgeMs(projectId) <= maxAgeMs) return;
+    const shown = new Promise<void>((resolve) => {
+      if (projectId === undefined) return;
+      const others = waiting.get(projectId);
+      waiting.set(projectId, () => [others, resolve].forEach((end) => void end?.()));
+    });
     // If the first caller is stopped, the others continue without this reading.
     const reading =
       running.get(account) ??
@@ -96,10 +116,10 @@ export function createListWatch(deps: ListWatchDeps): ListWatch {
   return {
     ensure,
     async isConfirmed(projectId, maxAgeMs, options) {
-      while (!fleet.isFresh(projectId)) {
+      for (let lists = 0; !fleet.isFresh(projectId); lists += 1) {
         const confirmedAgeMs = fleet.confirmedAgeMs(projectId);
         const isByLastList = Number.isFinite(confirmedAgeMs) && confirmedAgeMs <= ageMs(options.account);
-        if (!isByLastList || options.signal.aborted) return false;
+        if (!isByLastList || lists === MAX_LISTS || options.signal.aborted) return false;
         await ensure(maxAgeMs, options, projectId);
       }
       return true;

@@ -42,7 +42,8 @@ export async function compareList(
     if (!cached || (await isChangedByOthers(deps, cached, project, askedAtMonotonicMs))) due.push(project);
   }
   for (const account of new Set(projects.map((project) => project.account))) {
-    if (!failures.has(account)) fleet.listComparedAtMonotonicMs.set(account, askedAtMonotonicMs);
+    const beforeMs = fleet.listComparedAtMonotonicMs.get(account) ?? Number.NEGATIVE_INFINITY;
+    if (!failures.has(account)) fleet.listComparedAtMonotonicMs.set(account, Math.max(beforeMs, askedAtMonotonicMs));
   }
   return due;
 }
@@ -158,7 +159,7 @@ async function learnFromRecords(deps: CompareListDeps, projects: readonly Projec
  * Learns from this daemon's last change of a project whether the account's list shows changes. If the change is missing after
  * {@link LIST_DELAY_MS}, the list is no longer relied on.
  */
-function learnFromOwnChange(
+export function learnFromOwnChange(
   deps: CompareListDeps,
   { account, projectId, updatedAtMs }: Project,
   askedAtMs: number,

@@ -52,8 +52,6 @@ export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
   if (leaderLease.isAlone) return { close: async () => {} };
 
   async function refreshOnce(): Promise<void> {
-    // Every daemon reads holds and freezes often, so that it can restore them if the store loses them.
-    await deps.overrides.refresh(deps.store, clock.now());
     const isLeader = leaderLease.isHeld();
     if (isLeader && !wasLeader) lastBasis = undefined;
     wasLeader = isLeader;
@@ -91,6 +89,10 @@ export function startLeaderRefresh(deps: LeaderRefreshDeps): Running {
   }
 
   const rounds = [
+    // Every daemon reads holds and freezes often, also while it evaluates the fleet, and so that it can restore them if the store loses them.
+    clock.every(CHECK_EVERY_MS, () =>
+      deps.runInBackground('leader_refresh', () => deps.overrides.refresh(deps.store, clock.now())),
+    ),
     clock.every(CHECK_EVERY_MS, () => deps.runInBackground('leader_refresh', refreshOnce)),
     clock.every(rhythm.resyncMs, () => deps.runInBackground('project_cleanup', forgetDeleted)),
   ];

@@ -49,9 +49,10 @@ export interface Change {
   message: string;
 }
 
-/** The rules for a hold, and for a restore with `now`: they wait neither for sleep nor for the time since the last restart. */
+/** The rules for a hold, and for a restore with `now`: they wait neither for sleep, nor after a restart, nor for a newly discovered compute. */
 const WITHOUT_WAITING: PartialDisruption = {
   cooldownMs: 0,
+  newlyDiscovered: 'act',
   raise: { when: 'any', atDeadline: 'apply' },
   lower: { when: 'any', atDeadline: 'apply' },
 };
