@@ -72,7 +72,7 @@ async function load(path: string, flags: CommonFlags & { yes?: boolean; keep?: b
   ]);
   const { yes = false, keep = false } = flags;
   const loaded = await loadDump({ settings: settingsOrFail(flags), path, isWritten: yes, acceptsEntries: keep });
-  const { counts, skipped, expired, restores } = orFail(loaded);
+  const { counts, skipped, expired, restores, problem } = orFail(loaded);
   printLines([
     ...skipped.map((key) => `left as it is: ${key}`),
     ...(expired > 0 ? [`left out: holds and freezes that have expired: ${expired}`] : []),
@@ -81,6 +81,7 @@ async function load(path: string, flags: CommonFlags & { yes?: boolean; keep?: b
       : []),
     `${yes ? 'written' : 'would be written'}: ${describe(counts)}`,
   ]);
+  if (problem !== undefined) throw new UserError(problem);
   if (!yes) throw new UserError('nothing is written yet: load again with --yes');
 }
 

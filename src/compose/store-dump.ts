@@ -96,6 +96,8 @@ interface Loaded {
   expired: number;
   /** Restore requests of the loaded records, which are not written. */
   restores: number;
+  /** Why some entries were not written; absent if all were. */
+  problem?: string;
 }
 
 interface LoadOptions {
@@ -160,7 +162,7 @@ async function read(path: string, inStore: ReadonlySet<string>, nowMs: number): 
   return { counts, skipped: [...skipKeys], expired, restores };
 }
 
-/** Writes the dump, and an audit entry that counts what was written. The problem is that of the first entry that the store did not take. */
+/** Writes the dump, and an audit entry that counts what was written. `problem` is about the first entry that the store did not take. */
 async function writeAudited(
   deps: { store: Store; holder: string },
   path: string,
@@ -172,7 +174,10 @@ async function writeAudited(
   await deps.store.appendHistory([auditOf(counts, nowMs)]);
   const [first] = notWritten;
   if (!first) return { ok: true, value: loaded };
-  return { ok: false, problem: `${first.problem} (not written: ${notWritten.length}; all else is)` };
+  return {
+    ok: true,
+    value: { ...loaded, counts, problem: `${first.problem} (entries not written: ${notWritten.length})` },
+  };
 }
 
 /** Works under the leader lease, so that no daemon leads. If the work outlasts the lease, the leases of projects still protect their records. */

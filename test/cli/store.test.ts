@@ -78,9 +78,8 @@ describeWith('redis-server', 'ebb store', () => {
     undo.push(() => opened.value.close());
     await opened.value.store.acquireLease('project-p-one', 'a daemon', 60_000);
     expect(await ebb(redis, 'store', 'load', 'store.jsonl', '--yes')).toEqual({
-      ...{ status: 1, lines: [] },
-      stderr:
-        'ebb: p-one is in use by a daemon: stop all daemons, and load again with --keep (not written: 1; all else is)',
+      ...{ status: 1, lines: ['written: holds 0, freezes 0, records 1, usage 0, history 0, audit 0'] },
+      stderr: 'ebb: p-one is in use by a daemon: stop all daemons, and load again with --keep (entries not written: 1)',
     });
     expect(await opened.value.store.projectIds()).toEqual(['p-two']);
     const [audit] = await opened.value.store.history({ limit: 1 });

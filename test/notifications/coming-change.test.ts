@@ -212,6 +212,28 @@ describe('a change that is coming', () => {
     expect(told(-1, 5 * MINUTE_MS, { compute: aCompute({ minCu: 2, maxCu: 2 }) })).toEqual([second, ['4 → 1', 11, 0]]);
   });
 
+  it('is told for the deadline of a lowering that another change of its compute precedes', () => {
+    const hours = (from: number, to: number, maxCu: number) => ({
+      at: [aWindow({ startMinute: 18 * 60 + from, endMinute: 18 * 60 + to })],
+      size: { minCu: 1, maxCu },
+    });
+    const small = { minCu: 1, maxCu: 1 };
+    const disruption = {
+      cooldownMs: 0,
+      raise: { when: 'any', atDeadline: 'apply' },
+      lower: { when: 'idle', deadlineMs: 5 * MINUTE_MS, atDeadline: 'apply' },
+    } as const;
+    const record = aRecord({
+      lastApplied: small,
+      wanted: { size: { fields: small, sinceMs: EVENING - 60 * MINUTE_MS } },
+    });
+    const changes = allComing({
+      policies: compiled(aSchedule({ windows: [hours(-60, 5, 1), hours(5, 12, 4), hours(12, 60, 2)], disruption })),
+      ...{ compute: aCompute(small), record, mode: 'enforce', projectBusy: false, nowMs: EVENING + MINUTE_MS },
+    });
+    expect(changes.map(({ instantMs }) => (instantMs - EVENING) / MINUTE_MS)).toEqual([5, 17]);
+  });
+
   it('is told for the end of a cooldown that is not over at its boundary', () => {
     const lastDisruption = { atMs: EVENING - 7 * MINUTE_MS, lowered: false, policy: 'office-hours' };
     const record = aRecord({ lastApplied: { minCu: 1, maxCu: 4 }, lastDisruption });

@@ -281,6 +281,32 @@ describe('receivers get once', () => {
     expect(await leader.told()).toMatchObject([{}, { text }]);
   });
 
+  it('no break that was before it, though another daemon has noticed it later than the leader', async () => {
+    const leader = await aRunningLeader();
+    const next = aLeader(RECEIVERS, leader.store);
+    next.is.leader = false;
+    const turns = async (daemon: typeof leader, second: number, isAway: boolean) => {
+      daemon.is.outages = new Map(isAway ? [['control API', '503']] : []);
+      daemon.is.outageSinceMs = NOON + second * 1_000;
+      return daemon.told();
+    };
+    await turns(next, 0, true);
+    next.later(60_000);
+    await turns(next, 60, false);
+    leader.later(300_000);
+    await turns(leader, 300, true);
+    leader.later(300_000);
+    expect(await leader.told()).toHaveLength(1);
+    next.later(560_000);
+    await turns(next, 620, true);
+    next.is.leader = true;
+    next.later(60_000);
+    await turns(next, 680, false);
+    next.later(300_000);
+    const text = 'control API is available again since 2026-03-04T12:11:20Z; it was not since 2026-03-04T12:05:00Z';
+    expect(await next.told()).toMatchObject([{}, { text }]);
+  });
+
   it('since when it is available again of a daemon that has seen it, though it did not lead then', async () => {
     const leader = await aRunningLeader();
     const next = aLeader(RECEIVERS, leader.store);

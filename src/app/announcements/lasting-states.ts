@@ -161,8 +161,8 @@ interface Seen {
   sinceMs: number;
   /** True if this daemon has seen the end itself. */
   isEndSeen?: boolean;
-  /** When it last began anew after a break of {@link SHORTEST_BREAK_MS}. */
-  againMs?: number;
+  /** When its last break of {@link SHORTEST_BREAK_MS} or longer began, after which it went on. */
+  breakAtMs?: number;
 }
 
 function seenAfter(before: Seen | undefined, now: Pick<Seen, 'text' | 'sinceMs'>): Seen {
@@ -170,11 +170,11 @@ function seenAfter(before: Seen | undefined, now: Pick<Seen, 'text' | 'sinceMs'>
   if (now.text === undefined) return { ...before, ...now, isEndSeen: true };
   if (before.text !== undefined) return { ...before, ...now, sinceMs: Math.min(before.sinceMs, now.sinceMs) };
   const isBreak = now.sinceMs - before.sinceMs >= SHORTEST_BREAK_MS;
-  return { ...before, ...now, ...(isBreak && { againMs: now.sinceMs }) };
+  return { ...before, ...now, ...(isBreak && { breakAtMs: before.sinceMs }) };
 }
 
-function ended(state: LastingState, { sinceMs, isEndSeen, againMs = 0 }: Seen): LastingState {
-  const hadBreak = againMs > state.foundAtMs;
+function ended(state: LastingState, { sinceMs, isEndSeen, breakAtMs = 0 }: Seen): LastingState {
+  const hadBreak = breakAtMs >= state.foundAtMs;
   return { ...state, ...(hadBreak && { hadBreak: true as const }), ...(isEndSeen && { overSinceMs: sinceMs }) };
 }
 

@@ -116,10 +116,10 @@ export function createBoundaryReconciles(deps: BoundaryReconcileDeps): JobHandle
         if (!listShowsChanges(deps, projectId)) return permits;
         const isFresh = fleet.isFresh(projectId);
         // Also if this project is fresh: the next ones will need the list.
-        const isListed = list.ensure(LIST_EVERY_MS, options, projectId);
+        const listed = list.ensure(LIST_EVERY_MS, options, projectId);
         if (isFresh) return permits;
         for (const permit of Object.values(permits)) permit?.giveBack();
-        await isListed;
+        await listed;
         if (!(await list.isConfirmed(projectId, LIST_EVERY_MS, options))) return undefined;
       }
     } finally {

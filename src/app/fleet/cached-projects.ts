@@ -134,8 +134,7 @@ export async function readProjectList(
     const listedAccount = fleet.listed(projectId)?.account ?? account;
     return listedAccount === account || (onlyAccount === undefined && !failures.has(listedAccount));
   });
-  // A list of many pages may take minutes: a complete list that was requested later has newer entries.
-  if (askedAt.askedAtMonotonicMs >= fleet.listAskedAtMonotonicMs) for (const project of projects) fleet.list(project);
+  for (const project of projects) fleet.list(project, askedAt.askedAtMonotonicMs);
   if (!options.signal?.aborted) noteListed(fleet, onlyAccount, failures);
   // Set after the answer: until then, the names are those of the previous list.
   if (onlyAccount === undefined && !options.signal?.aborted)

@@ -38,8 +38,11 @@ export interface Fleet {
   cachedProject(projectId: string): CachedProject | undefined;
   cachedProjects(): Iterable<CachedProject>;
   cache(cachedProject: CachedProject): CachedProject;
-  /** Keeps the list's entry of the project, to compare the next list with it. */
-  list(project: Project): void;
+  /**
+   * Keeps the list's entry of the project, unless an entry of a later request is kept: a list of many pages may take minutes. `askedAtMonotonicMs`
+   * is when the list or its page was requested, in monotonic time; now by default.
+   */
+  list(project: Project, askedAtMonotonicMs?: number): void;
   listed(projectId: string): Project | undefined;
   projectIds(): string[];
   forget(projectId: string): void;
@@ -109,7 +112,7 @@ export const DOUBTED = Number.NEGATIVE_INFINITY;
 
 /** Creates an empty view. `verified` has the accounts for which it is known whether their lists show changes; for others, ebb learns it. */
 export function createFleet({ clock, verified = new Map() }: { clock: Clock; verified?: VerifiedFacts }): Fleet {
-  const listed = new Map<string, Project>();
+  const listed = new Map<string, { project: Project; askedAtMonotonicMs: number }>();
   const cachedProjects = new Map<string, CachedProject>();
   const own = new Map<string, EvaluatedCompute>();
   const latest = new Map<string, EvaluatedCompute>();
@@ -143,8 +146,12 @@ export function createFleet({ clock, verified = new Map() }: { clock: Clock; ver
       confirmations.forget(project.projectId);
       return cachedProject;
     },
-    list: (project) => void listed.set(project.projectId, project),
-    listed: (projectId) => listed.get(projectId),
+    list(project, askedAtMonotonicMs = clock.monotonicMs()) {
+      const before = listed.get(project.projectId);
+      if (before === undefined || askedAtMonotonicMs >= before.askedAtMonotonicMs)
+        listed.set(project.projectId, { project, askedAtMonotonicMs });
+    },
+    listed: (projectId) => listed.get(projectId)?.project,
     projectIds: () => [...listed.keys()],
     forget(projectId) {
       dropEvaluated(projectId);

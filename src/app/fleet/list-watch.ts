@@ -12,7 +12,7 @@ const ENOUGH_CONFIRMED = 20;
 /** The time that a page of the list may take, in milliseconds: it is requested so long before what is confirmed expires. */
 const NEXT_PAGE_MS = 5_000;
 
-/** The rest of a list, and the next one: if the project's page then comes too late to confirm it, the service is too slow for lists. */
+/** A project waits for the rest of a list, and for the next one. If its page then comes too late to confirm it, the service is too slow. */
 const MAX_LISTS = 2;
 
 /** How often the count of confirmed projects is looked at before the next page, in milliseconds. */
@@ -26,8 +26,8 @@ export interface ListWatchDeps extends CompareListDeps, ReportListingDeps {
 interface ListWatch {
   /**
    * Resolves once a list of at most this age, in real milliseconds, has been compared, or an attempt of at most this age has failed. The list
-   * is that of one account, or of all if none is given. Accounts don't wait for each other. With `projectId`, resolves earlier once a page of
-   * the list shows this project unchanged.
+   * is that of one account, or of all if none is given. Accounts don't wait for each other. With `projectId`, resolves as soon as a page has
+   * shown this project: then `fleet` knows whether its reading is confirmed or doubted.
    */
   ensure(maxAgeMs: number, options: WatchOptions, projectId?: string): Promise<void>;
   /**
@@ -46,16 +46,15 @@ export function createListWatch(deps: ListWatchDeps): ListWatch {
   const running = new Map<string | undefined, Promise<void>>();
   /** When a list was last requested and not aborted, by account, in monotonic time. */
   const askedAtMonotonicMs = new Map<string | undefined, number>();
-  /** Ends the wait for a page that shows the project unchanged, by project id. */
+  /** Ends the wait for a page that shows the project, by project id. */
   const waiting = new Map<string, () => void>();
 
   function onPage(page: readonly Project[], pageAskedAtMonotonicMs: number): void {
     // An account may show projects of another account, which only that one's list confirms.
     const own = page.filter(({ projectId, account }) => fleet.listed(projectId)?.account === account);
-    const isNewest = pageAskedAtMonotonicMs >= fleet.listAskedAtMonotonicMs;
     const askedAtMs = clock.now() - (clock.monotonicMs() - pageAskedAtMonotonicMs);
     for (const project of own) {
-      if (isNewest) fleet.list(project);
+      fleet.list(project, pageAskedAtMonotonicMs);
       learnFromOwnChange(deps, project, askedAtMs);
     }
     for (const project of own) {
@@ -69,7 +68,7 @@ export function createListWatch(deps: ListWatchDeps): ListWatch {
 
   /** Waits while enough projects can be changed: each page confirms for a short time only, and its request takes the place of a change. */
   async function beforeNextPage(account: string | undefined, signal: AbortSignal | undefined): Promise<void> {
-    // Who does not wait for a permit yet prepares for a boundary, which may be near.
+    // A project that waits for its page, but not for a permit, prepares for a boundary, which may be near.
     const isPreparing = () => [...waiting.keys()].some((projectId) => !fleet.waitingAtBoundary.has(projectId));
     while (!isPreparing() && countConfirmed(fleet, account) >= ENOUGH_CONFIRMED)
       await clock.wait(PAGE_CHECK_MS, signal);

@@ -18,7 +18,7 @@ import { holdProblem } from './check-request.ts';
 import { holdDocument, pageOf } from './documents.ts';
 import { findCompute } from './find-compute.ts';
 import { inFlight } from './in-flight.ts';
-import { allRecords, auditOf, type DaemonView, fail, type OperatorParts, shortId } from './parts.ts';
+import { auditOf, type DaemonView, fail, type OperatorParts, shortId } from './parts.ts';
 
 /** One team may have this many holds, so that it doesn't use up the limit of the store. */
 const MAX_HOLDS_OF_TEAM = 1000;
@@ -60,7 +60,7 @@ export async function listHolds(parts: OperatorParts, query: PageQuery): Promise
   const byCompute = ({ projectId, computeId, createdAtMs, id }: Hold) =>
     `${projectId}/${computeId}/${isoInstant(createdAtMs)}/${id}`;
   const { items, next } = pageOf(holds, byCompute, query);
-  const limitOf = await limitsOf(parts);
+  const limitOf = await limitsOf(parts, items);
   const documents = await mapInTurns(items, (hold) => holdDocument(hold, limitOf(hold)), parts.clock);
   return { ok: true, value: { items: documents, next } };
 }
@@ -69,7 +69,7 @@ export async function findHold(parts: OperatorParts, id: string): Promise<Operat
   const holds = await parts.store.holds(await parts.now());
   const hold = holds.find((one) => one.id === id);
   if (!hold) return fail('not_found', 'there is no such hold: it has expired or was released');
-  return { ok: true, value: holdDocument(hold, (await limitsOf(parts))(hold)) };
+  return { ok: true, value: holdDocument(hold, (await limitsOf(parts, [hold]))(hold)) };
 }
 
 function newHold(request: HoldRequest, place: Pick<Hold, 'id' | 'projectId' | 'computeId'>, nowMs: number): Hold {
@@ -115,11 +115,16 @@ export function limitsOfDaemon({ fleet, policies }: DaemonView): LimitOf {
   };
 }
 
-/** Returns the limits by the policies of the daemon, or without a daemon, by the policies of this machine. */
-export async function limitsOf(parts: Pick<OperatorParts, 'daemon' | 'policies' | 'store'>): Promise<LimitOf> {
+/** Returns the limits of these holds by the policies of the daemon or, without a daemon, by the policies of this machine and the stored records. */
+export async function limitsOf(
+  parts: Pick<OperatorParts, 'daemon' | 'policies' | 'store'>,
+  holds: readonly Hold[],
+): Promise<LimitOf> {
   const limitOf = await limitsByPolicies(parts);
   if (parts.daemon) return limitOf;
-  const records = new Map((await allRecords(parts.store)).map(({ computeId, record }) => [computeId, record]));
+  const projectIds = [...new Set(holds.map(({ projectId }) => projectId))];
+  const read = await Promise.all(projectIds.map((projectId) => parts.store.records(projectId)));
+  const records = new Map(read.flatMap((ofProject) => [...ofProject]));
   return (hold) => inOne(limitOf(hold), changedByHand(hold, records.get(hold.computeId)));
 }
 

@@ -41,13 +41,13 @@ export async function status(parts: OperatorParts, query: StatusQuery = {}): Pro
   const nowMs = await parts.now();
   const [allHolds, freezes] = await Promise.all([store.holds(nowMs), store.freezes(nowMs)]);
   const shownIds = new Set(isFiltered && daemon ? recordsOf(daemon).map(({ computeId }) => computeId) : []);
-  const holds = allHolds.filter(({ computeId }) => !isFiltered || shownIds.has(computeId));
+  const holds = allHolds.filter(({ computeId }) => !isFiltered || shownIds.has(computeId)).slice(0, MAX_LISTED);
   const records = daemon ? recordsOf(daemon) : await allRecords(store);
   const concerns = concernsSome(isFiltered ? daemon : undefined);
-  const limitOf = await limitsOf(parts);
+  const limitOf = await limitsOf(parts, holds);
   const value: StatusDocument = {
     at: isoInstant(nowMs),
-    holds: holds.slice(0, MAX_LISTED).map((hold) => holdDocument(hold, limitOf(hold))),
+    holds: holds.map((hold) => holdDocument(hold, limitOf(hold))),
     freezes: freezes.filter(concerns).slice(0, MAX_LISTED).map(freezeDocument),
     stopped_fights: stoppedFights(records),
     degraded: degraded(records),

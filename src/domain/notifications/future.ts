@@ -63,6 +63,15 @@ function situationAfter(
   const changed = { ...compute, ...fields, ...(disconnects && { startedAtMs: atMs }) };
   if (!record) return { ...others, compute: changed, record };
   const changedGroups = FIELD_GROUPS.filter((group) => fieldsOf(group, fields) !== undefined);
-  const applied: ComputeRecord = { ...record, lastApplied: { ...record.lastApplied, ...fields }, ...restarted };
+  // Deadlines count from when the value was wanted that is to be changed next.
+  const wanted = changedGroups.map(
+    (group) => [group, { fields: fieldsOf(group, fields) ?? {}, sinceMs: atMs }] as const,
+  );
+  const applied: ComputeRecord = {
+    ...record,
+    lastApplied: { ...record.lastApplied, ...fields },
+    wanted: { ...record.wanted, ...Object.fromEntries(wanted) },
+    ...restarted,
+  };
   return { ...others, compute: changed, record: changedGroups.reduce(withoutMark, applied) };
 }
